@@ -1,0 +1,469 @@
+"""The checkpoint coordinator: decides about checkpoints, and does nothing itself.
+
+A state machine without I/O, clock, threads or randomness. Whoever drives it tells it what happened, each time
+with the current time in milliseconds, and carries out the instructions it returns, in their order.
+
+The life of a checkpoint::
+
+    trigger ──► pending ──► all slots acknowledged: writing ──► metadata written: complete
+                   │                    │
+                   └──── aborted ◄──────┘   (declined, expired, subsumed, write failed, end of the attempt)
+
+The creation of the metadata file is the commit point. A checkpoint aborted while that file is being written
+is therefore discarded only when the outcome of the write is known: deleting its state earlier could leave a
+durable metadata file that refers to nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from rekindle.checkpoint.aborted_ids import AbortedCheckpointIds
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.checkpoint.completed_store import CompletedCheckpointStore
+from rekindle.checkpoint.events import (
+    AllAborted,
+    CheckpointAcknowledged,
+    CheckpointDeclined,
+    CheckpointExpired,
+    CheckpointFailureReason,
+    CheckpointTriggered,
+    DiscardCheckpoint,
+    DiscardState,
+    DropCompleted,
+    Event,
+    FailJob,
+    Instruction,
+    MetadataFailed,
+    MetadataWritten,
+    NotifyAborted,
+    NotifyComplete,
+    PeriodicTriggeringStopped,
+    ReportSavepointFailure,
+    TriggerCheckpoint,
+    WriteMetadata,
+)
+from rekindle.checkpoint.failure_counter import CheckpointFailureCounter
+from rekindle.checkpoint.invalid_transition import InvalidCheckpointTransitionError
+from rekindle.checkpoint.options import CheckpointOptions
+from rekindle.checkpoint.pending import AcknowledgeResult, PendingCheckpoint
+from rekindle.checkpoint.statistics import CheckpointHistory, CheckpointStatistics, CheckpointStatus
+
+_EVENTS_KEPT = 500
+_SLOTS_NAMED = 10
+
+
+class CheckpointCoordinator:
+    """Coordinate the checkpoints and savepoints of one attempt of a job.
+
+    Args:
+        options: What the user set.
+        participants: The slots that take part in every checkpoint.
+        attempt: Number of the attempt; what carries another one is not accepted.
+        next_checkpoint_id: Id of the next checkpoint; higher than all ids given out before.
+        now: The current time; the first periodic checkpoint is due one interval later.
+        completed: The completed checkpoints there are, oldest first. A savepoint among them is what the job
+            was started from, or stopped with.
+        aborted_ids: Checkpoints of earlier attempts known to be aborted; None stands for all ids newer than
+            ``completed`` and older than ``next_checkpoint_id``, which is right unless a savepoint completed
+            among them. ``successor`` always passes the exact ones.
+        history: Statistics of earlier attempts, oldest first.
+    """
+
+    def __init__(
+        self,
+        options: CheckpointOptions,
+        participants: frozenset[int],
+        attempt: int,
+        next_checkpoint_id: int,
+        now: int,
+        completed: tuple[CompletedCheckpoint, ...] = (),
+        *,
+        aborted_ids: Iterable[int] | None = None,
+        history: Iterable[CheckpointStatistics] = (),
+    ) -> None:
+        newest_id = completed[-1].checkpoint_id if completed else 0
+        if not participants:
+            raise InvalidCheckpointTransitionError("A checkpoint needs at least one participant.")
+        if next_checkpoint_id <= newest_id:
+            raise InvalidCheckpointTransitionError(
+                f"The next checkpoint id is {next_checkpoint_id}, but checkpoint {newest_id} exists already."
+            )
+        self._options = options
+        self._participants = participants
+        self._attempt = attempt
+        self._next_checkpoint_id = next_checkpoint_id
+        self._completed = CompletedCheckpointStore(options.num_retained, completed)
+        self._aborted = AbortedCheckpointIds(
+            range(newest_id + 1, next_checkpoint_id) if aborted_ids is None else aborted_ids
+        )
+        self._history = CheckpointHistory(history)
+        self._failures = CheckpointFailureCounter(options.tolerable_failures)
+        self._pending: dict[int, PendingCheckpoint] = {}
+        # Aborted while their metadata was being written; the outcome of the write is not known yet.
+        self._abandoned: dict[int, PendingCheckpoint] = {}
+        # No longer retained, but a checkpoint under way may still share files with them.
+        self._superseded: list[CompletedCheckpoint] = []
+        self._last_trigger = now
+        self._last_end: int | None = None
+        self._final_completed = False
+        self._stopped = False
+        self._closed = False
+        self._events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
+
+    # ------------------------------------------------------------------------------------- questions
+
+    @property
+    def attempt(self) -> int:
+        """Return the number of the attempt."""
+        return self._attempt
+
+    @property
+    def next_checkpoint_id(self) -> int:
+        """Return the id the next checkpoint will get."""
+        return self._next_checkpoint_id
+
+    def trigger_due(self, now: int) -> bool:
+        """Return whether a periodic checkpoint is due, and allowed, now."""
+        due_at = self._periodic_due_at()
+        return due_at is not None and due_at <= now
+
+    def next_event_at(self, now: int) -> int | None:
+        """Return the earliest time after ``now`` at which something becomes due by time alone.
+
+        That is the next periodic trigger, or the expiry of a pending checkpoint. What is due at ``now``
+        already is not in it: ``trigger_due(now)`` and ``expire(now)`` tell that.
+        """
+        times = [pending.expires_at for pending in self._pending.values()]
+        due_at = self._periodic_due_at()
+        if due_at is not None:
+            times.append(due_at)
+        return min((time for time in times if time > now), default=None)
+
+    def latest_completed(self) -> CompletedCheckpoint | None:
+        """Return the checkpoint (or savepoint) that a restart goes back to, None for the very beginning."""
+        return self._completed.latest()
+
+    def completed(self) -> tuple[CompletedCheckpoint, ...]:
+        """Return the retained checkpoints, and a savepoint to restore from if there is one, oldest first."""
+        return self._completed.all()
+
+    def pending_ids(self) -> tuple[int, ...]:
+        """Return the ids of the checkpoints and savepoints under way, oldest first."""
+        return tuple(self._pending)
+
+    def outstanding_write_ids(self) -> tuple[int, ...]:
+        """Return the ids of the checkpoints whose ``WriteMetadata`` has not been answered, oldest first."""
+        writing = [pending.checkpoint_id for pending in self._pending.values() if pending.writing]
+        return tuple(sorted([*writing, *self._abandoned]))
+
+    def history(self) -> tuple[CheckpointStatistics, ...]:
+        """Return the statistics of the checkpoints that ended last, oldest first."""
+        return self._history.all()
+
+    # ---------------------------------------------------------------------------------------- events
+
+    def trigger(
+        self,
+        now: int,
+        epoch: int,
+        source_positions: object,
+        savepoint: bool = False,
+        final: bool = False,
+    ) -> list[Instruction]:
+        """Start a checkpoint.
+
+        Args:
+            now: The current time.
+            epoch: The epoch at whose end the barrier stands.
+            source_positions: The positions that belong to this barrier.
+            savepoint: Whether the user asked for it.
+            final: Whether the job ends with it: while it is pending, and once it is complete, no periodic
+                checkpoint is due.
+
+        Raises:
+            InvalidCheckpointTransitionError: If the attempt has ended, or if a checkpoint that is neither
+                savepoint nor final is not due.
+        """
+        if self._closed:
+            raise self._invalid(f"A checkpoint was triggered after attempt {self._attempt} had ended.")
+        if not (savepoint or final or self.trigger_due(now)):
+            raise self._invalid(f"A periodic checkpoint was triggered at {now}, but none is due.")
+        base = None if savepoint else self._completed.latest_checkpoint()
+        pending = PendingCheckpoint(
+            checkpoint_id=self._next_checkpoint_id,
+            epoch=epoch,
+            timestamp=now,
+            timeout_ms=self._options.timeout_ms,
+            source_positions=source_positions,
+            participants=self._participants,
+            savepoint=savepoint,
+            final=final,
+            base_id=None if base is None else base.checkpoint_id,
+        )
+        checkpoint_id = pending.checkpoint_id
+        self._events.append(CheckpointTriggered(now, checkpoint_id, epoch, savepoint, final))
+        self._next_checkpoint_id += 1
+        self._pending[checkpoint_id] = pending
+        if not savepoint:
+            self._last_trigger = now
+        return [TriggerCheckpoint(self._attempt, checkpoint_id, epoch, now, savepoint, final)]
+
+    def acknowledge(
+        self, now: int, attempt: int, checkpoint_id: int, slot: int, ack: object
+    ) -> list[Instruction]:
+        """Take a slot's acknowledgement; the last one missing leads to the metadata being written.
+
+        One that comes too late has its state discarded, if the checkpoint was aborted. If it completed, it
+        did so with this slot's acknowledgement: the files are in use and left alone.
+        """
+        self._events.append(CheckpointAcknowledged(now, attempt, checkpoint_id, slot))
+        pending = self._pending.get(checkpoint_id)
+        if pending is None:
+            return [DiscardState(checkpoint_id, ack)] if checkpoint_id in self._aborted else []
+        if attempt != self._attempt or pending.acknowledge(slot, ack) is not AcknowledgeResult.COMPLETED:
+            return []
+        return [
+            WriteMetadata(
+                checkpoint_id=checkpoint_id,
+                epoch=pending.epoch,
+                timestamp=pending.timestamp,
+                source_positions=pending.source_positions,
+                acks=pending.acks(),
+                savepoint=pending.savepoint,
+                final=pending.final,
+            )
+        ]
+
+    def decline(
+        self,
+        now: int,
+        attempt: int,
+        checkpoint_id: int,
+        slot: int,
+        reason: CheckpointFailureReason,
+        message: str,
+    ) -> list[Instruction]:
+        """Abort a checkpoint that a slot cannot take part in."""
+        self._events.append(CheckpointDeclined(now, attempt, checkpoint_id, slot, reason, message))
+        pending = self._pending.get(checkpoint_id)
+        if pending is None or attempt != self._attempt or not pending.is_participant(slot):
+            return []
+        return [*self._abort(now, pending, reason, f"slot {slot}: {message}"), *self._drop_superseded()]
+
+    def metadata_written(
+        self, now: int, checkpoint_id: int, location: object, size: int | None = None
+    ) -> list[Instruction]:
+        """Complete a checkpoint whose metadata is durable, or discard it if it was aborted meanwhile."""
+        self._events.append(MetadataWritten(now, checkpoint_id))
+        abandoned = self._abandoned.pop(checkpoint_id, None)
+        if abandoned is not None:
+            return [self._discard(abandoned, location), *self._drop_superseded()]
+        pending = self._writing(checkpoint_id)
+        del self._pending[checkpoint_id]
+        completed = CompletedCheckpoint(
+            checkpoint_id=checkpoint_id,
+            epoch=pending.epoch,
+            timestamp=pending.timestamp,
+            location=location,
+            savepoint=pending.savepoint,
+            duration_ms=max(0, now - pending.timestamp),
+            size=size,
+        )
+        self._remember(now, pending, CheckpointStatus.COMPLETED, size=size)
+        self._final_completed |= pending.final
+        instructions: list[Instruction] = []
+        if not pending.savepoint:
+            self._failures.count_success()
+            self._last_end = now
+            instructions += self._subsume(now, checkpoint_id)
+        notification = NotifyComplete(self._attempt, checkpoint_id, pending.savepoint, pending.final)
+        instructions.append(notification)
+        if notification.is_restore_point:
+            self._superseded += self._completed.add(completed)
+        return [*instructions, *self._drop_superseded()]
+
+    def metadata_failed(self, now: int, checkpoint_id: int, message: str) -> list[Instruction]:
+        """Abort a checkpoint whose metadata could not be written."""
+        self._events.append(MetadataFailed(now, checkpoint_id, message))
+        abandoned = self._abandoned.pop(checkpoint_id, None)
+        if abandoned is not None:
+            return [self._discard(abandoned), *self._drop_superseded()]
+        pending = self._writing(checkpoint_id)
+        pending.writing = False
+        reason = CheckpointFailureReason.METADATA_WRITE_FAILED
+        return [*self._abort(now, pending, reason, message), *self._drop_superseded()]
+
+    def expire(self, now: int) -> list[Instruction]:
+        """Abort every checkpoint and savepoint that is overdue."""
+        instructions: list[Instruction] = []
+        for pending in [other for other in self._pending.values() if other.expires_at <= now]:
+            self._events.append(CheckpointExpired(now, pending.checkpoint_id))
+            detail = f"after {self._options.timeout_ms} ms {_what_is_missing(pending)}"
+            instructions += self._abort(now, pending, CheckpointFailureReason.EXPIRED, detail)
+        return [*instructions, *self._drop_superseded()]
+
+    def abort_all(self, now: int, reason: CheckpointFailureReason) -> list[Instruction]:
+        """End the attempt: abort everything pending, and accept nothing from now on.
+
+        Only the outcomes of metadata writes under way are still to be reported, here or to the successor.
+        """
+        self._events.append(AllAborted(now, reason))
+        self._closed = True
+        instructions: list[Instruction] = []
+        for pending in list(self._pending.values()):
+            instructions += self._abort(now, pending, reason, "", counted=False)
+        return [*instructions, *self._drop_superseded()]
+
+    def stop(self) -> None:
+        """Trigger no further periodic checkpoints; what is pending goes on, savepoints remain possible."""
+        self._events.append(PeriodicTriggeringStopped())
+        self._stopped = True
+
+    def successor(self, attempt: int, participants: frozenset[int], now: int) -> CheckpointCoordinator:
+        """Return the coordinator of the next attempt, which knows what was completed and aborted before.
+
+        Raises:
+            InvalidCheckpointTransitionError: If this attempt has not ended, or is not older.
+        """
+        if not self._closed or attempt <= self._attempt:
+            raise self._invalid(f"Attempt {attempt} cannot follow attempt {self._attempt} now.")
+        successor = CheckpointCoordinator(
+            self._options,
+            participants,
+            attempt,
+            self._next_checkpoint_id,
+            now,
+            self.completed(),
+            aborted_ids=self._aborted,
+            history=self.history(),
+        )
+        successor._abandoned.update(self._abandoned)
+        successor._superseded += self._superseded
+        return successor
+
+    # -------------------------------------------------------------------------------------- decisions
+
+    def _periodic_due_at(self) -> int | None:
+        """Return when a periodic checkpoint becomes due; None if more than time is in the way."""
+        interval = self._options.interval_ms
+        if interval is None or self._stopped or self._closed or self._failures.exceeded:
+            return None
+        if self._final_completed or any(pending.final for pending in self._pending.values()):
+            return None
+        periodic = sum(not pending.savepoint for pending in self._pending.values())
+        if periodic >= self._options.max_concurrent:
+            return None
+        due_at = self._last_trigger + interval
+        if self._last_end is not None:
+            due_at = max(due_at, self._last_end + self._options.min_pause_ms)
+        return due_at
+
+    def _subsume(self, now: int, checkpoint_id: int) -> list[Instruction]:
+        instructions: list[Instruction] = []
+        older = [other for other in self._pending.values() if other.checkpoint_id < checkpoint_id]
+        for pending in older:
+            if not pending.savepoint:
+                detail = f"checkpoint {checkpoint_id} is complete"
+                instructions += self._abort(now, pending, CheckpointFailureReason.SUBSUMED, detail)
+        return instructions
+
+    def _abort(
+        self,
+        now: int,
+        pending: PendingCheckpoint,
+        reason: CheckpointFailureReason,
+        detail: str,
+        counted: bool = True,
+    ) -> list[Instruction]:
+        checkpoint_id = pending.checkpoint_id
+        del self._pending[checkpoint_id]
+        self._remember(now, pending, CheckpointStatus.ABORTED, reason=reason, message=detail)
+        instructions: list[Instruction] = [NotifyAborted(self._attempt, checkpoint_id, reason)]
+        if pending.writing:
+            self._abandoned[checkpoint_id] = pending
+        else:
+            instructions.append(self._discard(pending))
+        if pending.savepoint:
+            message = f"Savepoint {checkpoint_id} failed: {_because(reason, detail)}."
+            instructions.append(ReportSavepointFailure(checkpoint_id, reason, message))
+        elif counted and reason.counts_as_failure:
+            self._last_end = now
+            if self._failures.count_failure():
+                message = self._failure_message(checkpoint_id, reason, detail)
+                instructions.append(FailJob(checkpoint_id, reason, message))
+        return instructions
+
+    def _discard(self, pending: PendingCheckpoint, location: object | None = None) -> DiscardCheckpoint:
+        self._aborted.add(pending.checkpoint_id)
+        return DiscardCheckpoint(pending.checkpoint_id, pending.acks(), location)
+
+    def _drop_superseded(self) -> list[Instruction]:
+        """Drop what is no longer retained, once no checkpoint under way can share files with it.
+
+        With several checkpoints under way, one of them may build on a completed checkpoint that has been
+        superseded since, and its acknowledgements, which name the shared files, may not be in yet.
+        """
+        under_way = [*self._pending.values(), *self._abandoned.values()]
+        in_use = {pending.base_id for pending in under_way}
+        dropped = [other for other in self._superseded if other.checkpoint_id not in in_use]
+        self._superseded = [other for other in self._superseded if other.checkpoint_id in in_use]
+        return [DropCompleted(other) for other in dropped]
+
+    def _writing(self, checkpoint_id: int) -> PendingCheckpoint:
+        pending = self._pending.get(checkpoint_id)
+        if pending is None or not pending.writing:
+            raise self._invalid(f"The metadata of checkpoint {checkpoint_id} was not being written.")
+        return pending
+
+    def _remember(
+        self,
+        now: int,
+        pending: PendingCheckpoint,
+        status: CheckpointStatus,
+        *,
+        reason: CheckpointFailureReason | None = None,
+        message: str = "",
+        size: int | None = None,
+    ) -> None:
+        self._history.add(
+            CheckpointStatistics(
+                checkpoint_id=pending.checkpoint_id,
+                attempt=self._attempt,
+                status=status,
+                savepoint=pending.savepoint,
+                trigger_timestamp=pending.timestamp,
+                duration_ms=max(0, now - pending.timestamp),
+                reason=reason,
+                message=message,
+                size=size,
+            )
+        )
+
+    def _failure_message(self, checkpoint_id: int, reason: CheckpointFailureReason, detail: str) -> str:
+        advice = "raise execution.checkpointing.tolerable-failed-checkpoints to let the job go on without it"
+        if reason is CheckpointFailureReason.EXPIRED:
+            advice = f"raise execution.checkpointing.timeout to give it more time, or {advice}"
+        return (
+            f"Checkpoint {checkpoint_id} failed: {_because(reason, detail)}. "
+            f"Checkpoint failures in a row: {self._failures.in_a_row}, "
+            f"tolerated: {self._options.tolerable_failures}. You may {advice}."
+        )
+
+    def _invalid(self, problem: str) -> InvalidCheckpointTransitionError:
+        return InvalidCheckpointTransitionError(problem, tuple(self._events))
+
+
+def _because(reason: CheckpointFailureReason, detail: str) -> str:
+    text = f"{reason.name}, {reason.value}"
+    return f"{text} ({detail})" if detail else text
+
+
+def _what_is_missing(pending: PendingCheckpoint) -> str:
+    if pending.writing:
+        return "its metadata was still being written"
+    missing = pending.missing()
+    named = ", ".join(str(slot) for slot in missing[:_SLOTS_NAMED])
+    more = f" and {len(missing) - _SLOTS_NAMED} more" if len(missing) > _SLOTS_NAMED else ""
+    return f"no acknowledgement had come from slot {named}{more}"

@@ -1,0 +1,94 @@
+"""A checkpoint that has been triggered and has not ended."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+
+class AcknowledgeResult(Enum):
+    """Tell what an acknowledgement did to a pending checkpoint."""
+
+    ACCEPTED = auto()
+    COMPLETED = auto()
+    DUPLICATE = auto()
+    UNKNOWN_SLOT = auto()
+
+
+class PendingCheckpoint:
+    """Collect the acknowledgements of one checkpoint, then wait for its metadata to be written.
+
+    Attributes:
+        checkpoint_id: The checkpoint's number.
+        epoch: The epoch at whose end its barrier stands.
+        timestamp: When it was triggered.
+        source_positions: The positions that belong to it.
+        savepoint: Whether the user asked for it.
+        final: Whether the job ends with it.
+        base_id: The newest checkpoint completed when this one was triggered: the one an incremental snapshot
+            may share files with. None for none, and for a savepoint, which shares nothing.
+        expires_at: The time at which it is overdue.
+        writing: Whether all slots have acknowledged and the metadata is being written.
+    """
+
+    __slots__ = (
+        "_acks",
+        "_participants",
+        "base_id",
+        "checkpoint_id",
+        "epoch",
+        "expires_at",
+        "final",
+        "savepoint",
+        "source_positions",
+        "timestamp",
+        "writing",
+    )
+
+    def __init__(
+        self,
+        *,
+        checkpoint_id: int,
+        epoch: int,
+        timestamp: int,
+        timeout_ms: int,
+        source_positions: object,
+        participants: frozenset[int],
+        savepoint: bool,
+        final: bool,
+        base_id: int | None,
+    ) -> None:
+        self.checkpoint_id = checkpoint_id
+        self.epoch = epoch
+        self.timestamp = timestamp
+        self.source_positions = source_positions
+        self.savepoint = savepoint
+        self.final = final
+        self.base_id = base_id
+        self.expires_at = timestamp + timeout_ms
+        self.writing = False
+        self._participants = participants
+        self._acks: dict[int, object] = {}
+
+    def acknowledge(self, slot: int, ack: object) -> AcknowledgeResult:
+        """Take a slot's acknowledgement; the one that completes the set starts the writing."""
+        if slot not in self._participants:
+            return AcknowledgeResult.UNKNOWN_SLOT
+        if slot in self._acks:
+            return AcknowledgeResult.DUPLICATE
+        self._acks[slot] = ack
+        if len(self._acks) < len(self._participants):
+            return AcknowledgeResult.ACCEPTED
+        self.writing = True
+        return AcknowledgeResult.COMPLETED
+
+    def acks(self) -> tuple[tuple[int, object], ...]:
+        """Return slot and acknowledgement of those that have acknowledged, by slot."""
+        return tuple(sorted(self._acks.items(), key=lambda item: item[0]))
+
+    def missing(self) -> list[int]:
+        """Return the slots that have not acknowledged."""
+        return sorted(self._participants - self._acks.keys())
+
+    def is_participant(self, slot: int) -> bool:
+        """Return whether the checkpoint waits, or waited, for this slot."""
+        return slot in self._participants

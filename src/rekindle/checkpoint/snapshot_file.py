@@ -1,0 +1,174 @@
+"""The file in which a slot keeps its state: blocks, an index by operator, state and key group, checksums.
+
+    "RKSN" version(u16) | block block … | index (msgpack) | index length (u32) index crc32 (u32) "RKSN"
+
+A reader fetches the index and then only the blocks of its own key groups.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import msgspec
+
+from rekindle.exceptions import CheckpointCorruptError
+from rekindle.state.key_groups import KeyGroupRange
+from rekindle.state.keyed_backend import KeyGroupBlock
+
+MAGIC = b"RKSN"
+VERSION = 1
+_HEADER = struct.Struct("<4sH")
+_TRAILER = struct.Struct("<II4s")
+
+
+class BlockIndex(msgspec.Struct, frozen=True, array_like=True):
+    """Locate one block."""
+
+    key_group: int
+    entries: int
+    offset: int
+    length: int
+    crc: int
+
+
+class KeyedStateIndex(msgspec.Struct, frozen=True):
+    """Locate the blocks of one keyed state."""
+
+    name: str
+    kind: str
+    blocks: list[BlockIndex]
+
+
+class ListStateIndex(msgspec.Struct, frozen=True):
+    """Locate the items of one operator list state."""
+
+    name: str
+    items: list[BlockIndex]
+
+
+class OperatorIndex(msgspec.Struct, frozen=True):
+    """Locate all state of one operator."""
+
+    uid: str
+    keyed: list[KeyedStateIndex]
+    lists: list[ListStateIndex]
+
+
+class SnapshotIndex(msgspec.Struct, frozen=True):
+    """Locate everything in the file."""
+
+    operators: list[OperatorIndex]
+
+
+class SnapshotWriter:
+    """Write a snapshot file, block by block."""
+
+    def __init__(self, target: BinaryIO) -> None:
+        self._target = target
+        self._offset = target.write(_HEADER.pack(MAGIC, VERSION))
+        self._keyed: dict[str, dict[str, KeyedStateIndex]] = {}
+        self._lists: dict[str, list[ListStateIndex]] = {}
+
+    def keyed(self, uid: str, block: KeyGroupBlock) -> None:
+        """Add a block of keyed state."""
+        states = self._keyed.setdefault(uid, {})
+        state = states.setdefault(block.state, KeyedStateIndex(block.state, block.kind, []))
+        state.blocks.append(self._block(block.key_group, block.entries, block.data))
+
+    def operator_list(self, uid: str, name: str, items: list[bytes]) -> None:
+        """Add an operator list state."""
+        self._lists.setdefault(uid, []).append(
+            ListStateIndex(name, [self._block(-1, 1, item) for item in items])
+        )
+
+    def finish(self) -> int:
+        """Write the index; return the size of the file."""
+        uids = sorted({*self._keyed, *self._lists})
+        index = msgspec.msgpack.encode(
+            SnapshotIndex(
+                [
+                    OperatorIndex(uid, [*self._keyed.get(uid, {}).values()], self._lists.get(uid, []))
+                    for uid in uids
+                ]
+            )
+        )
+        self._target.write(index)
+        self._target.write(_TRAILER.pack(len(index), zlib.crc32(index), MAGIC))
+        return self._offset + len(index) + _TRAILER.size
+
+    def _block(self, key_group: int, entries: int, data: bytes) -> BlockIndex:
+        block = BlockIndex(key_group, entries, self._offset, len(data), zlib.crc32(data))
+        self._target.write(data)
+        self._offset += len(data)
+        return block
+
+
+class SnapshotReader:
+    """Read a snapshot file; every byte that is used is checked."""
+
+    def __init__(self, source: BinaryIO, name: str) -> None:
+        self._source = source
+        self._name = name
+        self.index = self._read_index()
+
+    def keyed(self, uid: str, key_groups: KeyGroupRange) -> Iterator[KeyGroupBlock]:
+        """Give an operator's blocks of keyed state in a range of key groups."""
+        for operator in self.index.operators:
+            if operator.uid == uid:
+                for state in operator.keyed:
+                    for block in state.blocks:
+                        if block.key_group in key_groups:
+                            data = self._read_block(block, f"state {state.name!r} of operator {uid!r}")
+                            yield KeyGroupBlock(state.name, state.kind, block.key_group, block.entries, data)
+
+    def operator_list(self, uid: str, name: str) -> list[bytes]:
+        """Give the items of an operator list state."""
+        for operator in self.index.operators:
+            if operator.uid == uid:
+                for state in operator.lists:
+                    if state.name == name:
+                        where = f"state {name!r} of operator {uid!r}"
+                        return [self._read_block(item, where) for item in state.items]
+        return []
+
+    def _read_index(self) -> SnapshotIndex:
+        size = self._source.seek(0, os.SEEK_END)
+        if size < _HEADER.size + _TRAILER.size:
+            raise self._corrupt(f"it has only {size} bytes: it was not written to its end")
+        self._source.seek(0)
+        magic, version = _HEADER.unpack(self._source.read(_HEADER.size))
+        if magic != MAGIC:
+            raise self._corrupt("it does not begin as a Rekindle snapshot does")
+        if version != VERSION:
+            raise self._corrupt(f"it has format version {version}, and this release reads version {VERSION}")
+        self._source.seek(size - _TRAILER.size)
+        length, crc, magic = _TRAILER.unpack(self._source.read(_TRAILER.size))
+        if magic != MAGIC or length > size - _HEADER.size - _TRAILER.size:
+            raise self._corrupt("it does not end as a Rekindle snapshot does: it was not written to its end")
+        self._source.seek(size - _TRAILER.size - length)
+        index = self._source.read(length)
+        if zlib.crc32(index) != crc:
+            raise self._corrupt("the checksum of its index is wrong")
+        return msgspec.msgpack.decode(index, type=SnapshotIndex)
+
+    def _read_block(self, block: BlockIndex, where: str) -> bytes:
+        self._source.seek(block.offset)
+        data = self._source.read(block.length)
+        if len(data) != block.length or zlib.crc32(data) != block.crc:
+            raise self._corrupt(f"the checksum of {where}, key group {block.key_group}, is wrong")
+        return data
+
+    def _corrupt(self, why: str) -> CheckpointCorruptError:
+        return CheckpointCorruptError(
+            f"snapshot file {self._name} cannot be read: {why}. Restore from another checkpoint"
+        )
+
+
+def open_inline(data: bytes, name: str) -> SnapshotReader:
+    """Read a snapshot that was kept in memory."""
+    return SnapshotReader(io.BytesIO(data), name)

@@ -1,0 +1,219 @@
+"""Where checkpoint files go: the few operations a checkpoint needs, on a local directory or any pyarrow file system."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+from rekindle.checkpoint import paths
+from rekindle.exceptions import CheckpointStorageError, ConfigurationError
+
+_COPY_BYTES = 1 << 20
+
+
+class CheckpointFiles(ABC):
+    """Read and write files below one root. Paths are relative to it, with slashes."""
+
+    root: str
+
+    @abstractmethod
+    def write(self, path: str, source: BinaryIO) -> int:
+        """Write a whole file, creating its directory; return its size."""
+
+    @abstractmethod
+    def create(self, path: str, data: bytes) -> None:
+        """Create a file atomically: it appears with all its bytes or not at all, and never over an existing one."""
+
+    @abstractmethod
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for reading, with seek."""
+
+    @abstractmethod
+    def list(self, directory: str) -> list[str]:
+        """List the names in a directory; empty where there is none."""
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Delete a file or a directory with all it holds; nothing happens where there is none."""
+
+    def read(self, path: str) -> bytes:
+        """Read a whole file."""
+        with self.open(path) as stream:
+            return stream.read()
+
+    def describe(self, path: str) -> str:
+        """Give the full name of a file, for people."""
+        return paths.join(self.root, path)
+
+    @contextlib.contextmanager
+    def _explaining(self, doing: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise CheckpointStorageError(
+                f"cannot {doing} {self.describe(path)}: {error.strerror or error}. {_advice(error)}"
+            ) from error
+
+
+class LocalCheckpointFiles(CheckpointFiles):
+    """Keep checkpoint files in a directory of this machine (or one mounted on all of them)."""
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.abspath(root)
+
+    def write(self, path: str, source: BinaryIO) -> int:
+        with self._explaining("write", path):
+            full = self._full(path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "wb") as target:
+                shutil.copyfileobj(source, target, _COPY_BYTES)
+                target.flush()
+                os.fsync(target.fileno())
+                return target.tell()
+
+    def create(self, path: str, data: bytes) -> None:
+        with self._explaining("create", path):
+            full = self._full(path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            temporary = f"{full}.inprogress-{uuid.uuid4().hex}"
+            try:
+                with open(temporary, "xb") as target:
+                    target.write(data)
+                    target.flush()
+                    os.fsync(target.fileno())
+                os.link(temporary, full)  # unlike rename, link never replaces what is there
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary)
+
+    def open(self, path: str) -> BinaryIO:
+        with self._explaining("read", path):
+            return open(self._full(path), "rb")
+
+    def list(self, directory: str) -> list[str]:
+        with self._explaining("list", directory):
+            try:
+                return sorted(os.listdir(self._full(directory)))
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    def delete(self, path: str) -> None:
+        with self._explaining("delete", path):
+            full = self._full(path)
+            try:
+                if os.path.isdir(full):
+                    shutil.rmtree(full)
+                else:
+                    os.unlink(full)
+            except FileNotFoundError:
+                return
+
+    def _full(self, path: str) -> str:
+        return os.path.join(self.root, path)
+
+
+class ArrowCheckpointFiles(CheckpointFiles):
+    """Keep checkpoint files in any file system that pyarrow reaches: hdfs, s3, gs, …
+
+    An object store has no atomic "create unless there": here the last writer wins, and the attempt in every state
+    file's name keeps attempts apart.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.root = uri
+        self._filesystem, self._base = _filesystem_of(uri)
+
+    def __reduce__(self) -> tuple[type[ArrowCheckpointFiles], tuple[str]]:
+        return ArrowCheckpointFiles, (self.root,)
+
+    def write(self, path: str, source: BinaryIO) -> int:
+        with self._explaining("write", path):
+            full = self._full(path)
+            self._filesystem.create_dir(full.rsplit("/", 1)[0], recursive=True)
+            written = 0
+            with self._filesystem.open_output_stream(full) as target:
+                while chunk := source.read(_COPY_BYTES):
+                    target.write(chunk)
+                    written += len(chunk)
+            return written
+
+    def create(self, path: str, data: bytes) -> None:
+        with self._explaining("create", path):
+            from pyarrow.fs import FileType
+
+            full = self._full(path)
+            self._filesystem.create_dir(full.rsplit("/", 1)[0], recursive=True)
+            if self._filesystem.get_file_info(full).type != FileType.NotFound:
+                raise FileExistsError(errno.EEXIST, "it exists already", full)
+            temporary = f"{full}.inprogress-{uuid.uuid4().hex}"
+            with self._filesystem.open_output_stream(temporary) as target:
+                target.write(data)
+            self._filesystem.move(temporary, full)
+
+    def open(self, path: str) -> BinaryIO:
+        with self._explaining("read", path):
+            return cast(BinaryIO, self._filesystem.open_input_file(self._full(path)))
+
+    def list(self, directory: str) -> list[str]:
+        with self._explaining("list", directory):
+            from pyarrow.fs import FileSelector
+
+            selector = FileSelector(self._full(directory), allow_not_found=True)
+            return sorted(info.base_name for info in self._filesystem.get_file_info(selector))
+
+    def delete(self, path: str) -> None:
+        with self._explaining("delete", path):
+            from pyarrow.fs import FileType
+
+            full = self._full(path)
+            kind = self._filesystem.get_file_info(full).type
+            if kind == FileType.Directory:
+                self._filesystem.delete_dir(full)
+            elif kind == FileType.File:
+                self._filesystem.delete_file(full)
+
+    def _full(self, path: str) -> str:
+        return paths.join(self._base, path)
+
+
+def checkpoint_files(location: str) -> CheckpointFiles:
+    """Open a location: a path or ``file:`` URI of this machine, or any URI that pyarrow knows."""
+    if "://" in location and not location.startswith("file:"):
+        return ArrowCheckpointFiles(location)
+    return LocalCheckpointFiles(_local_path(location))
+
+
+def _local_path(location: str) -> str:
+    if location.startswith("file:"):
+        return "/" + location[len("file:") :].lstrip("/")
+    return location
+
+
+def _filesystem_of(uri: str):  # type: ignore[no-untyped-def]
+    from pyarrow.fs import FileSystem
+
+    try:
+        return FileSystem.from_uri(uri)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"checkpoint location {uri!r} cannot be used: {error}. "
+            "Give a local path, or a URI that pyarrow.fs.FileSystem.from_uri understands"
+        ) from error
+
+
+def _advice(error: OSError) -> str:
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "Make the directory writable for the user that runs the job, or choose another checkpoint directory"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "Free some space there, or choose another checkpoint directory"
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return "Check the path, and that it is mounted on every machine of the cluster"
+    if error.errno == errno.EEXIST:
+        return "Another job or an older attempt wrote it; give this job a checkpoint directory of its own"
+    return "Check the checkpoint storage"

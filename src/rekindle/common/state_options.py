@@ -1,0 +1,245 @@
+"""Configuration options of state: checkpoints, savepoints, backends, recovery."""
+
+from __future__ import annotations
+
+from rekindle.common.config_options import ConfigOptions
+
+__all__ = [
+    "CheckpointingOptions",
+    "RocksDBOptions",
+    "StateBackendOptions",
+    "StateRecoveryOptions",
+]
+
+_key = ConfigOptions.key
+
+
+class CheckpointingOptions:
+    """List the options of checkpoints: when, how, where to."""
+
+    CHECKPOINTING_INTERVAL = (
+        _key("execution.checkpointing.interval")
+        .duration_type()
+        .no_default_value()
+        .with_description("Time between the starts of two checkpoints; unset: no checkpoints.")
+    )
+    CHECKPOINTING_MODE = (
+        _key("execution.checkpointing.mode")
+        .enum_type(("EXACTLY_ONCE", "AT_LEAST_ONCE"))
+        .default_value("EXACTLY_ONCE")
+        .with_description("What a record's effect on the state is worth after a failure.")
+    )
+    CHECKPOINTING_TIMEOUT = (
+        _key("execution.checkpointing.timeout")
+        .duration_type()
+        .default_value("10 min")
+        .with_description("How long a checkpoint may take before it is given up.")
+    )
+    MIN_PAUSE = (
+        _key("execution.checkpointing.min-pause")
+        .duration_type()
+        .default_value("0 ms")
+        .with_description("Time between the end of a checkpoint and the start of the next.")
+    )
+    MAX_CONCURRENT_CHECKPOINTS = (
+        _key("execution.checkpointing.max-concurrent-checkpoints")
+        .int_type(minimum=1)
+        .default_value(1)
+        .with_description("How many checkpoints may be under way at once.")
+    )
+    TOLERABLE_FAILED_CHECKPOINTS = (
+        _key("execution.checkpointing.tolerable-failed-checkpoints")
+        .int_type(minimum=0)
+        .default_value(0)
+        .with_description("How many checkpoints in a row may fail before the job does.")
+    )
+    EXTERNALIZED_CHECKPOINT_RETENTION = (
+        _key("execution.checkpointing.externalized-checkpoint-retention")
+        .enum_type(("NO_EXTERNALIZED_CHECKPOINTS", "DELETE_ON_CANCELLATION", "RETAIN_ON_CANCELLATION"))
+        .default_value("NO_EXTERNALIZED_CHECKPOINTS")
+        .with_description("What becomes of the last checkpoint when the job is cancelled.")
+    )
+    NUM_RETAINED = (
+        _key("execution.checkpointing.num-retained")
+        .int_type(minimum=1)
+        .default_value(1)
+        .with_fallback_keys("state.checkpoints.num-retained")
+        .with_description("How many completed checkpoints are kept.")
+    )
+    CHECKPOINTS_DIRECTORY = (
+        _key("execution.checkpointing.dir")
+        .string_type()
+        .no_default_value()
+        .with_fallback_keys("state.checkpoints.dir", "state.backend.fs.checkpointdir")
+        .with_description("Where checkpoints are written.")
+    )
+    SAVEPOINT_DIRECTORY = (
+        _key("execution.checkpointing.savepoint-dir")
+        .string_type()
+        .no_default_value()
+        .with_fallback_keys("state.savepoints.dir", "savepoints.state.backend.fs.dir")
+        .with_description("Where savepoints are written when the command names no directory.")
+    )
+    CHECKPOINT_STORAGE = (
+        _key("execution.checkpointing.storage")
+        .enum_type(("jobmanager", "filesystem"))
+        .no_default_value()
+        .with_fallback_keys("state.checkpoint-storage")
+        .with_description("Where checkpoints live; unset: in files if there is a directory, else in memory.")
+    )
+    INCREMENTAL = (
+        _key("execution.checkpointing.incremental")
+        .boolean_type()
+        .default_value(False)
+        .with_fallback_keys("state.backend.incremental")
+        .with_description("Whether a checkpoint writes only what changed since the one before.")
+    )
+    MEMORY_THRESHOLD = (
+        _key("execution.checkpointing.data-inline-threshold")
+        .memory_type()
+        .default_value("1 kb")
+        .with_fallback_keys("state.storage.fs.memory-threshold", "state.backend.fs.memory-threshold")
+        .with_description("State below this size is kept in the checkpoint's metadata file.")
+    )
+    WRITE_BUFFER_SIZE = (
+        _key("execution.checkpointing.write-buffer-size")
+        .memory_type()
+        .default_value("4 kb")
+        .with_fallback_keys("state.storage.fs.write-buffer-size", "state.backend.fs.write-buffer-size")
+        .with_description("Size of the buffer of a file that is being written.")
+    )
+    SNAPSHOT_COMPRESSION = (
+        _key("execution.checkpointing.snapshot-compression")
+        .boolean_type()
+        .default_value(False)
+        .with_description("Whether keyed state is compressed in full checkpoints and savepoints.")
+    )
+    UNALIGNED = (
+        _key("execution.checkpointing.unaligned.enabled")
+        .boolean_type()
+        .default_value(False)
+        .with_fallback_keys("execution.checkpointing.unaligned")
+        .with_description("Accepted; there is nothing to align between epochs.")
+    )
+    FORCE_UNALIGNED = (
+        _key("execution.checkpointing.unaligned.forced")
+        .boolean_type()
+        .default_value(False)
+        .with_description("Accepted; there is nothing to align between epochs.")
+    )
+    ALIGNED_CHECKPOINT_TIMEOUT = (
+        _key("execution.checkpointing.aligned-checkpoint-timeout")
+        .duration_type()
+        .default_value("0 ms")
+        .with_fallback_keys("execution.checkpointing.alignment-timeout")
+        .with_description("Accepted; there is nothing to align between epochs.")
+    )
+    LOCAL_BACKUP_DIRS = (
+        _key("execution.checkpointing.local-backup.dirs")
+        .string_type()
+        .no_default_value()
+        .with_fallback_keys("taskmanager.state.local.root-dirs")
+        .with_description("Where slots keep local copies of their state, for faster recovery.")
+    )
+
+
+class StateBackendOptions:
+    """List the options of state backends."""
+
+    STATE_BACKEND = (
+        _key("state.backend.type")
+        .enum_type(
+            ("hashmap", "rocksdb", "jobmanager", "filesystem"),
+            aliases={"memory": "jobmanager", "heap": "hashmap"},
+        )
+        .default_value("hashmap")
+        .with_fallback_keys("state.backend")
+        .with_description("Where working state lives: on the heap, or in RocksDB.")
+    )
+    ASYNC_SNAPSHOTS = (
+        _key("state.backend.async")
+        .boolean_type()
+        .default_value(True)
+        .with_description("Whether snapshots are written while the job goes on.")
+    )
+
+
+class RocksDBOptions:
+    """List the options of the RocksDB state backend."""
+
+    LOCAL_DIRECTORIES = (
+        _key("state.backend.rocksdb.localdir")
+        .string_type()
+        .no_default_value()
+        .with_description("Where slots put RocksDB's files.")
+    )
+    TTL_COMPACTION_FILTER = (
+        _key("state.backend.rocksdb.ttl.compaction.filter.enabled")
+        .boolean_type()
+        .default_value(True)
+        .with_description("Whether compaction drops expired state.")
+    )
+    TRANSFER_THREADS = (
+        _key("state.backend.rocksdb.checkpoint.transfer.thread.num")
+        .int_type(minimum=1)
+        .default_value(4)
+        .with_description("How many files a slot uploads or downloads at once.")
+    )
+    PREDEFINED_OPTIONS = (
+        _key("state.backend.rocksdb.predefined-options")
+        .enum_type(
+            (
+                "DEFAULT",
+                "SPINNING_DISK_OPTIMIZED",
+                "SPINNING_DISK_OPTIMIZED_HIGH_MEM",
+                "FLASH_SSD_OPTIMIZED",
+            )
+        )
+        .default_value("DEFAULT")
+        .with_description("A set of RocksDB's settings for a kind of disk.")
+    )
+    OPTIONS_FACTORY = (
+        _key("state.backend.rocksdb.options-factory")
+        .string_type()
+        .no_default_value()
+        .with_description("A factory of RocksDB's settings, as module:name.")
+    )
+    TIMER_SERVICE_FACTORY = (
+        _key("state.backend.rocksdb.timer-service.factory")
+        .enum_type(("ROCKSDB", "HEAP"))
+        .default_value("ROCKSDB")
+        .with_description("Where timers live.")
+    )
+
+
+class StateRecoveryOptions:
+    """List the options of starting from a savepoint or checkpoint."""
+
+    SAVEPOINT_PATH = (
+        _key("execution.state-recovery.path")
+        .string_type()
+        .no_default_value()
+        .with_fallback_keys("execution.savepoint.path")
+        .with_description("The savepoint or checkpoint that the job starts from.")
+    )
+    IGNORE_UNCLAIMED_STATE = (
+        _key("execution.state-recovery.ignore-unclaimed-state")
+        .boolean_type()
+        .default_value(False)
+        .with_fallback_keys("execution.savepoint.ignore-unclaimed-state")
+        .with_description("Whether state that no operator asks for is dropped instead of an error.")
+    )
+    CLAIM_MODE = (
+        _key("execution.state-recovery.claim-mode")
+        .enum_type(("NO_CLAIM", "CLAIM", "LEGACY"))
+        .default_value("NO_CLAIM")
+        .with_fallback_keys("execution.savepoint-restore-mode")
+        .with_description("Whether the job may delete what it started from.")
+    )
+    LOCAL_RECOVERY = (
+        _key("execution.state-recovery.from-local")
+        .boolean_type()
+        .default_value(False)
+        .with_fallback_keys("execution.checkpointing.local-backup.enabled", "state.backend.local-recovery")
+        .with_description("Whether slots keep local copies of their state, for faster recovery.")
+    )

@@ -1,0 +1,189 @@
+"""Streams, functions, state and the environment that runs them: the counterpart of ``pyflink.datastream``.
+
+Names are imported when they are first used: a slot needs a few of these modules and should not load them all.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rekindle.datastream.checkpoint_config import CheckpointConfig
+    from rekindle.datastream.checkpoint_storage import (
+        CheckpointStorage,
+        CustomCheckpointStorage,
+        FileSystemCheckpointStorage,
+        JobManagerCheckpointStorage,
+    )
+    from rekindle.datastream.checkpointing_mode import CheckpointingMode
+    from rekindle.datastream.closeable_iterator import CloseableIterator
+    from rekindle.datastream.data_stream import DataStream, DataStreamSink
+    from rekindle.datastream.execution_mode import RuntimeExecutionMode
+    from rekindle.datastream.externalized_checkpoint_retention import (
+        ExternalizedCheckpointCleanup,
+        ExternalizedCheckpointRetention,
+    )
+    from rekindle.datastream.functions import (
+        AggregateFunction,
+        AsyncFunction,
+        AsyncRetryPredicate,
+        AsyncRetryStrategy,
+        BroadcastProcessFunction,
+        CoFlatMapFunction,
+        CoMapFunction,
+        CoProcessFunction,
+        FilterFunction,
+        FlatMapFunction,
+        KeyedBroadcastProcessFunction,
+        KeyedCoProcessFunction,
+        KeyedProcessFunction,
+        KeySelector,
+        MapFunction,
+        Partitioner,
+        ProcessFunction,
+        ProcessWindowFunction,
+        ReduceFunction,
+        RuntimeContext,
+        SinkFunction,
+        SourceFunction,
+        WindowFunction,
+    )
+    from rekindle.datastream.keyed_stream import KeyedStream
+    from rekindle.datastream.output_tag import OutputTag
+    from rekindle.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
+    from rekindle.datastream.state_backend import (
+        CustomStateBackend,
+        EmbeddedRocksDBStateBackend,
+        FsStateBackend,
+        HashMapStateBackend,
+        MemoryStateBackend,
+        PredefinedOptions,
+        RocksDBStateBackend,
+        StateBackend,
+    )
+    from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from rekindle.datastream.time_domain import TimeDomain
+    from rekindle.datastream.timerservice import TimerService
+
+__all__ = [
+    "AggregateFunction",
+    "AsyncFunction",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
+    "BroadcastProcessFunction",
+    "CheckpointConfig",
+    "CheckpointStorage",
+    "CheckpointingMode",
+    "CloseableIterator",
+    "CoFlatMapFunction",
+    "CoMapFunction",
+    "CoProcessFunction",
+    "CustomCheckpointStorage",
+    "CustomStateBackend",
+    "DataStream",
+    "DataStreamSink",
+    "EmbeddedRocksDBStateBackend",
+    "ExternalizedCheckpointCleanup",
+    "ExternalizedCheckpointRetention",
+    "FileSystemCheckpointStorage",
+    "FilterFunction",
+    "FlatMapFunction",
+    "FsStateBackend",
+    "HashMapStateBackend",
+    "JobManagerCheckpointStorage",
+    "KeySelector",
+    "KeyedBroadcastProcessFunction",
+    "KeyedCoProcessFunction",
+    "KeyedProcessFunction",
+    "KeyedStream",
+    "MapFunction",
+    "MemorySize",
+    "MemoryStateBackend",
+    "OutputTag",
+    "Partitioner",
+    "PredefinedOptions",
+    "ProcessFunction",
+    "ProcessWindowFunction",
+    "ReduceFunction",
+    "RocksDBStateBackend",
+    "RuntimeContext",
+    "RuntimeExecutionMode",
+    "SinkFunction",
+    "SlotSharingGroup",
+    "SourceFunction",
+    "StateBackend",
+    "StreamExecutionEnvironment",
+    "TimeDomain",
+    "TimerService",
+    "WindowFunction",
+]
+_MODULES = {
+    "checkpoint_config": ("CheckpointConfig",),
+    "checkpoint_storage": (
+        "CheckpointStorage",
+        "CustomCheckpointStorage",
+        "FileSystemCheckpointStorage",
+        "JobManagerCheckpointStorage",
+    ),
+    "checkpointing_mode": ("CheckpointingMode",),
+    "closeable_iterator": ("CloseableIterator",),
+    "data_stream": ("DataStream", "DataStreamSink"),
+    "execution_mode": ("RuntimeExecutionMode",),
+    "externalized_checkpoint_retention": ("ExternalizedCheckpointCleanup", "ExternalizedCheckpointRetention"),
+    "functions": (
+        "AggregateFunction",
+        "AsyncFunction",
+        "AsyncRetryPredicate",
+        "AsyncRetryStrategy",
+        "BroadcastProcessFunction",
+        "CoFlatMapFunction",
+        "CoMapFunction",
+        "CoProcessFunction",
+        "FilterFunction",
+        "FlatMapFunction",
+        "KeySelector",
+        "KeyedBroadcastProcessFunction",
+        "KeyedCoProcessFunction",
+        "KeyedProcessFunction",
+        "MapFunction",
+        "Partitioner",
+        "ProcessFunction",
+        "ProcessWindowFunction",
+        "ReduceFunction",
+        "RuntimeContext",
+        "SinkFunction",
+        "SourceFunction",
+        "WindowFunction",
+    ),
+    "keyed_stream": ("KeyedStream",),
+    "output_tag": ("OutputTag",),
+    "slot_sharing_group": ("MemorySize", "SlotSharingGroup"),
+    "state_backend": (
+        "CustomStateBackend",
+        "EmbeddedRocksDBStateBackend",
+        "FsStateBackend",
+        "HashMapStateBackend",
+        "MemoryStateBackend",
+        "PredefinedOptions",
+        "RocksDBStateBackend",
+        "StateBackend",
+    ),
+    "stream_execution_environment": ("StreamExecutionEnvironment",),
+    "time_domain": ("TimeDomain",),
+    "timerservice": ("TimerService",),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    module = _HOME.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

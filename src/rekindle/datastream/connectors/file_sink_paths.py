@@ -1,0 +1,111 @@
+"""Names of everything a file sink writes: the one place that formats and parses them.
+
+<base path>/<bucket>/.rekindle-<lineage>-<subtask>-<token>-<counter>.inprogress   being written
+<base path>/<bucket>/.rekindle-<lineage>-<subtask>-<token>-<counter>.pending      whole, waits for its commit
+<base path>/<bucket>/<prefix>-<subtask>-<token>-<counter><suffix>                 finished
+
+The leading dot hides a file from Spark, Hadoop and Flink readers until it is finished. The lineage is a short
+hash of the sink's lineage, the token is unique to one writer, so no two attempts ever write the same file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from rekindle.exceptions import ConfigurationError
+
+_HIDDEN = re.compile(
+    r"\.rekindle-(?P<lineage>[0-9a-f]{16})-(?P<subtask>\d+)-[0-9a-f]+-\d+\.(?:inprogress|pending)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PartPaths:
+    """Name one part file in its three states, relative to the base path."""
+
+    in_progress: str
+    pending: str
+    finished: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartNaming:
+    """Name the part files of one writer.
+
+    Attributes:
+        lineage: The sink's lineage, hashed by :func:`lineage_hash`.
+        subtask: Index of the writer.
+        token: Hexadecimal digits that no other writer has.
+        prefix: Start of a finished file's name.
+        suffix: End of a finished file's name.
+    """
+
+    lineage: str
+    subtask: int
+    token: str
+    prefix: str
+    suffix: str
+
+    def part(self, bucket_id: str, counter: int) -> PartPaths:
+        """Name the part file with this number in a bucket."""
+        directory = bucket_directory(bucket_id)
+        unique = f"{self.subtask}-{self.token}-{counter}"
+        hidden = join(directory, f".rekindle-{self.lineage}-{unique}")
+        finished = join(directory, f"{self.prefix}-{unique}{self.suffix}")
+        return PartPaths(f"{hidden}.inprogress", f"{hidden}.pending", finished)
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenFile:
+    """Say who wrote a file that is in progress or pending."""
+
+    lineage: str
+    subtask: int
+
+
+def parse_hidden(path: str) -> HiddenFile | None:
+    """Read who wrote a hidden file from its path; None for any other file."""
+    match = _HIDDEN.fullmatch(name_of(path))
+    return HiddenFile(match["lineage"], int(match["subtask"])) if match else None
+
+
+def lineage_hash(lineage: str) -> str:
+    """Shorten a lineage to what fits in a file name."""
+    return hashlib.blake2b(lineage.encode(), digest_size=8).hexdigest()
+
+
+def bucket_directory(bucket_id: str) -> str:
+    """Turn a bucket id into a directory relative to the base path; the empty one is the base path itself.
+
+    Raises:
+        ConfigurationError: The bucket is not a text, or not below the base path.
+    """
+    if not isinstance(bucket_id, str):
+        raise ConfigurationError(
+            f"bucket id {bucket_id!r} is of type {type(bucket_id).__name__}; "
+            "get_bucket_id of a BucketAssigner has to return a str"
+        )
+    parts = [part for part in bucket_id.split("/") if part not in ("", ".")]
+    if bucket_id.startswith("/") or ".." in parts or "\0" in bucket_id:
+        raise ConfigurationError(
+            f"bucket id {bucket_id!r} is no directory below the sink's base path; "
+            "get_bucket_id of a BucketAssigner has to return a relative path without '..'"
+        )
+    return "/".join(parts)
+
+
+def directory_of(path: str) -> str:
+    """Give the directory of a path, relative to the base path as the path is."""
+    return path.rpartition("/")[0]
+
+
+def name_of(path: str) -> str:
+    """Give the name of a file without its directory."""
+    return path.rpartition("/")[2]
+
+
+def join(directory: str, name: str) -> str:
+    """Join a directory and a name below it; the directory may be empty."""
+    return f"{directory}/{name}" if directory else name

@@ -1,0 +1,215 @@
+"""How a file sink writes: the life of its part files between records, barriers and commits.
+
+A part file is *in progress* while records are added, *pending* from the barrier on, *finished* when the
+checkpoint of that barrier is complete. Names are in ``file_sink_paths``, file operations in ``sink_files``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import msgspec
+
+from rekindle.datastream.connectors import file_sink_paths as paths
+from rekindle.datastream.connectors.base import SinkWriter, SinkWriterContext
+from rekindle.datastream.connectors.bucket_assigner import BucketAssigner
+from rekindle.datastream.connectors.output_file_config import OutputFileConfig
+from rekindle.datastream.connectors.rolling_policy import RollingPolicy
+from rekindle.datastream.connectors.row_encoding import RowEncoder, chunk_encoding
+from rekindle.datastream.connectors.sink_files import FileSinkError, SinkFiles
+from rekindle.exceptions import StateRestoreError
+
+
+@dataclass(frozen=True, slots=True)
+class FileSinkSettings:
+    """Hold what a program said about a file sink.
+
+    Attributes:
+        base_path: Absolute local path, or URI.
+        encoder: Turns records into bytes.
+        bucket_assigner: Chooses directories.
+        rolling_policy: Ends part files before the barrier does.
+        output_file_config: Prefix and suffix of finished files.
+        bucket_check_interval: How often part files are checked for their age, in milliseconds.
+    """
+
+    base_path: str
+    encoder: RowEncoder
+    bucket_assigner: BucketAssigner
+    rolling_policy: RollingPolicy
+    output_file_config: OutputFileConfig
+    bucket_check_interval: int
+
+
+class FileCommittable(msgspec.Struct, frozen=True, tag_field="format", tag="rekindle-file-1"):
+    """Keep a pending file in the checkpoint; paths are relative to the base path."""
+
+    pending: str
+    finished: str
+    size: int
+
+
+@dataclass(slots=True)
+class PartFile:
+    """Hold a part file that is in progress."""
+
+    paths: paths.PartPaths
+    stream: BinaryIO
+    created: int
+    last_written: int
+    size: int = 0
+
+
+class FileSinkWriter(SinkWriter):
+    """Write the part files of one subtask."""
+
+    def __init__(self, settings: FileSinkSettings, files: SinkFiles, context: SinkWriterContext) -> None:
+        self._encode = chunk_encoding(settings.encoder)
+        self._assigner = settings.bucket_assigner
+        self._policy = settings.rolling_policy
+        self._check_interval = settings.bucket_check_interval
+        self._files = files
+        self._context = context
+        self._naming = paths.PartNaming(
+            paths.lineage_hash(context.lineage),
+            context.subtask,
+            uuid.uuid4().hex,
+            settings.output_file_config.part_prefix,
+            settings.output_file_config.part_suffix,
+        )
+        self._counter = 0
+        self._last_check = context.clock.now()
+        self._open: dict[str, PartFile] = {}
+        self._rolled: list[PartFile] = []
+
+    def write(self, values: list[Any], timestamps: list[int | None] | None) -> None:
+        """Add records to the part files of their buckets."""
+        now = self._context.clock.now()
+        if now - self._last_check >= self._check_interval:
+            self._roll_by_time(now)
+        bucket = self._assigner._bucket_of_all(now)
+        if bucket is not None:
+            self._append(bucket, values, now)
+        else:
+            for bucket, members in self._by_bucket(values, timestamps, now).items():
+                self._append(bucket, members, now)
+
+    def prepare_commit(self, checkpoint_id: int) -> list[bytes]:
+        """Close all part files and make them pending."""
+        for bucket in list(self._open):
+            self._roll(bucket)
+        for part in self._rolled:
+            self._files.rename(part.paths.in_progress, part.paths.pending)
+        self._files.sync_directories({paths.directory_of(part.paths.pending) for part in self._rolled})
+        committables = [
+            FileCommittable(part.paths.pending, part.paths.finished, part.size) for part in self._rolled
+        ]
+        self._rolled = []
+        return [msgspec.msgpack.encode(committable) for committable in committables]
+
+    def commit(self, committables: list[bytes]) -> None:
+        """Give pending files their finished names; those that have them already stay as they are."""
+        decoded = [_decode(committable) for committable in committables]
+        for committable in decoded:
+            self._finish(committable)
+        self._files.sync_directories({paths.directory_of(committable.finished) for committable in decoded})
+
+    def abort_leftovers(self) -> None:
+        """Remove the hidden files that earlier attempts of this lineage left, below the whole base path."""
+        for path in self._files.walk():
+            hidden = paths.parse_hidden(path)
+            if (
+                hidden is not None
+                and hidden.lineage == self._naming.lineage
+                and hidden.subtask % self._context.parallelism == self._context.subtask
+            ):
+                self._files.remove(path)
+
+    def close(self) -> None:
+        """Remove the files that are in progress; pending ones belong to a checkpoint and stay."""
+        unfinished = [*self._rolled, *self._open.values()]
+        self._rolled, self._open = [], {}
+        for part in unfinished:
+            with contextlib.suppress(OSError):  # buffered bytes that find no room do not matter any more
+                part.stream.close()
+        for part in unfinished:
+            self._files.remove(part.paths.in_progress)
+
+    def _by_bucket(
+        self, values: list[Any], timestamps: list[int | None] | None, now: int
+    ) -> dict[str, list[Any]]:
+        get_bucket_id = self._assigner.get_bucket_id
+        buckets: dict[str, list[Any]] = {}
+        if timestamps is None:
+            for value in values:
+                buckets.setdefault(get_bucket_id(value, now), []).append(value)
+        else:
+            for value, timestamp in zip(values, timestamps, strict=True):
+                bucket = get_bucket_id(value, now if timestamp is None else timestamp)
+                buckets.setdefault(bucket, []).append(value)
+        return buckets
+
+    def _append(self, bucket: str, values: list[Any], now: int) -> None:
+        data = self._encode(values)
+        if not data:
+            return
+        part = self._open.get(bucket)
+        if part is None:
+            part = self._open[bucket] = self._begin(bucket, now)
+        self._files.append(part.paths.in_progress, part.stream, data)
+        part.size += len(data)
+        part.last_written = now
+        if self._policy.should_roll_on_event(part.size):
+            self._roll(bucket)
+
+    def _begin(self, bucket: str, now: int) -> PartFile:
+        part = self._naming.part(bucket, self._counter)
+        self._counter += 1
+        return PartFile(part, self._files.create(part.in_progress), now, now)
+
+    def _roll(self, bucket: str) -> None:
+        part = self._open.pop(bucket)
+        self._rolled.append(part)
+        self._files.seal(part.paths.in_progress, part.stream)
+
+    def _roll_by_time(self, now: int) -> None:
+        self._last_check = now
+        for bucket, part in list(self._open.items()):
+            if self._policy.should_roll_on_processing_time(part.created, part.last_written, now):
+                self._roll(bucket)
+
+    def _finish(self, committable: FileCommittable) -> None:
+        pending = self._files.size(committable.pending)
+        finished = self._files.size(committable.finished)
+        if pending is None and finished is None:
+            raise FileSinkError(
+                f"cannot commit {self._files.describe(committable.finished)}: neither it nor the pending "
+                f"{paths.name_of(committable.pending)!r} is there; its {committable.size} bytes are lost. "
+                "Somebody removed or moved the file, or the base path changed. Bring the file back or go to "
+                "another checkpoint, and leave files below the base path alone until the checkpoint after "
+                "theirs is complete"
+            )
+        for size, path in ((finished, committable.finished), (pending, committable.pending)):
+            if size not in (None, committable.size):
+                raise FileSinkError(
+                    f"cannot commit {self._files.describe(committable.finished)}: "
+                    f"{self._files.describe(path)} has {size} bytes, the checkpoint says {committable.size}. "
+                    "Somebody changed or cut it. Bring its content back, or restore from another checkpoint"
+                )
+        if finished is None:
+            self._files.rename(committable.pending, committable.finished)
+        elif pending is not None:
+            self._files.remove(committable.pending)
+
+
+def _decode(committable: bytes) -> FileCommittable:
+    try:
+        return msgspec.msgpack.decode(committable, type=FileCommittable)
+    except msgspec.DecodeError as error:
+        raise StateRestoreError(
+            f"the checkpoint holds a commit that is not of this version's FileSink ({error}). Give a sink of "
+            "another kind another uid, or restore with the version that wrote the checkpoint"
+        ) from error

@@ -1,0 +1,37 @@
+"""What the base path of a file sink means: a local directory, or a URI for pyarrow."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from rekindle.datastream.connectors.arrow_sink_files import ArrowSinkFiles
+from rekindle.datastream.connectors.local_sink_files import LocalSinkFiles
+from rekindle.datastream.connectors.sink_files import SinkFiles
+from rekindle.exceptions import ConfigurationError
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
+
+
+def absolute(base_path: str) -> str:
+    """Make a local base path absolute and free of its ``file:`` scheme; leave other URIs as they are.
+
+    Raises:
+        ConfigurationError: A ``file:`` URI names another machine, or no absolute path.
+    """
+    if base_path.startswith("file:"):
+        authority, slash, path = base_path.removeprefix("file:").removeprefix("//").partition("/")
+        if authority not in ("", "localhost") or not slash:
+            raise ConfigurationError(
+                f"base path {base_path!r} of a file sink names no absolute path of this machine; "
+                "write it as file:///directory"
+            )
+        return os.path.abspath(slash + path)
+    return base_path if _URI.match(base_path) else os.path.abspath(base_path)
+
+
+def sink_files(base_path: str) -> SinkFiles:
+    """Open a base path that :func:`absolute` returned."""
+    if _URI.match(base_path):
+        return ArrowSinkFiles.from_uri(base_path)
+    return LocalSinkFiles(base_path)

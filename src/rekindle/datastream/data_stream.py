@@ -1,0 +1,268 @@
+"""DataStream: the stream a program transforms, one operator after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from rekindle.common import TypeInformation
+from rekindle.datastream.connectors.base import Sink
+from rekindle.datastream.function_adapters import (
+    as_filter_function,
+    as_flat_map_function,
+    as_key_selector,
+    as_map_function,
+    require,
+)
+from rekindle.datastream.functions import (
+    FilterFunction,
+    FlatMapFunction,
+    KeySelector,
+    MapFunction,
+    ProcessFunction,
+    SinkFunction,
+)
+from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.partitioning import FORWARD, REBALANCE, Partitioner, Partitioning
+from rekindle.graph.stream_graph import StreamEdge, StreamNode
+from rekindle.runtime.operators.sinks import (
+    CollectOperator,
+    PrintOperator,
+    SinkFunctionOperator,
+    TwoPhaseSinkOperator,
+)
+from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
+
+if TYPE_CHECKING:
+    from rekindle.datastream.closeable_iterator import CloseableIterator
+    from rekindle.datastream.keyed_stream import KeyedStream
+    from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
+
+__all__ = ["DataStream", "DataStreamSink"]
+
+
+class DataStream:
+    """A stream of records. Every transformation gives a new one; nothing runs before ``env.execute()``."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        inputs: tuple[StreamEdge, ...],
+        node: StreamNode | None,
+        type_info: TypeInformation | None = None,
+    ) -> None:
+        self._environment = environment
+        self._inputs = inputs
+        self._node = node
+        self._type_info = type_info
+
+    # --- the operator that makes this stream ---
+
+    def get_name(self) -> str:
+        """Return the name of the operator."""
+        return self._own_node("get_name").name
+
+    def name(self, name: str) -> DataStream:
+        """Name the operator, for people: it is shown in errors and views."""
+        self._own_node("name").name = name
+        return self
+
+    def uid(self, uid: str) -> DataStream:
+        """Give the operator an identity: by it, its state is found again when the program has changed."""
+        self._own_node("uid").uid = uid
+        return self
+
+    def set_parallelism(self, parallelism: int) -> DataStream:
+        """Set the number of subtasks of the operator."""
+        node = self._own_node("set_parallelism")
+        if parallelism < 1:
+            raise InvalidProgramError(f"the parallelism of {node.name!r} must be at least 1, and {parallelism} was given")
+        if node.parallelism == 1 and not node.inputs and parallelism != 1:
+            raise InvalidProgramError(f"source {node.name!r} is not parallel: its parallelism must be 1")
+        node.parallelism = parallelism
+        return self
+
+    def set_max_parallelism(self, max_parallelism: int) -> DataStream:
+        """Set the number of key groups of the operator: the highest parallelism it can ever have."""
+        self._own_node("set_max_parallelism").max_parallelism = max_parallelism
+        return self
+
+    def force_non_parallel(self) -> DataStream:
+        """Set the parallelism of the operator to 1."""
+        return self.set_parallelism(1)
+
+    def get_type(self) -> TypeInformation | None:
+        """Return the type of the records, None where none was given: any Python object."""
+        return self._type_info
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """Return the environment this stream belongs to."""
+        return self._environment
+
+    def get_execution_config(self) -> Any:
+        """Return the configuration of the environment's executions."""
+        return self._environment.get_config()
+
+    # --- transformations ---
+
+    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Turn each record into one."""
+        return self._transform("Map", MapOperator(as_map_function(func), "map"), output_type)
+
+    def flat_map(
+        self, func: Callable[[Any], Any] | FlatMapFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Turn each record into any number: the function yields them, or returns an iterable or None."""
+        return self._transform("Flat Map", FlatMapOperator(as_flat_map_function(func), "flat_map"), output_type)
+
+    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
+        """Keep the records for which the function returns true."""
+        return self._transform("Filter", FilterOperator(as_filter_function(func), "filter"), self._type_info)
+
+    def process(self, func: ProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Run a ProcessFunction over the records."""
+        function = require(func, ProcessFunction, "process on a stream without a key")
+        return self._transform("Process", ProcessOperator(function, "process_element"), output_type)
+
+    def key_by(
+        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
+    ) -> KeyedStream:
+        """Group the records by a key: all of one key go to the same subtask, and have state of their own."""
+        from rekindle.datastream.keyed_stream import KeyedStream
+
+        partitioner = Partitioner(Partitioning.HASH, as_key_selector(key_selector))
+        return KeyedStream(self._environment, self._repartitioned(partitioner), self, self._type_info)
+
+    def union(self, *streams: DataStream) -> DataStream:
+        """Merge this stream with others of the same type."""
+        for stream in streams:
+            if stream._environment is not self._environment:
+                raise InvalidProgramError("only streams of one environment can be united")
+        inputs = [*self._plain_inputs()]
+        for stream in streams:
+            inputs += stream._plain_inputs()
+        return DataStream(self._environment, tuple(inputs), None, self._type_info)
+
+    def rebalance(self) -> DataStream:
+        """Deal the records out to the subtasks of the next operator, one by one."""
+        return DataStream(self._environment, self._repartitioned(REBALANCE), None, self._type_info)
+
+    # --- ends ---
+
+    def print(self, sink_identifier: str | None = None) -> DataStreamSink:
+        """Print the records on the driver's standard output."""
+        return self._sink("Print to Std. Out", PrintOperator(sink_identifier, self._type_info))
+
+    def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
+        """Call a SinkFunction for each record."""
+        return self._sink("Unnamed", SinkFunctionOperator(require(sink_func, SinkFunction, "add_sink")))
+
+    def sink_to(self, sink: Sink) -> DataStreamSink:
+        """Write the records to a sink that takes part in checkpoints, such as FileSink."""
+        if not isinstance(sink, Sink):
+            raise TypeError(f"sink_to takes a Sink, and was given a {type(sink).__name__}; use add_sink for functions")
+        return self._sink("Writer", TwoPhaseSinkOperator(sink))
+
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator | list[Any]:
+        """Run the program and iterate over the records of this stream.
+
+        Args:
+            job_execution_name: The job's name.
+            limit: Return a list of so many records at most, rather than an iterator, and end the job.
+        """
+        self._sink("Collect", CollectOperator())
+        iterator = self._environment._execute_and_collect(job_execution_name)
+        if limit is None:
+            return iterator
+        with iterator:
+            return [record for record, _ in zip(iterator, range(limit), strict=False)]
+
+    # --- inside ---
+
+    def _own_node(self, method: str) -> StreamNode:
+        if self._node is None:
+            raise InvalidProgramError(
+                f"{method} is for operators, and this stream is only a union or a partitioning of others; call it on "
+                "the operator before or after"
+            )
+        return self._node
+
+    def _plain_inputs(self) -> tuple[StreamEdge, ...]:
+        return self._inputs
+
+    def _repartitioned(self, partitioner: Partitioner) -> tuple[StreamEdge, ...]:
+        return tuple(StreamEdge(edge.source, partitioner) for edge in self._inputs)
+
+    def _transform(self, name: str, operator: Any, type_info: TypeInformation | None) -> DataStream:
+        node = self._environment._graph.add(name, operator, self._inputs)
+        return DataStream(self._environment, (StreamEdge(node.id, FORWARD),), node, type_info)
+
+    def _sink(self, name: str, operator: Any) -> DataStreamSink:
+        return DataStreamSink(self._environment._graph.add(name, operator, self._inputs))
+
+
+class DataStreamSink:
+    """The end of a stream."""
+
+    def __init__(self, node: StreamNode) -> None:
+        self._node = node
+
+    def name(self, name: str) -> DataStreamSink:
+        """Name the sink, for people."""
+        self._node.name = name
+        return self
+
+    def uid(self, uid: str) -> DataStreamSink:
+        """Give the sink an identity: by it, its state is found again when the program has changed."""
+        self._node.uid = uid
+        return self
+
+    def set_parallelism(self, parallelism: int) -> DataStreamSink:
+        """Set the number of subtasks of the sink."""
+        if parallelism < 1:
+            raise InvalidProgramError(
+                f"the parallelism of {self._node.name!r} must be at least 1, and {parallelism} was given"
+            )
+        self._node.parallelism = parallelism
+        return self
+
+
+def _not_yet(owner: str, method: str) -> Callable[..., NoReturn]:
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"{owner}.{method} is not supported yet")
+
+    refuse.__name__ = method
+    refuse.__qualname__ = f"{owner}.{method}"
+    refuse.__doc__ = "Not supported yet: raises NotImplementedError."
+    return refuse
+
+
+def declare_unsupported(cls: type, *methods: str) -> None:
+    """Give a class the methods that PyFlink has and Rekindle has not yet; each raises, naming itself."""
+    for method in methods:
+        setattr(cls, method, _not_yet(cls.__name__, method))
+
+
+declare_unsupported(
+    DataStream,
+    "assign_timestamps_and_watermarks",
+    "broadcast",
+    "cache",
+    "connect",
+    "disable_chaining",
+    "forward",
+    "get_side_output",
+    "partition_custom",
+    "project",
+    "rescale",
+    "set_buffer_timeout",
+    "set_description",
+    "set_uid_hash",
+    "shuffle",
+    "slot_sharing_group",
+    "start_new_chain",
+    "window_all",
+)
+declare_unsupported(DataStreamSink, "disable_chaining", "set_description", "set_uid_hash", "slot_sharing_group")

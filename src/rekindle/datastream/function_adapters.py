@@ -1,0 +1,108 @@
+"""Turns what users pass, a callable or an instance of a function class, into a function object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from rekindle.datastream.functions import (
+    CheckpointedFunction,
+    CheckpointListener,
+    FilterFunction,
+    FlatMapFunction,
+    Function,
+    KeySelector,
+    ListCheckpointed,
+    MapFunction,
+    ReduceFunction,
+)
+
+F = TypeVar("F", bound=Function)
+
+
+class _CallableMap(MapFunction):
+    def __init__(self, call: Callable[[Any], Any]) -> None:
+        self.map = call  # type: ignore[method-assign]  # one call per record less than a method around it
+
+    def map(self, value: Any) -> Any:
+        raise AssertionError
+
+
+class _CallableFlatMap(FlatMapFunction):
+    def __init__(self, call: Callable[[Any], Any]) -> None:
+        self.flat_map = call  # type: ignore[method-assign]
+
+    def flat_map(self, value: Any) -> Any:
+        raise AssertionError
+
+
+class _CallableFilter(FilterFunction):
+    def __init__(self, call: Callable[[Any], bool]) -> None:
+        self.filter = call  # type: ignore[method-assign]
+
+    def filter(self, value: Any) -> bool:
+        raise AssertionError
+
+
+class _CallableReduce(ReduceFunction):
+    def __init__(self, call: Callable[[Any, Any], Any]) -> None:
+        self.reduce = call  # type: ignore[method-assign]
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        raise AssertionError
+
+
+def as_map_function(function: Any) -> MapFunction:
+    """Take a MapFunction or a callable."""
+    return _adapt(function, MapFunction, _CallableMap, "map")
+
+
+def as_flat_map_function(function: Any) -> FlatMapFunction:
+    """Take a FlatMapFunction or a callable."""
+    return _adapt(function, FlatMapFunction, _CallableFlatMap, "flat_map")
+
+
+def as_filter_function(function: Any) -> FilterFunction:
+    """Take a FilterFunction or a callable."""
+    return _adapt(function, FilterFunction, _CallableFilter, "filter")
+
+
+def as_reduce_function(function: Any) -> ReduceFunction:
+    """Take a ReduceFunction or a callable."""
+    return _adapt(function, ReduceFunction, _CallableReduce, "reduce")
+
+
+def as_key_selector(selector: Any) -> Callable[[Any], Any]:
+    """Take a KeySelector or a callable; return what is called per record."""
+    if isinstance(selector, KeySelector):
+        return selector.get_key
+    if callable(selector):
+        call: Callable[[Any], Any] = selector
+        return call
+    raise TypeError(f"key_by takes a KeySelector or a callable, and was given a {type(selector).__name__}")
+
+
+def require(function: Any, kind: type[F], method: str) -> F:
+    """Take an instance of a function class, and nothing else."""
+    if not isinstance(function, kind):
+        raise TypeError(f"{method} takes a {kind.__name__}, and was given a {type(function).__name__}")
+    refuse_unsupported(function)
+    return function
+
+
+def refuse_unsupported(function: Function) -> None:
+    """Refuse a function that asks for what is not there yet, rather than ignore it."""
+    for interface in (CheckpointedFunction, ListCheckpointed, CheckpointListener):
+        if isinstance(function, interface):
+            raise NotImplementedError(
+                f"{type(function).__name__} implements {interface.__name__}, which is not supported yet"
+            )
+
+
+def _adapt(function: Any, kind: type[F], adapter: Callable[[Any], F], method: str) -> F:
+    if isinstance(function, kind):
+        refuse_unsupported(function)
+        return function
+    if callable(function) and not isinstance(function, type):
+        return adapter(function)
+    raise TypeError(f"{method} takes a {kind.__name__} or a callable, and was given a {type(function).__name__}")

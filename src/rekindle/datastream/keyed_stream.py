@@ -1,0 +1,134 @@
+"""KeyedStream: a stream grouped by key, whose operators have state per key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from rekindle.common import TypeInformation
+from rekindle.datastream.data_stream import DataStream, declare_unsupported
+from rekindle.datastream.function_adapters import (
+    as_filter_function,
+    as_flat_map_function,
+    as_map_function,
+    as_reduce_function,
+    require,
+)
+from rekindle.datastream.functions import (
+    FilterFunction,
+    FlatMapFunction,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    ReduceFunction,
+)
+from rekindle.graph.stream_graph import StreamEdge
+from rekindle.runtime.operators.keyed import (
+    KeyedFilterOperator,
+    KeyedFlatMapOperator,
+    KeyedMapOperator,
+    KeyedProcessOperator,
+    ReduceOperator,
+)
+
+if TYPE_CHECKING:
+    from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
+
+__all__ = ["KeyedStream"]
+
+
+class KeyedStream(DataStream):
+    """A stream on which functions may keep state per key."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        inputs: tuple[StreamEdge, ...],
+        origin: DataStream,
+        type_info: TypeInformation | None,
+    ) -> None:
+        super().__init__(environment, inputs, None, type_info)
+        self._origin = origin
+
+    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Turn each record into one; a MapFunction may keep state per key."""
+        return self._transform("Map", KeyedMapOperator(as_map_function(func)), output_type)
+
+    def flat_map(
+        self, func: Callable[[Any], Any] | FlatMapFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Turn each record into any number; a FlatMapFunction may keep state per key."""
+        return self._transform("Flat Map", KeyedFlatMapOperator(as_flat_map_function(func)), output_type)
+
+    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
+        """Keep the records for which the function returns true; a FilterFunction may keep state per key."""
+        return self._transform("Filter", KeyedFilterOperator(as_filter_function(func)), self._type_info)
+
+    def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
+        """Combine the records of each key; every record gives the combination so far."""
+        return self._transform("Keyed Reduce", ReduceOperator(as_reduce_function(func)), self._type_info)
+
+    def process(  # type: ignore[override]
+        self, func: KeyedProcessFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Run a KeyedProcessFunction over the records, with state and timers per key."""
+        function = require(func, KeyedProcessFunction, "process on a keyed stream")
+        return self._transform("KEYED PROCESS", KeyedProcessOperator(function), output_type)
+
+    def key_by(
+        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
+    ) -> KeyedStream:
+        """Group the records by another key."""
+        return self._origin.key_by(key_selector, key_type)
+
+    def _plain_inputs(self) -> tuple[StreamEdge, ...]:
+        return self._origin._plain_inputs()
+
+
+def _only_on_operators(method: str) -> Callable[..., NoReturn]:
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise Exception(f"{method} for KeyedStream is not supported.")  # PyFlink's words and type
+
+    refuse.__name__ = method
+    refuse.__doc__ = "Not possible on a keyed stream, as in PyFlink: call it on the operator before or after."
+    return refuse
+
+
+for _method in (
+    "set_parallelism",
+    "name",
+    "get_name",
+    "uid",
+    "set_uid_hash",
+    "set_max_parallelism",
+    "force_non_parallel",
+    "set_buffer_timeout",
+    "start_new_chain",
+    "disable_chaining",
+    "slot_sharing_group",
+    "cache",
+    "shuffle",
+    "project",
+    "rescale",
+    "rebalance",
+    "forward",
+    "broadcast",
+):
+    setattr(KeyedStream, _method, _only_on_operators(_method))
+
+declare_unsupported(
+    KeyedStream,
+    "as_queryable_state",
+    "connect",
+    "count_window",
+    "filter_with_state",
+    "flat_map_with_state",
+    "map_with_state",
+    "max",
+    "max_by",
+    "min",
+    "min_by",
+    "partition_custom",
+    "sum",
+    "window",
+)

@@ -1,0 +1,332 @@
+"""StreamExecutionEnvironment: where a program begins, and where it is set off."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from rekindle.common import (
+    Configuration,
+    ExecutionConfig,
+    JobClient,
+    JobExecutionResult,
+    JobID,
+    RestartStrategyConfiguration,
+    TypeInformation,
+    WatermarkStrategy,
+)
+from rekindle.common.options import (
+    CheckpointingOptions,
+    CoreOptions,
+    ExecutionOptions,
+    PipelineOptions,
+    RekindleOptions,
+    warn_unknown_keys,
+)
+from rekindle.common.watermark_strategy import WatermarkKind
+from rekindle.datastream.checkpoint_config import CheckpointConfig
+from rekindle.datastream.checkpointing_mode import CheckpointingMode
+from rekindle.datastream.closeable_iterator import CloseableIterator
+from rekindle.datastream.connectors.base import Source
+from rekindle.datastream.data_stream import DataStream, declare_unsupported
+from rekindle.datastream.execution_mode import RuntimeExecutionMode
+from rekindle.datastream.state_backend import HashMapStateBackend, StateBackend
+from rekindle.exceptions import InvalidProgramError, JobCancelledError
+from rekindle.graph.job_graph import JobGraph, compile_job
+from rekindle.graph.partitioning import FORWARD
+from rekindle.graph.pickling import check_picklable
+from rekindle.graph.stream_graph import StreamEdge, StreamGraph
+from rekindle.runtime.clock import SystemClock
+from rekindle.runtime.master.client import LocalJobClient
+from rekindle.runtime.master.collected import CollectedRecords
+from rekindle.runtime.master.job_master import JobMaster
+from rekindle.runtime.master.job_settings import settle
+from rekindle.runtime.master.progress import progress_view
+from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["StreamExecutionEnvironment"]
+
+_DEFAULT_JOB_NAME = "Flink Streaming Job"
+
+
+class StreamExecutionEnvironment:
+    """Make streams, set how they are executed, and execute them on Spark."""
+
+    def __init__(self, configuration: Configuration | None = None, spark_session: SparkSession | None = None) -> None:
+        self._configuration = Configuration(configuration) if configuration is not None else Configuration()
+        warn_unknown_keys(self._configuration, stacklevel=4)
+        self._session = spark_session
+        self._owns_session = False
+        self._config = ExecutionConfig()
+        self._checkpoint_config = CheckpointConfig(self._configuration)
+        self._state_backend: StateBackend | None = None
+        self._graph = StreamGraph()
+
+    @staticmethod
+    def get_execution_environment(
+        configuration: Configuration | None = None, spark_session: SparkSession | None = None
+    ) -> StreamExecutionEnvironment:
+        """Return an environment.
+
+        Args:
+            configuration: Settings by key, Flink's names; keys that start with ``spark.`` go to Spark.
+            spark_session: The session to run on; without one, the active session, or a new one on this machine.
+        """
+        return StreamExecutionEnvironment(configuration, spark_session)
+
+    # --- settings ---
+
+    def get_config(self) -> ExecutionConfig:
+        """Return the execution settings of this environment."""
+        return self._config
+
+    def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
+        """Set the parallelism of operators that set none of their own."""
+        self._config.set_parallelism(parallelism)
+        return self
+
+    def get_parallelism(self) -> int:
+        """Return the parallelism of operators that set none of their own: by default the number of cores."""
+        own = self._config.get_parallelism()
+        if own > 0:
+            return own
+        return self._configuration.get(CoreOptions.DEFAULT_PARALLELISM) or os.cpu_count() or 1
+
+    def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
+        """Set the number of key groups of operators that set none: the highest parallelism they can ever have."""
+        self._config.set_max_parallelism(max_parallelism)
+        return self
+
+    def get_max_parallelism(self) -> int:
+        """Return the number of key groups, -1 where it is derived from the parallelism."""
+        own = self._config.get_max_parallelism()
+        return own if own > 0 else self._configuration.get(PipelineOptions.MAX_PARALLELISM)
+
+    def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
+        """Set the runtime mode; only STREAMING is supported yet."""
+        if execution_mode is not RuntimeExecutionMode.STREAMING:
+            raise NotImplementedError(
+                f"StreamExecutionEnvironment.set_runtime_mode({execution_mode}) is not supported yet"
+            )
+        return self
+
+    def enable_checkpointing(
+        self, interval: int, mode: CheckpointingMode | None = None
+    ) -> StreamExecutionEnvironment:
+        """Take a checkpoint every so many milliseconds, and go back to the last one after a failure."""
+        self._checkpoint_config.set_checkpoint_interval(interval)
+        if mode is not None:
+            self._checkpoint_config.set_checkpointing_mode(mode)
+        return self
+
+    def get_checkpoint_config(self) -> CheckpointConfig:
+        """Return the settings of checkpoints."""
+        return self._checkpoint_config
+
+    def get_checkpoint_interval(self) -> int:
+        """Return the milliseconds between checkpoints, -1 without."""
+        return self._checkpoint_config.get_checkpoint_interval()
+
+    def get_checkpointing_mode(self) -> CheckpointingMode:
+        """Return the guarantee of checkpoints."""
+        return self._checkpoint_config.get_checkpointing_mode()
+
+    get_checkpointing_consistency_mode = get_checkpointing_mode
+
+    def set_restart_strategy(
+        self, restart_strategy_configuration: RestartStrategyConfiguration
+    ) -> StreamExecutionEnvironment:
+        """Set whether and when a failed job is restarted; wins over the configuration."""
+        self._config.set_restart_strategy(restart_strategy_configuration)
+        return self
+
+    def get_restart_strategy(self) -> RestartStrategyConfiguration:
+        """Return the restart strategy that the program set."""
+        return self._config.get_restart_strategy()
+
+    def set_state_backend(self, state_backend: StateBackend) -> StreamExecutionEnvironment:
+        """Set where working state is kept; only the heap is supported yet."""
+        if not isinstance(state_backend, HashMapStateBackend):
+            raise NotImplementedError(
+                f"StreamExecutionEnvironment.set_state_backend({type(state_backend).__name__}) is not supported yet"
+            )
+        self._state_backend = state_backend
+        storage = state_backend.get_checkpoint_storage()
+        if storage is not None:
+            self._checkpoint_config.set_checkpoint_storage(storage)
+        return self
+
+    def get_state_backend(self) -> StateBackend | None:
+        """Return the state backend that the program set."""
+        return self._state_backend
+
+    def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
+        """Set where savepoints go that name no directory."""
+        self._configuration.set(CheckpointingOptions.SAVEPOINT_DIRECTORY, directory)
+        return self
+
+    def get_default_savepoint_directory(self) -> str | None:
+        """Return where savepoints go that name no directory."""
+        return self._configuration.get(CheckpointingOptions.SAVEPOINT_DIRECTORY)
+
+    def configure(self, configuration: Configuration) -> None:
+        """Take over all settings of a configuration."""
+        warn_unknown_keys(configuration, stacklevel=3)
+        self._configuration.add_all(configuration)
+
+    # --- sources ---
+
+    def from_collection(
+        self, collection: Iterable[Any], type_info: TypeInformation | None = None
+    ) -> DataStream:
+        """Make a stream of a collection's elements, in their order; the source has parallelism 1."""
+        node = self._graph.add("Collection Source", CollectionSourceOperator(list(collection)), (), parallelism=1)
+        return DataStream(self, (StreamEdge(node.id, FORWARD),), node, type_info)
+
+    def from_source(
+        self,
+        source: Source,
+        watermark_strategy: WatermarkStrategy,
+        source_name: str,
+        type_info: TypeInformation | None = None,
+    ) -> DataStream:
+        """Make a stream of a source's records."""
+        if not isinstance(source, Source):
+            raise TypeError(f"from_source takes a Source, and was given a {type(source).__name__}")
+        if watermark_strategy.timestamp_assigner is not None or watermark_strategy.kind is WatermarkKind.GENERATOR:
+            raise NotImplementedError(
+                "StreamExecutionEnvironment.from_source with a timestamp assigner is not supported yet"
+            )
+        node = self._graph.add(source_name, source.create_operator(), ())
+        return DataStream(self, (StreamEdge(node.id, FORWARD),), node, type_info)
+
+    def from_data_frame(self, data_frame: DataFrame, uid: str, bounded: bool | None = None) -> DataStream:
+        """Make a stream of a Spark DataFrame's rows; records are Spark's own ``Row``.
+
+        Args:
+            data_frame: A streaming DataFrame, or a bounded one, which is read whole in the first epoch.
+            uid: The identity by which the position of the source is found again.
+            bounded: Whether a streaming DataFrame ends as soon as Spark finds nothing new in it; by default it never
+                does.
+        """
+        if not data_frame.isStreaming and bounded is False:
+            raise InvalidProgramError(f"DataFrame {uid!r} is not streaming, so it is bounded; leave 'bounded' away")
+        if self._session is None:
+            self._session = data_frame.sparkSession
+        node = self._graph.add(
+            f"DataFrame {uid}",
+            SparkSourceOperator(),
+            (),
+            uid=uid,
+            data_frame=data_frame,
+            bounded=not data_frame.isStreaming if bounded is None else bounded,
+        )
+        return DataStream(self, (StreamEdge(node.id, FORWARD),), node, None)
+
+    # --- execution ---
+
+    def execute(self, job_name: str | None = None) -> JobExecutionResult:
+        """Run the program and wait for its end; Ctrl-C cancels it."""
+        return self._await(self._submit(job_name, None))
+
+    def execute_async(self, job_name: str | None = None) -> JobClient:
+        """Run the program in the background."""
+        return LocalJobClient(self._submit(job_name, None))
+
+    def close(self) -> None:
+        """Stop Spark, if this environment started it."""
+        if self._session is not None and self._owns_session:
+            self._session.stop()
+            self._session = None
+
+    def _execute_and_collect(self, job_name: str | None) -> CloseableIterator:
+        collected = CollectedRecords(held_back=self._checkpoint_config.is_checkpointing_enabled())
+        master = self._submit(job_name, collected)
+
+        def close() -> None:
+            if not master.result.done():
+                master.cancel()
+            master.result.exception()
+
+        return CloseableIterator(iter(collected), close)
+
+    def _submit(self, job_name: str | None, collected: CollectedRecords | None) -> JobMaster:
+        graph = self._compile()
+        name = job_name or self._configuration.get(PipelineOptions.NAME) or _DEFAULT_JOB_NAME
+        settings = settle(
+            JobID().to_hex_string(), name, self._configuration, self._checkpoint_config, self._config
+        )
+        view = progress_view(self._configuration.get(RekindleOptions.PROGRESS), name)
+        session = self._spark_session(graph.slots)
+        master = JobMaster(session, graph, settings, SystemClock(), view, collected)
+        master.start()
+        self._graph = StreamGraph()
+        return master
+
+    def _compile(self) -> JobGraph:
+        if self._configuration.get(ExecutionOptions.RUNTIME_MODE) != "STREAMING":
+            raise NotImplementedError("execution.runtime-mode other than STREAMING is not supported yet")
+        max_parallelism = self.get_max_parallelism()
+        graph = compile_job(self._graph, self.get_parallelism(), max_parallelism if max_parallelism > 0 else None)
+        check_picklable(graph)
+        return graph
+
+    def _spark_session(self, slots: int) -> SparkSession:
+        from pyspark.sql import SparkSession
+
+        from rekindle.runtime.spark.session import create_session
+
+        if self._session is None:
+            self._owns_session = SparkSession.getActiveSession() is None
+            self._session = create_session(self._configuration, slots)
+            if self._owns_session:
+                atexit.register(self.close)
+        return self._session
+
+    def _await(self, master: JobMaster) -> JobExecutionResult:
+        try:
+            return master.result.result()
+        except KeyboardInterrupt:
+            master.cancel()
+            with suppress(JobCancelledError):
+                master.result.result()
+            raise
+
+
+declare_unsupported(
+    StreamExecutionEnvironment,
+    "add_classpaths",
+    "add_default_kryo_serializer",
+    "add_jars",
+    "add_python_archive",
+    "add_python_file",
+    "add_source",
+    "create_input",
+    "disable_operator_chaining",
+    "enable_changelog_state_backend",
+    "get_buffer_timeout",
+    "get_default_local_parallelism",
+    "get_execution_plan",
+    "get_stream_time_characteristic",
+    "is_chaining_enabled",
+    "is_chaining_of_operators_with_different_max_parallelism_enabled",
+    "is_changelog_state_backend_enabled",
+    "is_force_unaligned_checkpoints",
+    "is_unaligned_checkpoints_enabled",
+    "read_text_file",
+    "register_cached_file",
+    "register_slot_sharing_group",
+    "register_type",
+    "register_type_with_kryo_serializer",
+    "set_buffer_timeout",
+    "set_default_local_parallelism",
+    "set_python_executable",
+    "set_python_requirements",
+    "set_stream_time_characteristic",
+)

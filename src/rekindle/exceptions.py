@@ -1,0 +1,94 @@
+"""Every error Rekindle raises on purpose, in one tree.
+
+    RekindleError
+    ├── ConfigurationError          a setting that cannot work (key and value are named)
+    ├── InvalidProgramError         the program cannot be translated (duplicate uid, unpicklable function, …)
+    ├── StateAccessError            keyed state used where there is no key
+    ├── SparkSetupError             no Java, an unusable session, an unsupported DataFrame
+    ├── JobExecutionError           the job ended in FAILED; carries the root cause
+    ├── JobCancelledError           the job was cancelled while somebody waited for its result
+    ├── UserCodeError               user code raised in a slot; carries operator, subtask and traceback
+    ├── SlotLostError               a slot process died or fell silent
+    ├── SlotProtocolError           a peer spoke out of turn (second delivery, old attempt, bad secret)
+    └── CheckpointError
+        ├── CheckpointStorageError  the checkpoint storage cannot be written or read
+        ├── CheckpointCorruptError  a file is half written, damaged or of an unknown version
+        └── StateRestoreError       a snapshot does not fit the program that restores it
+"""
+
+from __future__ import annotations
+
+
+class RekindleError(Exception):
+    """Base of all errors that Rekindle raises on purpose."""
+
+
+class ConfigurationError(RekindleError, ValueError):
+    """A setting that cannot work; the message names key and value."""
+
+
+class InvalidProgramError(RekindleError):
+    """The program cannot be translated into a job."""
+
+
+class StateAccessError(RekindleError):
+    """Keyed state was used where there is no key."""
+
+
+class SparkSetupError(RekindleError):
+    """Spark cannot be started, or cannot run this job."""
+
+
+class JobExecutionError(RekindleError):
+    """The job ended in FAILED; ``__cause__`` is why."""
+
+
+class JobCancelledError(RekindleError):
+    """The job was cancelled while somebody waited for its result."""
+
+
+class UserCodeError(RekindleError):
+    """User code raised inside a slot.
+
+    Attributes:
+        operator: Name of the operator whose function raised.
+        subtask: Index of the subtask, counted from 0.
+        user_traceback: The traceback as it was in the slot.
+    """
+
+    def __init__(self, operator: str, subtask: int, summary: str, user_traceback: str) -> None:
+        super().__init__(operator, subtask, summary, user_traceback)
+        self.operator = operator
+        self.subtask = subtask
+        self.summary = summary
+        self.user_traceback = user_traceback
+
+    def __str__(self) -> str:
+        return (
+            f"{self.summary}\n  in operator {self.operator!r}, subtask {self.subtask}; "
+            f"the traceback there was:\n\n{self.user_traceback}"
+        )
+
+
+class SlotLostError(RekindleError):
+    """A slot process died or fell silent."""
+
+
+class SlotProtocolError(RekindleError):
+    """A peer spoke out of turn: a second delivery, an old attempt, a bad secret."""
+
+
+class CheckpointError(RekindleError):
+    """Something about a checkpoint went wrong."""
+
+
+class CheckpointStorageError(CheckpointError):
+    """The checkpoint storage cannot be written or read."""
+
+
+class CheckpointCorruptError(CheckpointError):
+    """A checkpoint file is half written, damaged, or of an unknown version."""
+
+
+class StateRestoreError(CheckpointError):
+    """A snapshot does not fit the program that restores it."""

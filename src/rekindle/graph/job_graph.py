@@ -1,0 +1,137 @@
+"""The job as it runs: operators in levels, edges that stay in a slot or cross an exchange. Pure.
+
+The graph is cut at every exchange. ``level`` counts the exchanges on the longest way from a source; one epoch runs the
+levels one after the other, each as one Spark stage. Operators without an exchange between them run in the same slot, one
+chunk of records after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.partitioning import REBALANCE, Partitioner, Partitioning
+from rekindle.graph.stream_graph import StreamGraph, StreamNode
+from rekindle.graph.uids import assign_uids
+from rekindle.state.key_groups import check_parallelism, default_max_parallelism
+
+
+@dataclass(frozen=True, slots=True)
+class JobEdge:
+    """Connect two operators; ``input`` is the index of this edge among the inputs of ``target``."""
+
+    id: int
+    source: int
+    target: int
+    input: int
+    partitioner: Partitioner
+    exchange: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobNode:
+    """Describe an operator that runs in the slots 0 to ``parallelism`` - 1.
+
+    ``spark_fed``: its records come from a Spark source without an exchange in between, in any number of tasks an epoch.
+    """
+
+    id: int
+    uid: str
+    name: str
+    operator: Any
+    parallelism: int
+    max_parallelism: int
+    explicit_max_parallelism: bool
+    level: int
+    spark_fed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSource:
+    """Point from an operator to the DataFrame that feeds it."""
+
+    node: int
+    uid: str
+    data_frame: Any
+    bounded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobGraph:
+    """Hold all nodes in topological order, all edges by id, and the DataFrames at the sources."""
+
+    nodes: tuple[JobNode, ...]
+    edges: tuple[JobEdge, ...]
+    spark_sources: tuple[SparkSource, ...]
+
+    @property
+    def slots(self) -> int:
+        """Count the slots the job needs."""
+        return max(node.parallelism for node in self.nodes)
+
+    @property
+    def levels(self) -> int:
+        """Count the levels; the last one is ``levels - 1``."""
+        return 1 + max(node.level for node in self.nodes)
+
+    @property
+    def has_exchange(self) -> bool:
+        """Tell whether records ever leave their slot."""
+        return any(edge.exchange for edge in self.edges)
+
+    def inputs(self, node: int) -> list[JobEdge]:
+        """Give the edges into a node, by input index."""
+        return [edge for edge in self.edges if edge.target == node]
+
+    def outputs(self, node: int) -> list[JobEdge]:
+        """Give the edges out of a node."""
+        return [edge for edge in self.edges if edge.source == node]
+
+
+def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | None) -> JobGraph:
+    """Translate a program: assign uids, settle parallelism, cut at the exchanges."""
+    if not graph.nodes:
+        raise InvalidProgramError("no operators are defined in this program: there is nothing to execute")
+    uids = assign_uids(graph.nodes)
+    settled = {node.id: _parallelism(node, parallelism, max_parallelism) for node in graph.nodes}
+    local = all(node.data_frame is None for node in graph.nodes)
+    spark_fed: dict[int, bool] = {}  # nodes in a slot with a Spark source, no exchange between them
+    nodes: list[JobNode] = []
+    edges: list[JobEdge] = []
+    levels: dict[int, int] = {}
+    for node in graph.nodes:
+        own = settled[node.id]
+        level = 0
+        fed = {spark_fed[edge.source] for edge in node.inputs}
+        for index, edge in enumerate(node.inputs):
+            upstream = settled[edge.source]
+            partitioner = edge.partitioner
+            if partitioner.kind is Partitioning.FORWARD and upstream[0] != own[0]:
+                partitioner = REBALANCE
+            if partitioner.kind is Partitioning.FORWARD and spark_fed[edge.source] and len(fed) > 1:
+                partitioner = REBALANCE  # only an exchange tells when all tasks of a Spark source are done
+            # With one subtask on both sides there is nothing to exchange, unless a Spark source, which has many tasks
+            # even then, feeds the job.
+            exchange = partitioner.kind is not Partitioning.FORWARD and not (local and own[0] == upstream[0] == 1)
+            edges.append(JobEdge(len(edges), edge.source, node.id, index, partitioner, exchange))
+            level = max(level, levels[edge.source] + exchange)
+        spark_fed[node.id] = node.data_frame is not None or (level == 0 and True in fed)
+        levels[node.id] = level
+        nodes.append(
+            JobNode(node.id, uids[node.id], node.name, node.operator, *own, level, spark_fed[node.id])
+        )
+    sources = tuple(
+        SparkSource(node.id, uids[node.id], node.data_frame, node.bounded)
+        for node in graph.nodes
+        if node.data_frame is not None
+    )
+    return JobGraph(tuple(nodes), tuple(edges), sources)
+
+
+def _parallelism(node: StreamNode, default: int, default_max: int | None) -> tuple[int, int, bool]:
+    parallelism = default if node.parallelism is None else node.parallelism
+    explicit = node.max_parallelism if node.max_parallelism is not None else default_max
+    max_parallelism = explicit if explicit is not None else default_max_parallelism(parallelism)
+    check_parallelism(parallelism, max_parallelism)
+    return parallelism, max_parallelism, explicit is not None

@@ -1,0 +1,28 @@
+"""Checks that operators can travel to the slots, and says which one cannot, and why."""
+
+from __future__ import annotations
+
+import cloudpickle
+
+from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.job_graph import JobGraph
+
+
+def check_picklable(graph: JobGraph) -> None:
+    """Raise, naming the operator, if something in the graph cannot be pickled."""
+    for node in graph.nodes:
+        _check(node.operator, f"operator {node.name!r}")
+    names = {node.id: node.name for node in graph.nodes}
+    for edge in graph.edges:
+        if edge.partitioner.key_selector is not None:
+            _check(edge.partitioner.key_selector, f"the key selector before operator {names[edge.target]!r}")
+
+
+def _check(what: object, name: str) -> None:
+    try:
+        cloudpickle.dumps(what, protocol=5)
+    except Exception as error:
+        raise InvalidProgramError(
+            f"{name} cannot be sent to the slots: {error}. Its function refers to something that lives only in this "
+            "process (a lock, a connection, a SparkSession, an open file); create that in open() instead"
+        ) from error

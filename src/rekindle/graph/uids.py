@@ -1,0 +1,35 @@
+"""Operator uids: given by the user, or derived from the shape of the graph so that they are stable while it is."""
+
+from __future__ import annotations
+
+import hashlib
+
+from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.stream_graph import StreamNode
+
+
+def assign_uids(nodes: list[StreamNode]) -> dict[int, str]:
+    """Give every node its uid, by node id.
+
+    A derived uid depends on the kind of the operator, on the uids of its inputs and on how many alike were written
+    before it; it does not depend on names, parallelism or the code of functions.
+    """
+    uids: dict[int, str] = {}
+    owners: dict[str, StreamNode] = {}
+    seen: dict[str, int] = {}
+    for node in nodes:
+        if node.uid is not None:
+            uid = node.uid
+        else:
+            inputs = ",".join(f"{uids[edge.source]}:{edge.partitioner.kind.value}" for edge in node.inputs)
+            shape = f"{type(node.operator).__name__}({inputs})"
+            position = seen[shape] = seen.get(shape, -1) + 1
+            uid = hashlib.blake2b(f"{shape}#{position}".encode(), digest_size=16).hexdigest()
+        other = owners.setdefault(uid, node)
+        if other is not node:
+            raise InvalidProgramError(
+                f"uid {uid!r} is used by two operators, {other.name!r} and {node.name!r}; "
+                "state is found again by uid, so each operator needs one of its own"
+            )
+        uids[node.id] = uid
+    return uids

@@ -1,0 +1,153 @@
+"""The sending side of an exchange: records are dealt out to targets and leave as chunks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from itertools import compress
+from typing import Any
+
+from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.job_graph import JobEdge
+from rekindle.runtime.exchange.payload import encode_chunk
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.state.key_groups import subtask_of_key_group
+from rekindle.state.key_hash import key_group_of
+
+Envelope = tuple[int, int, bytes]
+"""An edge, a target subtask, a payload."""
+
+_FLUSH_RECORDS = 1 << 15
+_CACHED_KEYS = 1 << 20
+
+
+class KeyRoutes(dict[Any, int]):
+    """Remember the subtask of every key seen; equal keys share a route, as they share their state."""
+
+    def __init__(self, parallelism: int, max_parallelism: int) -> None:
+        super().__init__()
+        self._parallelism = parallelism
+        self._max_parallelism = max_parallelism
+
+    def __missing__(self, key: Any) -> int:
+        if len(self) >= _CACHED_KEYS:
+            self.clear()
+        group = key_group_of(key, self._max_parallelism)
+        target = self[key] = subtask_of_key_group(group, self._parallelism, self._max_parallelism)
+        return target
+
+
+def keys_of(edge: JobEdge, name: str, values: list[Any]) -> list[Any]:
+    """Apply the key selector of an edge to records."""
+    selector = edge.partitioner.key_selector
+    assert selector is not None
+    try:
+        return [selector(value) for value in values]
+    except Exception as error:
+        error.add_note(f"raised by the key selector of key_by, before operator {name!r}")
+        raise
+
+
+class ExchangeWriter(ABC):
+    """Deal out the records that leave on one edge, on behalf of one task."""
+
+    def __init__(self, edge: JobEdge, parallelism: int) -> None:
+        self._edge = edge
+        self._parallelism = parallelism
+        self._buffers = [Chunk([]) for _ in range(parallelism)]
+
+    @abstractmethod
+    def write(self, chunk: Chunk) -> list[Envelope]:
+        """Take records; return the envelopes that are full."""
+
+    def flush(self) -> list[Envelope]:
+        """Return everything that is left."""
+        return [envelope for target in range(self._parallelism) if (envelope := self._take(target)) is not None]
+
+    def _add(self, target: int, part: Chunk) -> Envelope | None:
+        buffer = self._buffers[target]
+        if not buffer.values:
+            self._buffers[target] = part
+        else:
+            if (buffer.timestamps is None) != (part.timestamps is None):
+                _align_timestamps(buffer, part)
+            buffer.values += part.values
+            if buffer.keys is not None:
+                buffer.keys += part.keys or []
+            if buffer.timestamps is not None:
+                buffer.timestamps += part.timestamps or []
+        return self._take(target) if len(self._buffers[target].values) >= _FLUSH_RECORDS else None
+
+    def _take(self, target: int) -> Envelope | None:
+        chunk = self._buffers[target]
+        if not chunk.values:
+            return None
+        self._buffers[target] = Chunk([])
+        return self._edge.id, target, encode_chunk(chunk)
+
+
+class HashWriter(ExchangeWriter):
+    """Send each record to the subtask that owns its key."""
+
+    def __init__(self, edge: JobEdge, parallelism: int, routes: KeyRoutes, name: str) -> None:
+        super().__init__(edge, parallelism)
+        self._routes = routes
+        self._name = name
+
+    def write(self, chunk: Chunk) -> list[Envelope]:
+        values, timestamps = chunk.values, chunk.timestamps
+        keys = keys_of(self._edge, self._name, values)
+        try:
+            targets = list(map(self._routes.__getitem__, keys))
+        except TypeError as error:
+            raise unhashable_key(keys, self._name) from error
+        full = []
+        for target in range(self._parallelism):
+            mine = [t == target for t in targets]
+            part = Chunk(
+                list(compress(values, mine)),
+                None if timestamps is None else list(compress(timestamps, mine)),
+                list(compress(keys, mine)),
+            )
+            if part.values and (envelope := self._add(target, part)) is not None:
+                full.append(envelope)
+        return full
+
+
+class RoundRobinWriter(ExchangeWriter):
+    """Deal records out one by one."""
+
+    def __init__(self, edge: JobEdge, parallelism: int, cursor: list[int]) -> None:
+        super().__init__(edge, parallelism)
+        self._cursor = cursor  # one number, shared by all tasks of the slot: the target of the next record
+
+    def write(self, chunk: Chunk) -> list[Envelope]:
+        full = []
+        step = self._parallelism
+        first = self._cursor[0]
+        for target in range(step):
+            start = (target - first) % step
+            values = chunk.values[start::step]
+            timestamps = None if chunk.timestamps is None else chunk.timestamps[start::step]
+            if values and (envelope := self._add(target, Chunk(values, timestamps))) is not None:
+                full.append(envelope)
+        self._cursor[0] = (first + len(chunk.values)) % step
+        return full
+
+
+def _align_timestamps(buffer: Chunk, part: Chunk) -> None:
+    for chunk in (buffer, part):
+        if chunk.timestamps is None:
+            chunk.timestamps = [None] * len(chunk.values)
+
+
+def unhashable_key(keys: list[Any], name: str) -> Exception:
+    """Describe the key that has no hash."""
+    for key in keys:
+        try:
+            hash(key)
+        except TypeError:
+            return InvalidProgramError(
+                f"the key selector of key_by before operator {name!r} returned {key!r}, a {type(key).__name__}: a key "
+                "must be hashable. Return a str, a number, a tuple or a frozen dataclass instead"
+            )
+    return InvalidProgramError(f"the key selector of key_by before operator {name!r} returned a key without a hash")

@@ -1,0 +1,46 @@
+"""The JobClient of a job that runs in this process."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+from rekindle.common.completable_future import CompletableFuture
+from rekindle.common.job_client import JobClient
+from rekindle.common.job_execution_result import JobExecutionResult
+from rekindle.common.job_id import JobID
+from rekindle.common.job_status import JobStatus
+from rekindle.runtime.master.job_master import JobMaster
+
+
+class LocalJobClient(JobClient):
+    """Watch and steer a job."""
+
+    def __init__(self, master: JobMaster) -> None:
+        self._master = master
+
+    def get_job_id(self) -> JobID:
+        return JobID(self._master.settings.job_id)
+
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        return CompletableFuture.completed(self._master.status)
+
+    def cancel(self) -> CompletableFuture[None]:
+        self._master.cancel()
+        done: Future[None] = Future()
+        self._master.result.add_done_callback(lambda _: done.set_result(None))
+        return CompletableFuture(done)
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> CompletableFuture[str]:
+        raise NotImplementedError("JobClient.stop_with_savepoint is not supported yet")
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        raise NotImplementedError("JobClient.trigger_savepoint is not supported yet")
+
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        return CompletableFuture.completed({})
+
+    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
+        return CompletableFuture(self._master.result)

@@ -1,0 +1,201 @@
+"""The job master's end of the control connections: slots call in, prove the secret, register, and are heard.
+
+Slots of an old attempt are turned away: once :meth:`ControlServer.begin_attempt` has named a higher one, nothing from
+an older one gets past this file.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+from rekindle.exceptions import ConfigurationError, SlotProtocolError
+from rekindle.runtime.wire import messages as m
+from rekindle.runtime.wire.framing import MESSAGE, receive_frame, send_frame
+from rekindle.runtime.wire.handshake import accept
+
+
+class SlotListener(Protocol):
+    """Hear from the slots of the current attempt; called from the connections' threads."""
+
+    def slot_said(self, slot: int, message: m.ToMaster) -> None:
+        """Take a message."""
+
+    def slot_lost(self, slot: int, why: str) -> None:
+        """Learn that a slot is gone."""
+
+
+class SlotConnection:
+    """Keep the control connection of one slot."""
+
+    def __init__(self, sock: socket.socket, registration: m.Register) -> None:
+        self.registration = registration
+        self.heard = time.monotonic()
+        self._socket = sock
+        self._sending = threading.Lock()
+
+    def send(self, data: bytes) -> None:
+        """Send an encoded message; a lost slot is noticed by the reading thread."""
+        with self._sending, suppress(OSError):
+            send_frame(self._socket, MESSAGE, 0, data)
+
+    def receive(self) -> m.ToMaster:
+        """Wait for the next message."""
+        message = m.decode_to_master(receive_frame(self._socket)[2])
+        self.heard = time.monotonic()
+        return message
+
+    def close(self) -> None:
+        """Hang up: the slot ends by itself."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+class ControlServer:
+    """Accept the slots of one job."""
+
+    def __init__(self, host: str, port: int, secret: bytes, heartbeat_ms: int, timeout_ms: int) -> None:
+        self._secret = secret
+        self._heartbeat = heartbeat_ms / 1000
+        self._timeout = timeout_ms / 1000
+        self._lock = threading.Lock()
+        self._attempt = -1
+        self._listener: SlotListener | None = None
+        self._connections: dict[int, SlotConnection] = {}
+        self._closed = threading.Event()
+        self._socket = _listen(host, port)
+        self.port: int = self._socket.getsockname()[1]
+        for target in (self._accept_all, self._beat):
+            threading.Thread(target=target, daemon=True, name=f"control-{target.__name__}").start()
+
+    def begin_attempt(self, attempt: int, listener: SlotListener) -> None:
+        """Take slots of this attempt from now on, and of no other."""
+        with self._lock:
+            self._attempt = attempt
+            self._listener = listener
+            self._connections = {}
+
+    def connections(self) -> dict[int, SlotConnection]:
+        """Give the slots that are connected."""
+        with self._lock:
+            return dict(self._connections)
+
+    def broadcast(self, message: m.ToSlot) -> None:
+        """Send a message to every slot."""
+        data = m.encode(message)
+        for connection in self.connections().values():
+            connection.send(data)
+
+    def hang_up(self) -> list[SlotConnection]:
+        """Fence off the current attempt: close its connections and listen to none of it any more."""
+        with self._lock:
+            connections = list(self._connections.values())
+            self._connections = {}
+            self._listener = None
+            self._attempt = -1
+        for connection in connections:
+            connection.close()
+        return connections
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._closed.set()
+        self.hang_up()
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _accept_all(self) -> None:
+        while not self._closed.is_set():
+            try:
+                sock, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(sock,), daemon=True, name="control-slot").start()
+
+    def _serve(self, sock: socket.socket) -> None:
+        connection = None
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            accept(sock, self._secret)
+            registration = m.decode_to_master(receive_frame(sock, limit=1 << 16)[2])
+            while isinstance(registration, m.Heartbeat):
+                registration = m.decode_to_master(receive_frame(sock, limit=1 << 16)[2])
+            if isinstance(registration, m.Register):
+                connection = SlotConnection(sock, registration)
+                if self._register(connection):
+                    self._hear(connection)
+            elif isinstance(registration, m.SlotFailed):
+                self._tell(lambda listener: listener.slot_said(registration.subtask, registration))
+        except (OSError, EOFError, SlotProtocolError):
+            pass
+        finally:
+            sock.close()
+        if connection is not None:
+            self._lost(connection, "its process ended or its connection broke")
+
+    def _register(self, connection: SlotConnection) -> bool:
+        registration = connection.registration
+        with self._lock:
+            if registration.attempt != self._attempt or registration.slot in self._connections:
+                return False
+            self._connections[registration.slot] = connection
+        self._tell(lambda listener: listener.slot_said(registration.slot, registration))
+        return True
+
+    def _hear(self, connection: SlotConnection) -> None:
+        slot = connection.registration.slot
+        while True:
+            message = connection.receive()
+            if not isinstance(message, m.Heartbeat) and self._is_current(connection):
+                self._tell(lambda listener, message=message: listener.slot_said(slot, message))  # type: ignore[misc]
+
+    def _is_current(self, connection: SlotConnection) -> bool:
+        with self._lock:
+            return self._connections.get(connection.registration.slot) is connection
+
+    def _lost(self, connection: SlotConnection, why: str) -> None:
+        slot = connection.registration.slot
+        with self._lock:
+            if self._connections.get(slot) is not connection:
+                return
+            del self._connections[slot]
+        self._tell(lambda listener: listener.slot_lost(slot, why))
+
+    def _tell(self, what: Callable[[SlotListener], None]) -> None:
+        with self._lock:
+            listener = self._listener
+        if listener is not None:
+            what(listener)
+
+    def _beat(self) -> None:
+        while not self._closed.wait(self._heartbeat):
+            data = m.encode(m.Heartbeat())
+            for connection in self.connections().values():
+                silence = time.monotonic() - connection.heard
+                if silence > self._timeout:
+                    self._lost(connection, f"nothing was heard of it for {silence:.0f} s")
+                    connection.close()
+                else:
+                    connection.send(data)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if port:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        sock.listen(256)
+    except OSError as error:
+        sock.close()
+        raise ConfigurationError(
+            f"the job master cannot listen on {host}:{port}: {error.strerror}. Set jobmanager.rpc.port to a free port, "
+            "or to 0 for any"
+        ) from error
+    return sock

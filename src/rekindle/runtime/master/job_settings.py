@@ -1,0 +1,112 @@
+"""Everything a job is run with, settled from program and configuration before it starts."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from rekindle.checkpoint.options import CheckpointOptions
+from rekindle.checkpoint.storage import CheckpointFiles
+from rekindle.common import Configuration, ExecutionConfig
+from rekindle.common.options import (
+    CheckpointingOptions,
+    HeartbeatOptions,
+    JobManagerOptions,
+    RekindleOptions,
+    StateBackendOptions,
+    StateRecoveryOptions,
+)
+from rekindle.datastream.checkpoint_config import CheckpointConfig
+from rekindle.datastream.checkpoint_storage import (
+    CheckpointStorage,
+    FileSystemCheckpointStorage,
+    JobManagerCheckpointStorage,
+)
+from rekindle.datastream.checkpointing_mode import CheckpointingMode
+from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from rekindle.runtime.restart import RestartStrategy, restart_strategy_for
+
+
+@dataclass(frozen=True, slots=True)
+class JobSettings:
+    """Hold the settings of one execution."""
+
+    job_id: str
+    job_name: str
+    checkpoints: CheckpointOptions
+    checkpoint_files: CheckpointFiles | None  # None: the job master's memory
+    memory_limit: int
+    inline_below: int
+    asynchronous_snapshots: bool
+    retention: ExternalizedCheckpointRetention
+    restore_path: str | None
+    allow_non_restored_state: bool
+    restart_strategy: RestartStrategy
+    control_port: int
+    heartbeat_ms: int
+    heartbeat_timeout_ms: int
+    orphan_timeout_ms: int
+    epoch_max_ms: int
+    epoch_max_records: int
+    job_parameters: dict[str, str]
+
+    @property
+    def checkpointing(self) -> bool:
+        """Tell whether there are periodic checkpoints."""
+        return self.checkpoints.interval_ms is not None
+
+
+def settle(
+    job_id: str,
+    job_name: str,
+    configuration: Configuration,
+    checkpoint_config: CheckpointConfig,
+    execution_config: ExecutionConfig,
+) -> JobSettings:
+    """Read all settings; a value that cannot work raises here, before anything starts."""
+    if configuration.get(StateBackendOptions.STATE_BACKEND) == "rocksdb":
+        raise NotImplementedError("the state backend 'rocksdb' is not supported yet; use 'hashmap'")
+    enabled = checkpoint_config.is_checkpointing_enabled()
+    storage = checkpoint_config.get_checkpoint_storage() or JobManagerCheckpointStorage()
+    return JobSettings(
+        job_id=job_id,
+        job_name=job_name,
+        checkpoints=CheckpointOptions(
+            interval_ms=checkpoint_config.get_checkpoint_interval() if enabled else None,
+            mode_exactly_once=checkpoint_config.get_checkpointing_mode() is CheckpointingMode.EXACTLY_ONCE,
+            timeout_ms=checkpoint_config.get_checkpoint_timeout(),
+            min_pause_ms=checkpoint_config.get_min_pause_between_checkpoints(),
+            max_concurrent=checkpoint_config.get_max_concurrent_checkpoints(),
+            tolerable_failures=checkpoint_config.get_tolerable_checkpoint_failure_number(),
+            num_retained=configuration.get(CheckpointingOptions.NUM_RETAINED),
+        ),
+        checkpoint_files=storage.open_files(),
+        memory_limit=_memory_limit(storage),
+        inline_below=_inline_below(storage, configuration),
+        asynchronous_snapshots=configuration.get(StateBackendOptions.ASYNC_SNAPSHOTS),
+        retention=checkpoint_config.get_externalized_checkpoint_retention(),
+        restore_path=configuration.get(StateRecoveryOptions.SAVEPOINT_PATH),
+        allow_non_restored_state=configuration.get(StateRecoveryOptions.IGNORE_UNCLAIMED_STATE),
+        restart_strategy=restart_strategy_for(
+            execution_config.get_restart_strategy(), configuration, enabled, random.random
+        ),
+        control_port=configuration.get(JobManagerOptions.RPC_PORT),
+        heartbeat_ms=configuration.get(HeartbeatOptions.INTERVAL),
+        heartbeat_timeout_ms=configuration.get(HeartbeatOptions.TIMEOUT),
+        orphan_timeout_ms=configuration.get(RekindleOptions.SLOT_ORPHAN_TIMEOUT),
+        epoch_max_ms=configuration.get(RekindleOptions.EPOCH_MAX_DURATION),
+        epoch_max_records=configuration.get(RekindleOptions.EPOCH_MAX_RECORDS),
+        job_parameters=execution_config.get_global_job_parameters(),
+    )
+
+
+def _memory_limit(storage: CheckpointStorage) -> int:
+    if isinstance(storage, JobManagerCheckpointStorage):
+        return storage.get_max_state_size()
+    return JobManagerCheckpointStorage.DEFAULT_MAX_STATE_SIZE
+
+
+def _inline_below(storage: CheckpointStorage, configuration: Configuration) -> int:
+    if isinstance(storage, FileSystemCheckpointStorage) and storage.is_min_file_size_threshold_set():
+        return storage.get_min_file_size_threshold()
+    return configuration.get(CheckpointingOptions.MEMORY_THRESHOLD)

@@ -1,0 +1,117 @@
+"""What an operator is: it is described in the program, pickled, and opened once in every slot that runs it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from rekindle.runtime.clock import Clock
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.state.keyed_backend import KeyedStateBackend, KeyGroupBlock
+
+MIN_WATERMARK = -(1 << 63)
+MAX_WATERMARK = (1 << 63) - 1
+
+
+@dataclass(slots=True)
+class OperatorContext:
+    """Tell an operator where it runs and what was restored for it."""
+
+    job_id: str
+    uid: str
+    name: str
+    subtask: int
+    parallelism: int
+    max_parallelism: int
+    attempt: int
+    clock: Clock
+    job_parameters: dict[str, str]
+    keyed_backend: Callable[[], KeyedStateBackend]
+    to_driver: Callable[[str, bytes], None]
+    checkpointing: bool
+    restored: bool
+    restored_blocks: list[KeyGroupBlock] = field(default_factory=list)
+    restored_lists: dict[str, list[bytes]] = field(default_factory=dict)
+
+
+class Operator(ABC):
+    """Process chunks. Everything here is called by one thread at a time."""
+
+    union_state: bool = False
+    """Whether restored list states go whole to every subtask, rather than being dealt out."""
+
+    def open(self, context: OperatorContext) -> None:  # noqa: B027 - most operators have nothing to set up
+        """Set up in a slot, with restored state if there is any."""
+
+    @abstractmethod
+    def process(self, chunk: Chunk) -> Chunk | None:
+        """Process records; return what goes on to the next operators."""
+
+    def advance_watermark(self, watermark: int) -> Chunk | None:
+        """React to the progress of event time."""
+        return None
+
+    def advance_processing_time(self, now: int) -> Chunk | None:
+        """React to the progress of processing time."""
+        return None
+
+    def next_processing_timer(self) -> int | None:
+        """Tell when processing time is of interest next."""
+        return None
+
+    def output_watermark(self, watermark: int) -> int:
+        """Turn the watermark of the inputs into that of the output."""
+        return watermark
+
+    def finish(self) -> Chunk | None:
+        """React to the end of all inputs, after the last watermark."""
+        return None
+
+    def prepare_snapshot(self, checkpoint_id: int) -> dict[str, list[bytes]]:
+        """Give the operator's list states; runs while nothing else does."""
+        return {}
+
+    def keyed_blocks(self) -> Iterator[KeyGroupBlock]:
+        """Encode the keyed state; may run in a forked copy of the slot."""
+        return iter(())
+
+    def keyed_state_names(self) -> list[str]:
+        """Name the keyed states that exist."""
+        return []
+
+    def entry_count(self) -> int:
+        """Count entries of keyed state."""
+        return 0
+
+    def notify_complete(self, checkpoint_id: int) -> None:  # noqa: B027
+        """React to a completed checkpoint."""
+
+    def notify_aborted(self, checkpoint_id: int) -> None:  # noqa: B027
+        """React to a checkpoint that will never complete."""
+
+    def commit_final(self) -> None:  # noqa: B027
+        """Make output visible at the end of a job without checkpoints."""
+
+    def close(self) -> None:  # noqa: B027
+        """Tear down; the slot ends."""
+
+
+class SourceOperator(Operator):
+    """Produce records in the slot itself. Its position is operator state."""
+
+    def process(self, chunk: Chunk) -> Chunk | None:
+        """Refuse: a source has no input."""
+        raise AssertionError("a source has no input")
+
+    @abstractmethod
+    def poll(self, max_records: int) -> Chunk | None:
+        """Give the next records; None when there are none at the moment."""
+
+    @abstractmethod
+    def finished(self) -> bool:
+        """Tell whether the source has ended."""
+
+    @abstractmethod
+    def position(self) -> dict[str, list[bytes]]:
+        """Give the position as operator list states, as of the last poll."""

@@ -1,0 +1,70 @@
+"""The RuntimeContext that functions get in ``open``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rekindle.datastream.functions import RuntimeContext
+from rekindle.exceptions import StateAccessError
+from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.state.keyed_backend import KeyedStateBackend
+
+
+class SlotRuntimeContext(RuntimeContext):
+    """Serve a function from its operator's context; ``backend`` is None off keyed streams."""
+
+    def __init__(self, context: OperatorContext, backend: KeyedStateBackend | None) -> None:
+        self._context = context
+        self._backend = backend
+
+    def get_task_name(self) -> str:
+        return self._context.name
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        return self._context.parallelism
+
+    def get_max_number_of_parallel_subtasks(self) -> int:
+        return self._context.max_parallelism
+
+    def get_index_of_this_subtask(self) -> int:
+        return self._context.subtask
+
+    def get_attempt_number(self) -> int:
+        return self._context.attempt
+
+    def get_task_name_with_subtasks(self) -> str:
+        context = self._context
+        return f"{context.name} ({context.subtask + 1}/{context.parallelism})"
+
+    def get_job_parameter(self, key: str, default_value: str) -> str:
+        return self._context.job_parameters.get(key, default_value)
+
+    def get_metrics_group(self) -> Any:
+        raise NotImplementedError("RuntimeContext.get_metrics_group is not supported yet")
+
+    def get_state(self, state_descriptor: Any) -> Any:
+        return self._keyed(state_descriptor)
+
+    def get_list_state(self, state_descriptor: Any) -> Any:
+        return self._keyed(state_descriptor)
+
+    def get_map_state(self, state_descriptor: Any) -> Any:
+        return self._keyed(state_descriptor)
+
+    def get_reducing_state(self, state_descriptor: Any) -> Any:
+        return self._keyed(state_descriptor)
+
+    def get_aggregating_state(self, state_descriptor: Any) -> Any:
+        return self._keyed(state_descriptor)
+
+    def get_folding_state(self, state_descriptor: Any) -> Any:
+        raise NotImplementedError("RuntimeContext.get_folding_state is not supported yet")
+
+    def _keyed(self, descriptor: Any) -> Any:
+        if self._backend is None:
+            raise StateAccessError(
+                "This state is only accessible by functions executed on a KeyedStream. "
+                f"State {descriptor.get_name()!r} was asked for by operator {self._context.name!r}, whose input has no "
+                "key: call key_by(...) before it"
+            )
+        return self._backend.get_or_create(descriptor)

@@ -1,0 +1,161 @@
+"""Operators at the end of a stream: print, collect, sink functions, two-phase sinks."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import msgspec
+
+from rekindle.common.java_format import format_value
+from rekindle.common.typeinfo import TypeInformation
+from rekindle.datastream.connectors.base import Sink, SinkWriter, SinkWriterContext
+from rekindle.datastream.functions import SinkFunction
+from rekindle.runtime.clock import Clock
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
+
+PRINTED = "printed"
+COLLECTED = "collected"
+
+
+class PrintOperator(Operator):
+    """Show records on the driver's standard output, as PyFlink formats them."""
+
+    _prefix: str
+
+    def __init__(self, identifier: str | None, type_info: TypeInformation | None) -> None:
+        self.identifier = identifier
+        self.type_info = type_info
+
+    def open(self, context: OperatorContext) -> None:
+        subtask = str(context.subtask + 1) if context.parallelism > 1 else ""
+        label = ":".join(part for part in (self.identifier or "", subtask) if part)
+        self._prefix = f"{label}> " if label else ""
+        self._to_driver = context.to_driver
+
+    def process(self, chunk: Chunk) -> None:
+        if chunk.values:
+            lines = [f"{self._prefix}{format_value(self.type_info, value)}\n" for value in chunk.values]
+            self._to_driver(PRINTED, "".join(lines).encode("utf-8", "surrogateescape"))
+
+
+class CollectOperator(Operator):
+    """Send records to ``execute_and_collect`` in the driver."""
+
+    def open(self, context: OperatorContext) -> None:
+        self._to_driver = context.to_driver
+
+    def process(self, chunk: Chunk) -> None:
+        if chunk.values:
+            self._to_driver(COLLECTED, pickle.dumps(chunk.values, 5))
+
+
+class SinkFunctionOperator(Operator):
+    """Call a SinkFunction for every record."""
+
+    _context: SinkContext
+
+    def __init__(self, function: SinkFunction) -> None:
+        self.function = function
+
+    def open(self, context: OperatorContext) -> None:
+        self._context = SinkContext(context.clock)
+        self.function.open(SlotRuntimeContext(context, None))
+
+    def process(self, chunk: Chunk) -> None:
+        invoke, context = self.function.invoke, self._context
+        for value, timestamp in zip(chunk.values, chunk.timestamps or [None] * len(chunk.values), strict=True):
+            context.current_timestamp = timestamp
+            invoke(value, context)
+
+    def advance_watermark(self, watermark: int) -> None:
+        self._context.watermark = watermark
+
+    def close(self) -> None:
+        self.function.close()
+
+
+class SinkContext(SinkFunction.Context):
+    """Give time to a SinkFunction."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.current_timestamp: int | None = None
+        self.watermark = MIN_WATERMARK
+
+    def timestamp(self) -> int | None:
+        return self.current_timestamp
+
+    def current_watermark(self) -> int:
+        return self.watermark
+
+    def current_processing_time(self) -> int:
+        return self._clock.now()
+
+
+class PendingCommit(msgspec.Struct, frozen=True):
+    """Keep a committable in the checkpoint, with who prepared it."""
+
+    subtask: int
+    checkpoint_id: int
+    committable: bytes
+
+
+class TwoPhaseSinkOperator(Operator):
+    """Commit a sink's output when the checkpoint that holds it is complete, and once."""
+
+    union_state = True
+    _LINEAGE = "lineage"
+    _PENDING = "pending-commits"
+    _writer: SinkWriter
+
+    def __init__(self, sink: Sink) -> None:
+        self.sink = sink
+        self._pending: dict[int, list[bytes]] = {}
+
+    def open(self, context: OperatorContext) -> None:
+        restored = context.restored_lists.get(self._LINEAGE)
+        self._lineage = restored[0].decode() if restored else f"{context.job_id}-{context.uid}"
+        self._subtask = context.subtask
+        self._writer = self.sink.create_writer(
+            SinkWriterContext(
+                context.subtask, context.parallelism, context.attempt, self._lineage, context.clock
+            )
+        )
+        pending = [msgspec.msgpack.decode(i, type=PendingCommit) for i in context.restored_lists.get(self._PENDING, [])]
+        own = [p for p in pending if p.subtask % context.parallelism == context.subtask]
+        if own:
+            self._writer.commit([p.committable for p in sorted(own, key=lambda p: p.checkpoint_id)])
+        self._writer.abort_leftovers()
+
+    def process(self, chunk: Chunk) -> None:
+        if chunk.values:
+            self._writer.write(chunk.values, chunk.timestamps)
+
+    def prepare_snapshot(self, checkpoint_id: int) -> dict[str, list[bytes]]:
+        self._pending[checkpoint_id] = self._writer.prepare_commit(checkpoint_id)
+        items = [
+            msgspec.msgpack.encode(PendingCommit(self._subtask, number, committable))
+            for number, committables in sorted(self._pending.items())
+            for committable in committables
+        ]
+        return {self._LINEAGE: [self._lineage.encode()], self._PENDING: items}
+
+    def notify_complete(self, checkpoint_id: int) -> None:
+        for number in sorted(number for number in self._pending if number <= checkpoint_id):
+            self._writer.commit(self._pending[number])
+            del self._pending[number]
+
+    def commit_final(self) -> None:
+        self._writer.commit(self._writer.prepare_commit(0))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def unpickle_collected(data: bytes) -> list[Any]:
+    """Decode what a CollectOperator sent."""
+    records: list[Any] = pickle.loads(data)
+    return records

@@ -1,0 +1,91 @@
+"""Sources that live in the slots: their positions are operator state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.operator import Operator, OperatorContext, SourceOperator
+
+
+class CollectionSourceOperator(SourceOperator):
+    """Read a list, in one subtask."""
+
+    _POSITION = "position"
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+        self._next = 0
+
+    def open(self, context: OperatorContext) -> None:
+        for item in context.restored_lists.get(self._POSITION, []):
+            self._next = msgspec.msgpack.decode(item, type=int)
+
+    def poll(self, max_records: int) -> Chunk | None:
+        if self.finished():
+            return None
+        values = self.values[self._next : self._next + max_records]
+        self._next += len(values)
+        return Chunk(values)
+
+    def finished(self) -> bool:
+        return self._next >= len(self.values)
+
+    def position(self) -> dict[str, list[bytes]]:
+        return {self._POSITION: [msgspec.msgpack.encode(self._next)]}
+
+
+class NumberSequenceOperator(SourceOperator):
+    """Count from ``start`` to ``end``, both included; every subtask takes a part."""
+
+    _SPLITS = "splits"
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
+        self._splits: list[tuple[int, int]] = []
+
+    def open(self, context: OperatorContext) -> None:
+        if context.restored:
+            items = context.restored_lists.get(self._SPLITS, [])
+            self._splits = [msgspec.msgpack.decode(item, type=tuple[int, int]) for item in items]
+        else:
+            split = split_range(self.start, self.end, context.parallelism)[context.subtask]
+            self._splits = [split] if split[0] <= split[1] else []
+
+    def poll(self, max_records: int) -> Chunk | None:
+        if not self._splits:
+            return None
+        current, end = self._splits[0]
+        stop = min(current + max_records, end + 1)
+        if stop > end:
+            self._splits.pop(0)
+        else:
+            self._splits[0] = (stop, end)
+        return Chunk(list(range(current, stop)))
+
+    def finished(self) -> bool:
+        return not self._splits
+
+    def position(self) -> dict[str, list[bytes]]:
+        return {self._SPLITS: [msgspec.msgpack.encode(split) for split in self._splits]}
+
+
+class SparkSourceOperator(Operator):
+    """Stand at the head of a DataFrame's records; Spark reads them and keeps the position."""
+
+    def process(self, chunk: Chunk) -> Chunk:
+        return chunk
+
+
+def split_range(start: int, end: int, parts: int) -> list[tuple[int, int]]:
+    """Cut ``start`` … ``end`` into contiguous parts of nearly the same size; a part may be empty (its end first)."""
+    size, extra = divmod(end - start + 1, parts)
+    result: list[tuple[int, int]] = []
+    for part in range(parts):
+        length = size + (part < extra)
+        result.append((start, start + length - 1))
+        start += length
+    return result

@@ -1,0 +1,146 @@
+"""Operators without state of their own: map, flat_map, filter, process on streams without a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import compress
+from typing import Any
+
+from rekindle.datastream.functions import Function, ProcessFunction
+from rekindle.datastream.timerservice import TimerService
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
+
+
+class FunctionOperator(Operator):
+    """Open and close a user function; ``method`` is what is called per record."""
+
+    def __init__(self, function: Function, method: str) -> None:
+        self.function = function
+        self.method = method
+
+    def open(self, context: OperatorContext) -> None:
+        self.function.open(SlotRuntimeContext(context, None))
+
+    def close(self) -> None:
+        self.function.close()
+
+    def _call(self) -> Callable[..., Any]:
+        call: Callable[..., Any] = getattr(self.function, self.method)
+        return call
+
+
+class MapOperator(FunctionOperator):
+    """Turn each record into one."""
+
+    def process(self, chunk: Chunk) -> Chunk:
+        call = self._call()
+        return Chunk([call(value) for value in chunk.values], chunk.timestamps)
+
+
+class FilterOperator(FunctionOperator):
+    """Keep the records for which the function says yes."""
+
+    def process(self, chunk: Chunk) -> Chunk:
+        call = self._call()
+        if chunk.timestamps is None:
+            return Chunk([value for value in chunk.values if call(value)])
+        kept = [bool(call(value)) for value in chunk.values]
+        return Chunk(list(compress(chunk.values, kept)), list(compress(chunk.timestamps, kept)))
+
+
+class FlatMapOperator(FunctionOperator):
+    """Turn each record into any number."""
+
+    def process(self, chunk: Chunk) -> Chunk:
+        return expand(self._call(), chunk)
+
+
+class ProcessOperator(FunctionOperator):
+    """Run a ProcessFunction."""
+
+    _context: StatelessContext
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        self._context = StatelessContext(context)
+
+    def process(self, chunk: Chunk) -> Chunk:
+        call, context = self._call(), self._context
+        values: list[Any] = []
+        timestamps: list[int | None] | None = None if chunk.timestamps is None else []
+        for value, timestamp in zip(chunk.values, chunk.timestamps or [None] * len(chunk.values), strict=True):
+            context.current_timestamp = timestamp
+            append_results(call(value, context), values, timestamp, timestamps)
+        return Chunk(values, timestamps)
+
+    def advance_watermark(self, watermark: int) -> None:
+        self._context.watermark = watermark
+
+
+class StatelessContext(ProcessFunction.Context, TimerService):
+    """Give time, and refuse timers: they belong to a key."""
+
+    def __init__(self, context: OperatorContext) -> None:
+        self._clock = context.clock
+        self._name = context.name
+        self.current_timestamp: int | None = None
+        self.watermark = MIN_WATERMARK
+
+    def timer_service(self) -> TimerService:
+        return self
+
+    def timestamp(self) -> int | None:
+        return self.current_timestamp
+
+    def current_processing_time(self) -> int:
+        return self._clock.now()
+
+    def current_watermark(self) -> int:
+        return self.watermark
+
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        raise self._no_key()
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        raise self._no_key()
+
+    def delete_processing_time_timer(self, timestamp: int) -> None:
+        raise self._no_key()
+
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        raise self._no_key()
+
+    def _no_key(self) -> Exception:
+        return TypeError(
+            f"timers can be set only on a keyed stream, and the input of operator {self._name!r} has no key: "
+            "call key_by(...) before it and use a KeyedProcessFunction"
+        )
+
+
+def expand(call: Callable[[Any], Any], chunk: Chunk) -> Chunk:
+    """Call a function that returns an iterable, or None, for every record, and string the results together."""
+    values: list[Any] = []
+    if chunk.timestamps is None:
+        extend = values.extend
+        for value in chunk.values:
+            results = call(value)
+            if results is not None:
+                extend(results)
+        return Chunk(values)
+    timestamps: list[int | None] = []
+    for value, timestamp in zip(chunk.values, chunk.timestamps, strict=True):
+        append_results(call(value), values, timestamp, timestamps)
+    return Chunk(values, timestamps)
+
+
+def append_results(
+    results: Any, values: list[Any], timestamp: int | None, timestamps: list[int | None] | None
+) -> None:
+    """Add what a function returned, with the timestamp of the record that caused it."""
+    if results is None:
+        return
+    values.extend(results)
+    if timestamps is not None:
+        timestamps.extend([timestamp] * (len(values) - len(timestamps)))

@@ -1,0 +1,38 @@
+"""Records of a DataFrame: Spark's own Row, one class per schema so that a field is as fast as a tuple's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from operator import itemgetter
+from typing import Any
+
+from pyspark.sql import Row
+
+
+@lru_cache(maxsize=256)
+def row_class(fields: tuple[str, ...]) -> type[Row]:
+    """Make the Row class of a schema. ``row.field``, ``row["field"]`` and ``row[0]`` work, and unpacking does."""
+    namespace: dict[str, Any] = {"__slots__": (), "__fields__": list(fields), "__reduce__": _reduce}
+    for index, field in enumerate(fields):
+        if field.isidentifier() and not hasattr(Row, field):
+            namespace[field] = property(itemgetter(index))
+    return type("Row", (Row,), namespace)
+
+
+def row_maker(fields: tuple[str, ...]) -> Callable[[tuple[Any, ...]], Row]:
+    """Give the function that turns a tuple into a Row of a schema."""
+    return partial(tuple.__new__, row_class(fields))
+
+
+def is_schema_row(kind: type) -> bool:
+    """Tell whether a class was made by :func:`row_class`."""
+    return kind is not Row and issubclass(kind, Row)
+
+
+def _reduce(self: Row) -> tuple[Callable[..., Row], tuple[Any, ...]]:
+    return _rebuild, (tuple(self.__fields__), tuple(self))
+
+
+def _rebuild(fields: tuple[str, ...], values: tuple[Any, ...]) -> Row:
+    return row_maker(fields)(values)

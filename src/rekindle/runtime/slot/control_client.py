@@ -1,0 +1,85 @@
+"""The slot's connection to the job master: orders come in, reports and heartbeats go out.
+
+A slot whose job master is gone ends itself: when the connection closes, or when no heartbeat came for too long.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from rekindle.runtime.wire import messages as m
+from rekindle.runtime.wire.framing import MESSAGE, receive_frame, send_frame
+from rekindle.runtime.wire.handshake import connect
+
+
+class ControlClient:
+    """Speak with the job master."""
+
+    def __init__(self, host: str, port: int, secret: bytes, heartbeat_ms: int, orphan_timeout_ms: int) -> None:
+        self._socket = socket.create_connection((host, port), timeout=10)
+        connect(self._socket, secret)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sending = threading.Lock()
+        self._heartbeat = heartbeat_ms / 1000
+        self._orphan_timeout = orphan_timeout_ms / 1000
+        self._heard = time.monotonic()
+        threading.Thread(target=self._beat, daemon=True, name="heartbeat").start()
+
+    @property
+    def own_host(self) -> str:
+        """Give the address of this machine as the job master sees it."""
+        host: str = self._socket.getsockname()[0]
+        return host
+
+    def send(self, message: m.ToMaster) -> None:
+        """Send a message; from any thread."""
+        data = m.encode(message)
+        with self._sending:
+            send_frame(self._socket, MESSAGE, 0, data)
+
+    def receive_all(self, handle: Callable[[m.ToSlot], None]) -> None:
+        """Handle orders one after the other until the job master is gone."""
+        # Heartbeats are noted by a thread of their own, so that a long order does not make the slot an orphan.
+        orders: list[m.ToSlot | None] = []
+        arrived = threading.Condition()
+
+        def read() -> None:
+            order: m.ToSlot | None
+            while True:
+                try:
+                    order = m.decode_to_slot(receive_frame(self._socket)[2])
+                except (OSError, EOFError):
+                    order = None
+                self._heard = time.monotonic()
+                if not isinstance(order, m.Heartbeat):
+                    with arrived:
+                        orders.append(order)
+                        arrived.notify()
+                if order is None:
+                    return
+
+        threading.Thread(target=read, daemon=True, name="control").start()
+        while True:
+            with arrived:
+                arrived.wait_for(lambda: orders)
+                order = orders.pop(0)
+            if order is None:
+                return
+            handle(order)
+
+    def _beat(self) -> None:
+        while True:
+            time.sleep(self._heartbeat)
+            silence = time.monotonic() - self._heard
+            if silence > self._orphan_timeout:
+                print(f"no word from the job master for {silence:.0f} s: this slot ends", file=sys.__stderr__)
+                os._exit(1)
+            try:
+                self.send(m.Heartbeat())
+            except OSError:
+                return  # the reading thread sees the end, too

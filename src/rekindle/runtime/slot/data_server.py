@@ -1,0 +1,98 @@
+"""Where the forwarders deliver: a socket that takes the frames of Spark tasks and returns what the operators produce.
+
+On Linux it is an abstract Unix socket, which has no file; on other hosts of the cluster, and other systems, TCP.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+from rekindle.exceptions import SlotProtocolError
+from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.slot.slot import Slot
+from rekindle.runtime.wire.framing import END, ERROR, receive_frame, send_frame
+from rekindle.runtime.wire.handshake import accept
+from rekindle.runtime.wire.messages import decode_open_task
+
+HAS_ABSTRACT_SOCKETS = sys.platform.startswith("linux")
+
+
+class DataServer:
+    """Serve the tasks of one slot, a thread per connection."""
+
+    def __init__(self, slot: Slot, secret: bytes, tcp_host: str | None, failed: Callable[[Exception], None]) -> None:
+        self._slot = slot
+        self._secret = secret
+        self._failed = failed
+        self._listeners: list[socket.socket] = []
+        self.unix_name = ""
+        self.port = 0
+        if HAS_ABSTRACT_SOCKETS:
+            self.unix_name = f"rekindle-{secrets.token_hex(16)}"
+            self._listen(socket.AF_UNIX, "\0" + self.unix_name)
+        if tcp_host is not None or not HAS_ABSTRACT_SOCKETS:
+            self.port = self._listen(socket.AF_INET, (tcp_host or "127.0.0.1", 0)).getsockname()[1]
+
+    def _listen(self, family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket:
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.bind(address)
+        listener.listen(64)
+        self._listeners.append(listener)
+        threading.Thread(target=self._accept_all, args=(listener,), daemon=True, name="data-accept").start()
+        return listener
+
+    def _accept_all(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return  # closed
+            threading.Thread(target=self._serve, args=(connection,), daemon=True, name="data").start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                accept(connection, self._secret)
+                _, _, opening = receive_frame(connection, limit=1 << 16)
+            except (OSError, EOFError, SlotProtocolError):
+                return  # not one of ours, or gone already: nothing was delivered
+            try:
+                self._slot.run_task(
+                    decode_open_task(opening), _frames(connection), lambda envelope: _send(connection, envelope)
+                )
+                send_frame(connection, END, 0, b"")
+            except (EOFError, OSError):
+                return  # the Spark task was cancelled or died; the job master learns it from Spark
+            except Exception as error:
+                self._failed(error)
+                _report(connection, error)
+
+    def close(self) -> None:
+        """Take no more tasks."""
+        for listener in self._listeners:
+            listener.close()
+
+
+def _frames(connection: socket.socket) -> Iterator[tuple[int, bytearray]]:
+    while True:
+        edge, _, payload = receive_frame(connection)
+        if edge == END:
+            return
+        yield edge, payload
+
+
+def _send(connection: socket.socket, envelope: Envelope) -> None:
+    edge, target, payload = envelope
+    send_frame(connection, edge, target, payload)
+
+
+def _report(connection: socket.socket, error: Exception) -> None:
+    cause = error.__cause__ or error
+    try:
+        send_frame(connection, ERROR, 0, f"{type(cause).__name__}: {cause}".encode())
+    except OSError:
+        return  # the task has gone; the job master was told

@@ -1,0 +1,59 @@
+"""What a slot is told when it is started: by whom, for which attempt, and what to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from rekindle.checkpoint.metadata import CheckpointMetadata
+from rekindle.checkpoint.storage import CheckpointFiles
+from rekindle.graph.job_graph import JobGraph
+
+
+class SlotDeployment(msgspec.Struct, frozen=True):
+    """Start a slot. ``job`` is a pickled :class:`SlotJob`, read only after ``sys_path`` is in place."""
+
+    attempt: int
+    slot: int
+    secret: bytes
+    master_host: str
+    master_port: int
+    listen_tcp: bool
+    sys_path: list[str]
+    heartbeat_ms: int
+    orphan_timeout_ms: int
+    job: bytes
+
+
+@dataclass(slots=True)
+class SnapshotSettings:
+    """Say how and where a slot keeps its snapshots. ``files`` None: in the job master's memory."""
+
+    files: CheckpointFiles | None
+    inline_below: int
+    inline_limit: int
+    asynchronous: bool = True
+
+
+@dataclass(slots=True)
+class RestoredCheckpoint:
+    """Say from which checkpoint a slot restores; ``directory`` is that of its metadata, within ``files``."""
+
+    metadata: CheckpointMetadata
+    files: CheckpointFiles | None
+    directory: str
+
+
+@dataclass(slots=True)
+class SlotJob:
+    """Describe the job to a slot."""
+
+    job_id: str
+    graph: JobGraph
+    snapshots: SnapshotSettings
+    checkpointing: bool
+    restore: RestoredCheckpoint | None
+    epoch_max_ms: int
+    epoch_max_records: int
+    job_parameters: dict[str, str] = field(default_factory=dict)

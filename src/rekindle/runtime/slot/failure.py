@@ -1,0 +1,43 @@
+"""How an error in a slot is described to people: the operator, the subtask, and the user's own part of the traceback."""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+import rekindle
+from rekindle.graph.job_graph import JobNode
+from rekindle.runtime.wire.messages import SlotFailed
+
+_PACKAGE = os.path.dirname(os.path.abspath(rekindle.__file__)) + os.sep
+
+
+class OperatorFailure(Exception):
+    """Wrap an exception that an operator raised; ``__cause__`` is the exception."""
+
+    def __init__(self, node: JobNode) -> None:
+        super().__init__(node.name)
+        self.node = node
+
+
+def describe_failure(error: BaseException, slot: int) -> SlotFailed:
+    """Turn an error into the message for the job master."""
+    operator = ""
+    if isinstance(error, OperatorFailure):
+        operator = error.node.name
+        error = error.__cause__ or error
+    return SlotFailed(operator, slot, _summary(error), _trimmed_traceback(error))
+
+
+def _summary(error: BaseException) -> str:
+    lines = traceback.format_exception_only(error)
+    return "".join(lines).strip()
+
+
+def _trimmed_traceback(error: BaseException) -> str:
+    """Format the traceback without Rekindle's own frames, unless there are no others."""
+    formatted = traceback.TracebackException.from_exception(error)
+    user = [frame for frame in formatted.stack if not os.path.abspath(frame.filename).startswith(_PACKAGE)]
+    if user:
+        formatted.stack = traceback.StackSummary.from_list(user)
+    return "".join(formatted.format())

@@ -1,0 +1,202 @@
+"""The operators of one slot and how records, watermarks and ends move through them.
+
+Records are pushed chunk by chunk: an operator's output goes straight into the next operator of the slot, or into the
+writer of an exchange. Watermarks and ends move level by level, once per epoch, after all records of the level.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode
+from rekindle.graph.partitioning import Partitioning
+from rekindle.runtime.exchange.payload import Progress
+from rekindle.runtime.exchange.writers import keys_of, unhashable_key
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, SourceOperator
+from rekindle.runtime.slot.failure import OperatorFailure
+from rekindle.runtime.slot.progress import InputProgress
+from rekindle.runtime.slot.task_output import TaskOutput
+
+_SCALARS = frozenset({int, str, float, bool, bytes, type(None)})
+
+
+class RunningNode:
+    """Keep one operator with its place in the graph and its progress."""
+
+    __slots__ = ("announced", "finished", "inputs", "node", "operator", "outputs", "watermark")
+
+    def __init__(self, node: JobNode, operator: Operator, outputs: list[JobEdge], inputs: list[InputProgress]) -> None:
+        self.node = node
+        self.operator = operator
+        self.outputs = outputs
+        self.inputs = inputs
+        self.watermark = MIN_WATERMARK
+        self.finished = False
+        self.announced = (MIN_WATERMARK, False)
+
+
+class OperatorGraph:
+    """Run the operators of one slot."""
+
+    def __init__(self, graph: JobGraph, slot: int) -> None:
+        self._slot = slot
+        self._edges = graph.edges
+        self._nodes: dict[int, RunningNode] = {}
+        self._remote_sources = {source.node for source in graph.spark_sources}
+        parallelism = {node.id: node.parallelism for node in graph.nodes}
+        spark_fed = {node.id for node in graph.nodes if node.spark_fed}
+        for node in graph.nodes:
+            if slot < node.parallelism:
+                # All tasks of a Spark source count as one producer: only the job master knows when the last is done.
+                inputs = [
+                    InputProgress(1 if not edge.exchange or edge.source in spark_fed else parallelism[edge.source])
+                    for edge in graph.inputs(node.id)
+                ]
+                self._nodes[node.id] = RunningNode(node, node.operator, graph.outputs(node.id), inputs)
+        self._levels: list[list[RunningNode]] = [[] for _ in range(graph.levels)]
+        for running in self._nodes.values():
+            self._levels[running.node.level].append(running)
+        self._spark_roots = _spark_roots(graph)
+
+    def __iter__(self) -> Iterator[RunningNode]:
+        return iter(self._nodes.values())
+
+    def receive(self, edge_id: int, chunk: Chunk, output: TaskOutput) -> None:
+        """Take records that came over an exchange."""
+        self._process(self._nodes[self._edges[edge_id].target], chunk, output)
+
+    def receive_source(self, node_id: int, chunk: Chunk, output: TaskOutput) -> None:
+        """Take records that Spark read for a source."""
+        self._process(self._nodes[node_id], chunk, output)
+
+    def receive_progress(self, edge_id: int, progress: Progress) -> None:
+        """Take word of an upstream subtask."""
+        edge = self._edges[edge_id]
+        self._nodes[edge.target].inputs[edge.input].update(progress)
+
+    def end_spark_sources(self, ended: Iterable[int]) -> None:
+        """Note that Spark sources have ended with this epoch: so have all streams that come from them alone."""
+        gone = set(ended)
+        for edge in self._edges:
+            roots = self._spark_roots.get(edge.source)
+            if roots and roots <= gone and edge.target in self._nodes:
+                self._nodes[edge.target].inputs[edge.input].end()
+        for node_id in gone & self._nodes.keys():
+            self._nodes[node_id].finished = True
+
+    def sources(self) -> list[RunningNode]:
+        """Give the sources that live in this slot and have not ended."""
+        return [n for n in self._levels[0] if isinstance(n.operator, SourceOperator) and not n.finished]
+
+    def emit(self, running: RunningNode, chunk: Chunk | None, output: TaskOutput) -> None:
+        """Send records on from an operator to all that follow it."""
+        if chunk is None or not chunk.values:
+            return
+        # Each consumer gets records of its own: what one of them changes in place, no other may see.
+        copies = [chunk, *(_copy(chunk) for _ in running.outputs[1:])]
+        for edge, copied in zip(running.outputs, copies, strict=False):
+            self._deliver(edge, copied, output)
+
+    def finish_level(self, level: int, now: int, output: TaskOutput, spark_fed: bool = False) -> None:
+        """Move time and ends through a level, after all its records of this epoch."""
+        for running in self._levels[level]:
+            if running.node.spark_fed is spark_fed:
+                with _blaming(running.node):
+                    self._advance(running, now, output)
+
+    def next_processing_timer(self) -> int | None:
+        """Tell when the next processing-time timer of the slot is due."""
+        return min((t for n in self if (t := n.operator.next_processing_timer()) is not None), default=None)
+
+    def finished(self) -> bool:
+        """Tell whether every operator has seen the end of its inputs."""
+        return all(running.finished for running in self)
+
+    def watermark(self) -> int:
+        """Give the lowest watermark of the slot's operators."""
+        return min((running.watermark for running in self if running.inputs), default=MIN_WATERMARK)
+
+    def _process(self, running: RunningNode, chunk: Chunk, output: TaskOutput) -> None:
+        with _blaming(running.node):
+            result = running.operator.process(chunk)
+        self.emit(running, result, output)
+
+    def _deliver(self, edge: JobEdge, chunk: Chunk, output: TaskOutput) -> None:
+        if edge.exchange:
+            with _blaming(self._nodes[edge.source].node):
+                output.write(edge, chunk)
+            return
+        target = self._nodes[edge.target]
+        if edge.partitioner.kind is Partitioning.HASH:
+            with _blaming(target.node):
+                keys = keys_of(edge, target.node.name, chunk.values)
+                try:
+                    deque(map(hash, keys), maxlen=0)
+                except TypeError as error:
+                    raise unhashable_key(keys, target.node.name) from error
+                chunk = Chunk(chunk.values, chunk.timestamps, keys)
+        self._process(target, chunk, output)
+
+    def _advance(self, running: RunningNode, now: int, output: TaskOutput) -> None:
+        operator = running.operator
+        self.emit(running, operator.advance_processing_time(now), output)
+        if isinstance(operator, SourceOperator):
+            watermark, ended = MIN_WATERMARK, operator.finished()
+        elif running.inputs:
+            watermark = min(progress.watermark for progress in running.inputs)
+            ended = all(progress.ended for progress in running.inputs)
+        else:
+            watermark, ended = MIN_WATERMARK, running.finished
+        if watermark > running.watermark:
+            running.watermark = watermark
+            self.emit(running, operator.advance_watermark(watermark), output)
+        if ended and not running.finished:
+            self.emit(running, operator.finish(), output)
+            running.finished = True
+        self._announce(running, Progress(self._slot, running.watermark, ended), output)
+
+    def _announce(self, running: RunningNode, progress: Progress, output: TaskOutput) -> None:
+        if running.announced == (progress.watermark, progress.ended):
+            return
+        running.announced = (progress.watermark, progress.ended)
+        for edge in running.outputs:
+            if not edge.exchange:
+                self._nodes[edge.target].inputs[edge.input].update(
+                    Progress(0, progress.watermark, progress.ended)
+                )
+            elif not running.node.spark_fed:
+                output.announce(edge, progress)
+
+
+class _blaming:  # noqa: N801 - reads as a statement
+    """Say which operator raised."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: JobNode) -> None:
+        self._node = node
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, OperatorFailure):
+            raise OperatorFailure(self._node) from error
+
+
+def _copy(chunk: Chunk) -> Chunk:
+    if set(map(type, chunk.values)) <= _SCALARS:
+        return chunk
+    return Chunk(pickle.loads(pickle.dumps(chunk.values, 5)), chunk.timestamps, chunk.keys)
+
+
+def _spark_roots(graph: JobGraph) -> dict[int, set[int]]:
+    """Give for each node that only Spark sources feed, without an exchange, which ones they are."""
+    roots: dict[int, set[int]] = {source.node: {source.node} for source in graph.spark_sources}
+    for node in graph.nodes:
+        if node.spark_fed and node.id not in roots:
+            roots[node.id] = set().union(*(roots[edge.source] for edge in graph.inputs(node.id)))
+    return roots

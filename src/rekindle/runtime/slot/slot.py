@@ -1,0 +1,256 @@
+"""A slot: one long-lived process per subtask index that runs all operators of that index.
+
+Records come from Spark tasks through the data server, orders from the job master through the control connection. One
+lock makes each chunk of records, each order and each snapshot atomic.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from threading import Condition, RLock
+
+from rekindle.exceptions import SlotProtocolError
+from rekindle.runtime.clock import Clock
+from rekindle.runtime.exchange.payload import Progress, decode
+from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
+from rekindle.runtime.slot.deployment import SlotJob
+from rekindle.runtime.slot.failure import OperatorFailure
+from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
+from rekindle.runtime.slot.restore import StateReader
+from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
+from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
+from rekindle.runtime.wire import messages as m
+from rekindle.state.heap_backend import HeapKeyedStateBackend
+from rekindle.state.key_groups import key_group_range
+
+_POLL_RECORDS = 10_000
+_EPOCH_WAIT_SECONDS = 60.0
+
+Frames = Iterator[tuple[int, bytearray]]
+"""The frames of a task: edge and payload."""
+
+
+class Slot:
+    """Run the operators of one subtask index."""
+
+    def __init__(
+        self, job: SlotJob, slot: int, attempt: int, clock: Clock, send: Callable[[m.ToMaster], None]
+    ) -> None:
+        self.index = slot
+        self.attempt = attempt
+        self._job = job
+        self._clock = clock
+        self._send = send
+        self._graph = OperatorGraph(job.graph, slot)
+        self._exchanges = Exchanges(job.graph, slot)
+        self._snapshotter = Snapshotter(self._graph, job.snapshots, job.job_id, slot, attempt, send)
+        self._lock = RLock()
+        self._epoch_opened = Condition(self._lock)
+        self._epoch: m.BeginEpoch | None = None
+        self._seen: set[tuple[int, int, int]] = set()
+        self._spark_fed_done = True
+        self._records_in = 0
+        self._positions: Lists = {}
+
+    def open(self) -> None:
+        """Restore and open all operators."""
+        restore = self._job.restore
+        if restore is None:
+            for running in self._graph:
+                self._open(running, None)
+        else:
+            with StateReader(restore, self.index) as reader:
+                for running in self._graph:
+                    self._open(running, reader if reader.knows(running.node) else None)
+        self._positions = self._current_positions()
+
+    # --- orders of the job master, in the order in which they were sent ---
+
+    def begin_epoch(self, order: m.BeginEpoch) -> None:
+        """Open an epoch: its tasks may run now."""
+        with self._lock:
+            self._epoch = order
+            self._seen.clear()
+            self._spark_fed_done = False
+            self._records_in = 0
+            self._graph.end_spark_sources(order.ended_sources)
+            self._epoch_opened.notify_all()
+
+    def end_epoch(self, order: m.EndEpoch) -> None:
+        """Close an epoch and report on it."""
+        with self._lock:
+            self._finish_spark_fed()
+            self._positions = self._current_positions()
+            report = m.EpochReport(
+                epoch=order.epoch,
+                records_in=self._records_in,
+                finished=self._graph.finished(),
+                more=bool(self._graph.sources()),
+                next_timer=self._graph.next_processing_timer(),
+                watermark=self._graph.watermark(),
+            )
+        self._send(report)
+
+    def snapshot(self, order: m.TriggerSnapshot) -> None:
+        """Take a snapshot between two chunks."""
+        with self._lock:
+            self._snapshotter.take(order.checkpoint_id, self._positions)
+
+    def notify_complete(self, order: m.NotifyComplete) -> None:
+        """Commit what was pending up to a checkpoint."""
+        with self._lock:
+            self._each(lambda running: running.operator.notify_complete(order.checkpoint_id))
+        self._send(m.CommitDone(order.checkpoint_id))
+
+    def notify_aborted(self, order: m.NotifyAborted) -> None:
+        """Forget a checkpoint."""
+        with self._lock:
+            self._each(lambda running: running.operator.notify_aborted(order.checkpoint_id))
+
+    def commit_final(self) -> None:
+        """Commit all output of a job without checkpoints."""
+        with self._lock:
+            self._each(lambda running: running.operator.commit_final())
+        self._send(m.CommitDone(0))
+
+    def close(self) -> None:
+        """Close all operators."""
+        with self._lock:
+            self._each(lambda running: running.operator.close())
+        self._snapshotter.close()
+
+    # --- records, from the tasks of Spark ---
+
+    def run_task(self, task: m.OpenTask, frames: Frames, send: Callable[[Envelope], None]) -> None:
+        """Process one Spark task's frames and send what leaves over exchanges."""
+        self._admit(task)
+        output = TaskOutput(self._exchanges)
+        for edge, payload in frames:
+            item = decode(payload)
+            with self._lock:
+                self._check_current(task)
+                if isinstance(item, Progress):
+                    self._graph.receive_progress(edge, item)
+                else:
+                    self._records_in += len(item.values)
+                    if task.source >= 0:
+                        self._graph.receive_source(task.source, item, output)
+                    else:
+                        self._graph.receive(edge, item, output)
+                ready = output.take()
+            for envelope in ready:
+                send(envelope)
+        if task.poll:
+            self._poll_sources(task, output, send)
+        with self._lock:
+            self._check_current(task)
+            if task.poll or task.level > 0:
+                self._graph.finish_level(task.level, self._clock.now(), output)
+            ready = output.finish()
+        for envelope in ready:
+            send(envelope)
+
+    def _admit(self, task: m.OpenTask) -> None:
+        """Wait for the epoch of a task, and refuse a task that is of another attempt or was delivered before."""
+        if task.attempt != self.attempt:
+            raise SlotProtocolError(
+                f"slot {self.index} runs attempt {self.attempt} and refused a task of attempt {task.attempt}"
+            )
+        with self._lock:
+            opened = self._epoch_opened.wait_for(
+                lambda: self._epoch is not None and self._epoch.epoch >= task.epoch, _EPOCH_WAIT_SECONDS
+            )
+            if not opened or self._epoch is None or self._epoch.epoch != task.epoch:
+                raise SlotProtocolError(f"slot {self.index} was not told of epoch {task.epoch}, or it is over")
+            delivery = (task.level, task.source, task.partition)
+            if delivery in self._seen:
+                raise SlotProtocolError(
+                    f"epoch {task.epoch}, level {task.level}, partition {task.partition} was delivered to slot "
+                    f"{self.index} a second time. Spark must not retry tasks of a Rekindle job: set "
+                    "spark.task.maxFailures=1, spark.stage.maxConsecutiveAttempts=1 and spark.speculation=false"
+                )
+            self._seen.add(delivery)
+            if task.level > 0:
+                self._finish_spark_fed()
+
+    def _check_current(self, task: m.OpenTask) -> None:
+        if self._epoch is None or self._epoch.epoch != task.epoch:
+            raise SlotProtocolError(f"epoch {task.epoch} is over, and a late task of it was refused")
+
+    def _finish_spark_fed(self) -> None:
+        """Move ends through the operators that Spark sources feed, once all tasks of those are done."""
+        if not self._spark_fed_done:
+            self._spark_fed_done = True
+            self._graph.finish_level(0, self._clock.now(), TaskOutput(self._exchanges), spark_fed=True)
+
+    def _poll_sources(self, task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]) -> None:
+        """Read from the hosted sources until they pause or the epoch is long enough."""
+        until = time.monotonic() + self._job.epoch_max_ms / 1000
+        budget = self._job.epoch_max_records
+        active = self._graph.sources()
+        while active and budget > 0 and time.monotonic() < until:
+            for running in list(active):
+                with self._lock:
+                    self._check_current(task)
+                    chunk = self._poll(running, min(_POLL_RECORDS, budget))
+                    if chunk is None:
+                        active.remove(running)
+                        continue
+                    budget -= len(chunk.values)
+                    self._records_in += len(chunk.values)
+                    self._graph.emit(running, chunk, output)
+                    ready = output.take()
+                for envelope in ready:
+                    send(envelope)
+
+    def _poll(self, running: RunningNode, max_records: int):  # type: ignore[no-untyped-def]
+        assert isinstance(running.operator, SourceOperator)
+        try:
+            return running.operator.poll(max_records)
+        except Exception as error:
+            raise OperatorFailure(running.node) from error
+
+    def _current_positions(self) -> Lists:
+        return {
+            running.node.uid: running.operator.position()
+            for running in self._graph
+            if isinstance(running.operator, SourceOperator)
+        }
+
+    def _open(self, running: RunningNode, reader: StateReader | None) -> None:
+        node = running.node
+        context = OperatorContext(
+            job_id=self._job.job_id,
+            uid=node.uid,
+            name=node.name,
+            subtask=self.index,
+            parallelism=node.parallelism,
+            max_parallelism=node.max_parallelism,
+            attempt=self.attempt,
+            clock=self._clock,
+            job_parameters=self._job.job_parameters,
+            keyed_backend=lambda: HeapKeyedStateBackend(
+                node.name,
+                key_group_range(self.index, node.parallelism, node.max_parallelism),
+                node.max_parallelism,
+            ),
+            to_driver=lambda channel, data: self._send(m.Output(channel, node.id, data)),
+            checkpointing=self._job.checkpointing,
+            restored=reader is not None,
+        )
+        if reader is not None:
+            context.restored_blocks = reader.keyed(node)
+            context.restored_lists = reader.lists(node)
+        try:
+            running.operator.open(context)
+        except Exception as error:
+            raise OperatorFailure(node) from error
+
+    def _each(self, action: Callable[[RunningNode], None]) -> None:
+        for running in self._graph:
+            try:
+                action(running)
+            except Exception as error:
+                raise OperatorFailure(running.node) from error

@@ -1,0 +1,204 @@
+"""Takes snapshots of a slot: a short stop, then encoding and upload beside the next epochs.
+
+With much state the slot forks: the child holds the state exactly as it was at the barrier, whatever the parent changes
+meanwhile, encodes it on another core and ends. The parent only stops for the fork (milliseconds for gigabytes). With
+little state encoding takes no longer than a fork would, and happens on the spot.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from io import BufferedRandom, BufferedWriter
+from typing import cast
+
+import msgspec
+
+from rekindle.checkpoint import paths
+from rekindle.checkpoint.metadata import StateHandle
+from rekindle.checkpoint.snapshot_file import SnapshotWriter
+from rekindle.exceptions import CheckpointError
+from rekindle.runtime.operators.operator import SourceOperator
+from rekindle.runtime.slot.deployment import SnapshotSettings
+from rekindle.runtime.slot.failure import OperatorFailure, describe_failure
+from rekindle.runtime.slot.operator_graph import OperatorGraph
+from rekindle.runtime.wire.messages import OperatorSnapshot, SlotFailed, SnapshotDone, SnapshotFailed
+
+_FORK_FROM_ENTRIES = 5_000
+_UPLOADS = 4
+
+Lists = dict[str, dict[str, list[bytes]]]
+"""Operator list states: uid → name → items."""
+
+
+class Snapshotter:
+    """Take the snapshots of one slot and report each to the job master."""
+
+    def __init__(
+        self,
+        graph: OperatorGraph,
+        settings: SnapshotSettings,
+        job_id: str,
+        slot: int,
+        attempt: int,
+        report: Callable[[SnapshotDone | SnapshotFailed], None],
+    ) -> None:
+        self._graph = graph
+        self._settings = settings
+        self._job_id = job_id
+        self._slot = slot
+        self._attempt = attempt
+        self._report = report
+        self._uploads = ThreadPoolExecutor(_UPLOADS, thread_name_prefix="snapshot")
+
+    def take(self, checkpoint_id: int, positions: Lists) -> None:
+        """Take a snapshot. Returns after the synchronous part; nothing else may run in the slot until then.
+
+        Args:
+            checkpoint_id: The checkpoint.
+            positions: The positions of the hosted sources at the end of the checkpoint's epoch.
+        """
+        started = time.monotonic()
+        try:
+            lists = self._prepare(checkpoint_id, positions)
+            operators = self._describe(lists)
+            # Has no name: nothing is left behind, however the slot ends.
+            buffer = cast(BufferedRandom, tempfile.TemporaryFile())  # noqa: SIM115 - closed after the upload
+            entries = sum(running.operator.entry_count() for running in self._graph)
+            child = None
+            if self._settings.asynchronous and entries >= _FORK_FROM_ENTRIES:
+                child = self._fork(buffer, lists)
+            if child is None:
+                self._encode(buffer, lists)
+        except Exception as error:
+            self._fail(checkpoint_id, error)
+            return
+        sync_ms = _elapsed(started)
+
+        def finish() -> None:
+            try:
+                with buffer:
+                    if child is not None:
+                        self._await_child(child, buffer)
+                    handle = self._store(checkpoint_id, buffer)
+                self._report(
+                    SnapshotDone(self._attempt, checkpoint_id, handle, operators, sync_ms, _elapsed(started) - sync_ms)
+                )
+            except Exception as error:
+                self._fail(checkpoint_id, error)
+
+        if self._settings.asynchronous:
+            self._uploads.submit(finish)
+        else:
+            finish()
+
+    def close(self) -> None:
+        """Wait for nothing; the process ends."""
+        self._uploads.shutdown(wait=False, cancel_futures=True)
+
+    def _prepare(self, checkpoint_id: int, positions: Lists) -> Lists:
+        lists: Lists = {}
+        for running in self._graph:
+            uid = running.node.uid
+            if isinstance(running.operator, SourceOperator):
+                lists[uid] = positions[uid]
+                continue
+            try:
+                lists[uid] = running.operator.prepare_snapshot(checkpoint_id)
+            except Exception as error:
+                raise OperatorFailure(running.node) from error
+        return lists
+
+    def _describe(self, lists: Lists) -> list[OperatorSnapshot]:
+        return [
+            OperatorSnapshot(
+                running.node.uid,
+                running.operator.keyed_state_names(),
+                {name: len(items) for name, items in lists[running.node.uid].items()},
+            )
+            for running in self._graph
+        ]
+
+    def _encode(self, buffer: BufferedRandom, lists: Lists) -> None:
+        target = BufferedWriter(buffer.raw, 1 << 20)
+        writer = SnapshotWriter(target)
+        for running in self._graph:
+            uid = running.node.uid
+            try:
+                for block in running.operator.keyed_blocks():
+                    writer.keyed(uid, block)
+            except Exception as error:
+                raise OperatorFailure(running.node) from error
+            for name, items in lists[uid].items():
+                writer.operator_list(uid, name, items)
+        writer.finish()
+        target.detach()
+
+    def _fork(self, buffer: BufferedRandom, lists: Lists) -> int | None:
+        try:
+            with warnings.catch_warnings():
+                # The child does nothing but pickle and write to a descriptor: it touches no lock of another thread.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                child = os.fork()
+        except OSError:
+            return None  # no memory for a copy: encode on the spot
+        if child:
+            return child
+        status = 1
+        try:
+            self._encode(buffer, lists)
+            status = 0
+        except BaseException as error:
+            with suppress(BaseException):
+                os.ftruncate(buffer.fileno(), 0)
+                os.pwrite(buffer.fileno(), msgspec.msgpack.encode(describe_failure(error, self._slot)), 0)
+        finally:
+            os._exit(status)
+
+    def _await_child(self, child: int, buffer: BufferedRandom) -> None:
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            raise CheckpointError(f"the process that wrote the snapshot was killed by signal {os.WTERMSIG(status)}")
+        if os.waitstatus_to_exitcode(status) != 0:
+            buffer.seek(0)
+            failure = msgspec.msgpack.decode(buffer.read(), type=SlotFailed)
+            raise CheckpointError(_explain(failure))
+
+    def _store(self, checkpoint_id: int, buffer: BufferedRandom) -> StateHandle:
+        size = buffer.seek(0, os.SEEK_END)
+        buffer.seek(0)
+        settings = self._settings
+        if settings.files is None and size > settings.inline_limit:
+            raise CheckpointError(
+                f"the state of slot {self._slot} has {size} bytes, and the job master's memory takes at most "
+                f"{settings.inline_limit} of a slot. Set a checkpoint directory (state.checkpoints.dir), or raise the "
+                "limit with JobManagerCheckpointStorage(max_state_size=…)"
+            )
+        if settings.files is None or size < settings.inline_below:
+            return StateHandle(self._slot, size, inline=buffer.read())
+        name = paths.slot_file(self._slot, self._attempt)
+        directory = paths.checkpoint_directory(self._job_id, checkpoint_id)
+        settings.files.write(paths.join(directory, name), buffer)
+        return StateHandle(self._slot, size, path=name)
+
+    def _fail(self, checkpoint_id: int, error: Exception) -> None:
+        failure = describe_failure(error, self._slot)
+        self._report(SnapshotFailed(self._attempt, checkpoint_id, _explain(failure)))
+
+
+def _explain(failure: SlotFailed) -> str:
+    if not failure.operator:
+        return failure.summary
+    return (
+        f"{failure.summary}\n  in operator {failure.operator!r}, subtask {failure.subtask}; "
+        f"the traceback there was:\n\n{failure.traceback}"
+    )
+
+
+def _elapsed(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

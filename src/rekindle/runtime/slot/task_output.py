@@ -1,0 +1,66 @@
+"""What a task has produced so far: envelopes for the exchanges, gathered per task so that their order is kept."""
+
+from __future__ import annotations
+
+from rekindle.graph.job_graph import JobEdge, JobGraph
+from rekindle.graph.partitioning import Partitioning
+from rekindle.runtime.exchange.payload import Progress, encode_progress
+from rekindle.runtime.exchange.writers import Envelope, ExchangeWriter, HashWriter, KeyRoutes, RoundRobinWriter
+from rekindle.runtime.operators.chunk import Chunk
+
+
+class Exchanges:
+    """Keep what the tasks of a slot share about the exchanges: routes of keys, cursors of round robin."""
+
+    def __init__(self, graph: JobGraph, slot: int) -> None:
+        self._nodes = {node.id: node for node in graph.nodes}
+        self._routes: dict[tuple[int, int], KeyRoutes] = {}
+        self._cursors = {edge.id: [slot % self._nodes[edge.target].parallelism] for edge in graph.edges}
+
+    def parallelism(self, edge: JobEdge) -> int:
+        """Count the targets of an edge."""
+        return self._nodes[edge.target].parallelism
+
+    def writer(self, edge: JobEdge) -> ExchangeWriter:
+        """Make the writer of an edge for one task."""
+        target = self._nodes[edge.target]
+        if edge.partitioner.kind is Partitioning.HASH:
+            shape = (target.parallelism, target.max_parallelism)
+            routes = self._routes.setdefault(shape, KeyRoutes(*shape))
+            return HashWriter(edge, target.parallelism, routes, target.name)
+        return RoundRobinWriter(edge, target.parallelism, self._cursors[edge.id])
+
+
+class TaskOutput:
+    """Gather the envelopes of one task."""
+
+    def __init__(self, exchanges: Exchanges) -> None:
+        self._exchanges = exchanges
+        self._writers: dict[int, ExchangeWriter] = {}
+        self._ready: list[Envelope] = []
+
+    def write(self, edge: JobEdge, chunk: Chunk) -> None:
+        """Send records over an exchange."""
+        writer = self._writers.get(edge.id)
+        if writer is None:
+            writer = self._writers[edge.id] = self._exchanges.writer(edge)
+        self._ready += writer.write(chunk)
+
+    def announce(self, edge: JobEdge, progress: Progress) -> None:
+        """Send word of progress to every target of an exchange, after all records so far."""
+        writer = self._writers.get(edge.id)
+        if writer is not None:
+            self._ready += writer.flush()
+        payload = encode_progress(progress)
+        self._ready += [(edge.id, target, payload) for target in range(self._exchanges.parallelism(edge))]
+
+    def take(self) -> list[Envelope]:
+        """Take the envelopes that are ready."""
+        ready, self._ready = self._ready, []
+        return ready
+
+    def finish(self) -> list[Envelope]:
+        """Take everything: the task is done."""
+        for writer in self._writers.values():
+            self._ready += writer.flush()
+        return self.take()

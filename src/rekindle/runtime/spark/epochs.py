@@ -1,0 +1,88 @@
+"""One query over all sources of a job, one Spark action per epoch.
+
+    streaming plan:  union over the sources of  source ─ forward (level 0)                       → envelopes
+    per epoch:       envelopes ─ repartitionById(slots, target) ─ forward (level 1) ─ … ─ collect
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+from pyspark.sql.streaming import StreamingQuery
+
+from rekindle.graph.job_graph import JobGraph
+from rekindle.runtime.operators.operator import SourceOperator
+from rekindle.runtime.spark.data_frames import streaming_sources
+from rekindle.runtime.spark.forwarder import ENVELOPE_DDL, ForwardLevel, ForwardSource, ForwardTick, SlotDirectory
+from rekindle.runtime.spark.positions import SourceLayout
+from rekindle.runtime.spark.session import query_settings
+from rekindle.runtime.spark.tick_source import NAME, TickSource
+
+# How long an idle query waits for a tick before it looks at Spark's own sources again.
+_WAIT_ALONE = 1.0
+_WAIT_BESIDE_SPARK_SOURCES = 0.1
+
+
+class EpochPlan:
+    """Build the query of a job and the action of each of its epochs."""
+
+    def __init__(self, session: SparkSession, graph: JobGraph) -> None:
+        self._session = session
+        self._graph = graph
+        self._parallelism = {node.id: node.parallelism for node in graph.nodes}
+        levels = {node.id: node.level for node in graph.nodes}
+        self._edge_levels = tuple(levels[edge.target] for edge in graph.edges)
+        self._streaming = [source for source in graph.spark_sources if source.data_frame.isStreaming]
+        self._static = [source for source in graph.spark_sources if not source.data_frame.isStreaming]
+        hosted = [node.parallelism for node in graph.nodes if isinstance(node.operator, SourceOperator)]
+        self._polled_slots = max(hosted, default=1)
+        self.hosts_sources = bool(hosted)
+
+    def layout(self) -> tuple[SourceLayout, ...]:
+        """Say which lines of Spark's offset log belong to which source."""
+        layout: list[SourceLayout] = []
+        first = 0
+        for source in self._streaming:
+            count = streaming_sources(source.data_frame, source.uid)
+            layout.append(SourceLayout(source.uid, first, count))
+            first += count
+        return tuple(layout)
+
+    def static_uids(self) -> set[str]:
+        """Name the bounded DataFrames: each is read whole, in one epoch."""
+        return {source.uid for source in self._static}
+
+    def start(
+        self,
+        directory: SlotDirectory,
+        tick_path: str,
+        scratch: str,
+        run_epoch: Callable[[DataFrame, int], None],
+    ) -> StreamingQuery:
+        """Start the query of an attempt."""
+        self._session.dataSource.register(TickSource)
+        wait = _WAIT_BESIDE_SPARK_SOURCES if self._streaming else _WAIT_ALONE
+        reader = self._session.readStream.format(NAME).option("path", tick_path).option("wait", wait)
+        ticks = reader.option("slots", self._polled_slots).load()
+        polls = ticks.mapInArrow(ForwardTick(directory, self.hosts_sources), ENVELOPE_DDL)
+        branches = [self._source(directory, source.node, source.data_frame) for source in self._streaming]
+        plan = reduce(DataFrame.union, [*branches, polls])
+        with query_settings(self._session):
+            return plan.writeStream.foreachBatch(run_epoch).option("checkpointLocation", scratch).start()
+
+    def run(self, envelopes: DataFrame, directory: SlotDirectory, read_static: bool) -> None:
+        """Run the one action of an epoch; returns when all its records have been processed."""
+        if read_static:
+            for source in self._static:
+                envelopes = envelopes.union(self._source(directory, source.node, source.data_frame))
+        slots = self._graph.slots
+        for level in range(1, self._graph.levels):
+            forward = ForwardLevel(directory, level, self._edge_levels)
+            envelopes = envelopes.repartitionById(slots, F.col("target")).mapInArrow(forward, ENVELOPE_DDL)
+        envelopes.collect()
+
+    def _source(self, directory: SlotDirectory, node: int, data_frame: DataFrame) -> DataFrame:
+        return data_frame.mapInArrow(ForwardSource(directory, node, self._parallelism[node]), ENVELOPE_DDL)

@@ -1,0 +1,217 @@
+"""The Spark tasks of an epoch: stateless forwarders between Spark's exchanges and the slots.
+
+A forwarder streams frames to a slot and streams what comes back into the next exchange. It sends and receives on one
+socket at the same time, without threads: whatever is ready goes first, so neither side can block the other.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from rekindle.exceptions import SlotLostError, SlotProtocolError
+from rekindle.runtime.exchange.payload import encode_batch
+from rekindle.runtime.wire import messages as m
+from rekindle.runtime.wire.framing import END, ERROR, HEADER, MESSAGE
+from rekindle.runtime.wire.handshake import connect
+
+ENVELOPE_DDL = "edge int, target int, payload binary"
+_ENVELOPE = pa.schema([("edge", pa.int32()), ("target", pa.int32()), ("payload", pa.binary())])
+_RECEIVE = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class SlotAddress:
+    """Say where the tasks of a slot are served."""
+
+    host: str
+    unix_name: str
+    address: str
+    port: int
+
+    def connect(self, secret: bytes) -> socket.socket:
+        """Open an authenticated connection."""
+        if self.unix_name and self.host == socket.gethostname():
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            target: str | tuple[str, int] = "\0" + self.unix_name
+        else:
+            sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            target = (self.address, self.port)
+        try:
+            sock.connect(target)
+            connect(sock, secret)
+        except (OSError, EOFError) as error:
+            sock.close()
+            raise SlotLostError(f"the slot at {self.host} cannot be reached: {error}") from error
+        return sock
+
+
+@dataclass(frozen=True, slots=True)
+class SlotDirectory:
+    """Say where all slots of an attempt are."""
+
+    attempt: int
+    secret: bytes
+    slots: tuple[SlotAddress, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardSource:
+    """Forward the rows of a DataFrame, task j to slot j modulo the source's parallelism."""
+
+    directory: SlotDirectory
+    node: int
+    parallelism: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run as the function of ``mapInArrow``."""
+        epoch, partition, attempt = _task()
+        task = m.OpenTask(self.directory.attempt, epoch, 0, partition, attempt, source=self.node)
+        frames = ((0, encode_batch(batch)) for batch in batches if batch.num_rows)
+        return _forward(self.directory, partition % self.parallelism, task, frames)
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardTick:
+    """Ask slots to poll the sources that live in them; the rows of a tick name the slots."""
+
+    directory: SlotDirectory
+    polling: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run as the function of ``mapInArrow``."""
+        epoch, partition, attempt = _task()
+        for batch in batches:
+            for slot in batch.column(0).to_pylist() if self.polling else ():
+                task = m.OpenTask(self.directory.attempt, epoch, 0, partition, attempt, poll=True)
+                yield from _forward(self.directory, slot, task, iter(()))
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardLevel:
+    """Forward the envelopes of one level to the slot of this partition, and pass on those of later levels."""
+
+    directory: SlotDirectory
+    level: int
+    edge_levels: tuple[int, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run as the function of ``mapInArrow``."""
+        epoch, partition, attempt = _task()
+        later: deque[pa.RecordBatch] = deque()
+        task = m.OpenTask(self.directory.attempt, epoch, self.level, partition, attempt)
+        yield from _forward(self.directory, partition, task, self._own(batches, later))
+        yield from later
+
+    def _own(self, batches: Iterator[pa.RecordBatch], later: deque[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
+        for batch in batches:
+            edges, payloads = batch.column(0).to_pylist(), batch.column(2)
+            passed = [row for row, edge in enumerate(edges) if self.edge_levels[edge] != self.level]
+            if passed:
+                later.append(batch.take(pa.array(passed)))
+            for row, edge in enumerate(edges):
+                if self.edge_levels[edge] == self.level:
+                    yield edge, payloads[row].as_buffer()
+
+
+def _task() -> tuple[int, int, int]:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    epoch = context.getLocalProperty("streaming.sql.batchId")
+    assert epoch is not None, "a forwarder runs only inside an epoch"
+    return int(epoch), context.partitionId(), context.attemptNumber()
+
+
+def _forward(
+    directory: SlotDirectory, slot: int, task: m.OpenTask, frames: Iterator[tuple[int, Any]]
+) -> Iterator[pa.RecordBatch]:
+    with directory.slots[slot].connect(directory.secret) as sock:
+        sock.setblocking(False)
+        received = _Received(slot)
+        yield from _send(sock, MESSAGE, m.encode(task), received)
+        for edge, payload in frames:
+            yield from _send(sock, edge, payload, received)
+        yield from _send(sock, END, b"", received)
+        while not received.ended:
+            select.select([sock], [], [])
+            received.read(sock)
+            yield from received.batches()
+
+
+def _send(sock: socket.socket, edge: int, payload: Any, received: _Received) -> Iterator[pa.RecordBatch]:
+    for part in (HEADER.pack(edge, 0, len(payload)), payload):
+        view = memoryview(part).cast("B")
+        while view:
+            readable, writable, _ = select.select([sock], [sock], [])
+            if readable:
+                received.read(sock)
+                yield from received.batches()
+            if writable:
+                try:
+                    view = view[sock.send(view) :]
+                except BlockingIOError:
+                    continue
+                except OSError as error:
+                    raise received.lost(error) from error
+
+
+class _Received:
+    """Put the frames together that come back from a slot."""
+
+    def __init__(self, slot: int) -> None:
+        self._slot = slot
+        self._buffer = bytearray()
+        self._rows: list[tuple[int, int, bytes]] = []
+        self.ended = False
+
+    def read(self, sock: socket.socket) -> None:
+        try:
+            data = sock.recv(_RECEIVE)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise self.lost(error) from error
+        if not data and not self.ended:
+            raise self.lost(EOFError("it closed the connection"))
+        self._buffer += data
+        self._cut()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        if self._rows:
+            rows, self._rows = self._rows, []
+            columns = zip(*rows, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, _ENVELOPE, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=_ENVELOPE)
+
+    def lost(self, error: Exception) -> SlotLostError:
+        return SlotLostError(f"slot {self._slot} went away in the middle of a task: {error}")
+
+    def _cut(self) -> None:
+        start, size = 0, len(self._buffer)
+        while size - start >= HEADER.size:
+            edge, target, length = HEADER.unpack_from(self._buffer, start)
+            end = start + HEADER.size + length
+            if end > size:
+                break
+            payload = bytes(memoryview(self._buffer)[start + HEADER.size : end])
+            start = end
+            if edge == END:
+                self.ended = True
+            elif edge == ERROR:
+                raise SlotProtocolError(f"slot {self._slot} failed: {payload.decode()}")
+            else:
+                self._rows.append((edge, target, payload))
+        if start:
+            del self._buffer[:start]
+
+
+Forwarder = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]

@@ -1,0 +1,123 @@
+"""Where Spark's sources stand: reading it from Spark's own checkpoint directory, and writing a directory that starts there.
+
+That directory is scratch. The truth about positions is in Rekindle's checkpoints, and every attempt writes the directory
+afresh: batch 0 is "done" and ends at the restored positions, so Spark goes on with batch 1 from exactly there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import dataclass
+
+from rekindle.checkpoint.metadata import SourceLog, SparkPosition
+from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
+
+_NO_OFFSET = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLayout:
+    """Say which lines of an offset log belong to a DataFrame: ``first`` to ``first + count - 1``."""
+
+    uid: str
+    first: int
+    count: int
+
+
+class SparkScratch:
+    """Manage Spark's checkpoint directory of one attempt. The tick is always the last source."""
+
+    def __init__(self, directory: str, layout: tuple[SourceLayout, ...]) -> None:
+        self.directory = directory
+        self._layout = layout
+        self._sources = sum(source.count for source in layout)
+
+    def prepare(self, positions: dict[str, SparkPosition], now: int) -> None:
+        """Write a directory from which Spark starts at the given positions, and at its own beginning elsewhere."""
+        for name in ("offsets", "commits", "sources"):
+            os.makedirs(os.path.join(self.directory, name))
+        self._write("metadata", json.dumps({"id": str(uuid.uuid4())}))
+        lines = [_NO_OFFSET] * self._sources
+        for source in self._layout:
+            position = positions.get(source.uid)
+            if position is None or not position.offsets:
+                continue
+            if len(position.offsets) != source.count:
+                raise StateRestoreError(
+                    f"source {source.uid!r} reads {source.count} streams, and in the checkpoint it was "
+                    f"{len(position.offsets)}; give the changed source another uid"
+                )
+            lines[source.first : source.first + source.count] = position.offsets
+            for log in position.logs:
+                self._write_log(source.first + log.source, log)
+        head = {"batchWatermarkMs": 0, "batchTimestampMs": now, "conf": {"spark.sql.shuffle.partitions": "1"}}
+        self._write("offsets/0", "\n".join(["v1", json.dumps(head), *lines, json.dumps({"tick": 0})]))
+        self._write("commits/0", 'v1\n{"nextBatchWatermarkMs":0}')
+
+    def positions(self, batch: int) -> list[SparkPosition]:
+        """Read where every source stands at the end of a batch."""
+        lines = self._offsets(batch)
+        return [
+            SparkPosition(
+                source.uid,
+                [] if lines[source.first] == _NO_OFFSET else lines[source.first : source.first + source.count],
+                [log for i in range(source.count) if (log := self._read_log(source.first + i, i)).files],
+            )
+            for source in self._layout
+        ]
+
+    def moved(self, batch: int) -> set[str]:
+        """Tell which sources got records in a batch, by uid."""
+        now, before = self._offsets(batch), self._offsets(batch - 1)
+        return {
+            source.uid
+            for source in self._layout
+            for line in range(source.first, source.first + source.count)
+            if now[line] != before[line]
+        }
+
+    def _offsets(self, batch: int) -> list[str]:
+        path = os.path.join(self.directory, "offsets", str(batch))
+        with open(path, encoding="utf-8") as file:
+            version, _, *lines = file.read().split("\n")
+        if version != "v1" or len(lines) != self._sources + 1:
+            raise CheckpointCorruptError(
+                f"Spark's offset log {path} has version {version!r} and {len(lines)} sources; v1 and "
+                f"{self._sources + 1} were expected. Leave spark.sql.streaming.offsetLog.formatVersion at 1"
+            )
+        return lines
+
+    def _read_log(self, index: int, source: int) -> SourceLog:
+        directory = os.path.join(self.directory, "sources", str(index))
+        files: dict[str, bytes] = {}
+        if os.path.isdir(directory):
+            names = [name for name in os.listdir(directory) if not name.startswith(".") and ".tmp" not in name]
+            for name in _needed(names):
+                with open(os.path.join(directory, name), "rb") as file:
+                    files[name] = file.read()
+        return SourceLog(source, files)
+
+    def _write_log(self, index: int, log: SourceLog) -> None:
+        directory = os.path.join(self.directory, "sources", str(index))
+        os.makedirs(directory, exist_ok=True)
+        for name, data in log.files.items():
+            with open(os.path.join(directory, name), "wb") as file:
+                file.write(data)
+
+    def _write(self, name: str, text: str) -> None:
+        with open(os.path.join(self.directory, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _needed(names: list[str]) -> list[str]:
+    """Leave out what the newest compacted log file covers."""
+    compacted = max((int(name.split(".")[0]) for name in names if name.endswith(".compact")), default=-1)
+    return [
+        name
+        for name in names
+        if not name.split(".")[0].isdigit()
+        or int(name.split(".")[0]) > compacted
+        or name == f"{compacted}.compact"
+    ]

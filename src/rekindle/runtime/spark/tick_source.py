@@ -1,0 +1,82 @@
+"""The heartbeat of a job: a streaming source of Spark's whose offset is a number that the job master raises.
+
+A higher number starts an epoch, in which every slot with hosted sources is asked to poll them. Asked for the latest
+number, the source waits for it to change: an idle job costs next to nothing, and a tick is seen within milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+NAME = "rekindle_tick"
+_POLL_SECONDS = 0.005
+_SCHEMA = pa.schema([("slot", pa.int32())])
+
+
+class TickSource(DataSource):
+    """Register the source with Spark. Options: ``path``, ``slots``, ``wait`` (seconds)."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Give the name of the format."""
+        return NAME
+
+    def schema(self) -> str:
+        """Give the schema of a row."""
+        return "slot int"
+
+    def streamReader(self, schema: Any) -> TickReader:  # noqa: N802 - Spark's name
+        """Create the reader."""
+        options = self.options
+        return TickReader(options["path"], int(options["slots"]), float(options["wait"]))
+
+
+class TickReader(DataSourceStreamReader):
+    """Read ticks; one partition for each slot that has sources of its own, at least one."""
+
+    def __init__(self, path: str, slots: int, wait: float) -> None:
+        self._path = path
+        self._slots = slots
+        self._wait = wait
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        """Start before the first tick."""
+        return {"tick": 0}
+
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802
+        """Wait for the next tick, for a while."""
+        until = time.monotonic() + self._wait
+        while (tick := read_tick(self._path)) == start["tick"] and time.monotonic() < until:
+            time.sleep(_POLL_SECONDS)
+        return {"tick": max(tick, start["tick"])}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        """Give a partition per slot that is to be polled."""
+        return [InputPartition(slot) for slot in range(self._slots)] if start != end else []
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Name the slot."""
+        yield pa.RecordBatch.from_pydict({"slot": [partition.value]}, schema=_SCHEMA)
+
+
+def read_tick(path: str) -> int:
+    """Read the current tick; 0 once the job master has gone and taken the file along."""
+    try:
+        with open(path) as file:
+            return int(file.read())
+    except FileNotFoundError:
+        return 0
+
+
+def write_tick(path: str, tick: int) -> None:
+    """Raise the tick, atomically."""
+    temporary = f"{path}.next"
+    with open(temporary, "w") as file:
+        file.write(str(tick))
+    os.replace(temporary, path)

@@ -1,0 +1,167 @@
+"""The messages between job master, slots and forwarders. All are msgpack; none carries code."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rekindle.checkpoint.metadata import StateHandle
+
+
+class _Message(msgspec.Struct, frozen=True, tag=True):
+    pass
+
+
+# --- job master → slot ---------------------------------------------------------------------------------------------
+
+
+class BeginEpoch(_Message):
+    """Open an epoch. Records of it are taken only after this."""
+
+    epoch: int
+    now: int
+    ended_sources: list[int]  # nodes of Spark sources that have no more records after this epoch
+
+
+class EndEpoch(_Message):
+    """Close an epoch: all its records have been processed. Answered by EpochReport."""
+
+    epoch: int
+
+
+class TriggerSnapshot(_Message):
+    """Take a snapshot now."""
+
+    checkpoint_id: int
+    epoch: int
+
+
+class NotifyComplete(_Message):
+    """Say that a checkpoint is complete. Answered by CommitDone."""
+
+    checkpoint_id: int
+
+
+class NotifyAborted(_Message):
+    """Say that a checkpoint will never complete."""
+
+    checkpoint_id: int
+
+
+class CommitFinal(_Message):
+    """Make all output visible: the job ends and has no checkpoints. Answered by CommitDone with id 0."""
+
+
+class Heartbeat(_Message):
+    """Say that one is alive; goes both ways."""
+
+
+class Shutdown(_Message):
+    """End the slot."""
+
+
+# --- slot → job master ---------------------------------------------------------------------------------------------
+
+
+class Register(_Message):
+    """Introduce a slot, as the first message on its control connection."""
+
+    attempt: int
+    slot: int
+    pid: int
+    host: str
+    unix_name: str
+    port: int
+    address: str
+
+
+class Ready(_Message):
+    """Say that all operators are open and all state is restored."""
+
+
+class EpochReport(_Message):
+    """Sum up an epoch in one slot."""
+
+    epoch: int
+    records_in: int
+    finished: bool  # every operator of this slot has seen the end of its input
+    more: bool  # a hosted source has more records at once
+    next_timer: int | None
+    watermark: int
+
+
+class Output(_Message):
+    """Carry what a sink, or user code that prints, sends to the driver."""
+
+    channel: str
+    node: int
+    data: bytes
+
+
+class OperatorSnapshot(msgspec.Struct, frozen=True):
+    """Say what an operator put into a snapshot."""
+
+    uid: str
+    keyed_states: list[str]
+    list_states: dict[str, int]
+
+
+class SnapshotDone(_Message):
+    """Acknowledge a checkpoint: this slot's state is safe."""
+
+    attempt: int
+    checkpoint_id: int
+    handle: StateHandle
+    operators: list[OperatorSnapshot]
+    sync_ms: int
+    async_ms: int
+
+
+class SnapshotFailed(_Message):
+    """Decline a checkpoint."""
+
+    attempt: int
+    checkpoint_id: int
+    reason: str
+
+
+class CommitDone(_Message):
+    """Say that everything up to a checkpoint is committed."""
+
+    checkpoint_id: int
+
+
+class SlotFailed(_Message):
+    """Report the error that ends this attempt. ``operator`` is empty when it was not user code."""
+
+    operator: str
+    subtask: int
+    summary: str
+    traceback: str
+
+
+ToSlot = BeginEpoch | EndEpoch | TriggerSnapshot | NotifyComplete | NotifyAborted | CommitFinal | Heartbeat | Shutdown
+ToMaster = (
+    Register | Ready | EpochReport | Output | SnapshotDone | SnapshotFailed | CommitDone | SlotFailed | Heartbeat
+)
+
+encode = msgspec.msgpack.encode
+decode_to_slot = msgspec.msgpack.Decoder(ToSlot).decode
+decode_to_master = msgspec.msgpack.Decoder(ToMaster).decode
+
+
+# --- forwarder → slot ----------------------------------------------------------------------------------------------
+
+
+class OpenTask(msgspec.Struct, frozen=True):
+    """Announce the frames of one Spark task. ``source`` is the node of a Spark source, -1 elsewhere."""
+
+    attempt: int
+    epoch: int
+    level: int
+    partition: int
+    task_attempt: int
+    source: int = -1
+    poll: bool = False
+
+
+decode_open_task = msgspec.msgpack.Decoder(OpenTask).decode
