@@ -1,19 +1,19 @@
 """Every error Rekindle raises on purpose, in one tree.
 
-    RekindleError
-    ├── ConfigurationError          a setting that cannot work (key and value are named)
-    ├── InvalidProgramError         the program cannot be translated (duplicate uid, unpicklable function, …)
-    ├── StateAccessError            keyed state used where there is no key
-    ├── SparkSetupError             no Java, an unusable session, an unsupported DataFrame
-    ├── JobExecutionError           the job ended in FAILED; carries the root cause
-    ├── JobCancelledError           the job was cancelled while somebody waited for its result
-    ├── UserCodeError               user code raised in a slot; carries operator, subtask and traceback
-    ├── SlotLostError               a slot process died or fell silent
-    ├── SlotProtocolError           a peer spoke out of turn (second delivery, old attempt, bad secret)
-    └── CheckpointError
-        ├── CheckpointStorageError  the checkpoint storage cannot be written or read
-        ├── CheckpointCorruptError  a file is half written, damaged or of an unknown version
-        └── StateRestoreError       a snapshot does not fit the program that restores it
+RekindleError
+├── ConfigurationError          a setting that cannot work (key and value are named)
+├── InvalidProgramError         the program cannot be translated (duplicate uid, unpicklable function, …)
+├── StateAccessError            keyed state used where there is no key
+├── SparkSetupError             no Java, an unusable session, an unsupported DataFrame
+├── JobExecutionError           the job ended in FAILED; carries the root cause
+├── JobCancelledError           the job was cancelled while somebody waited for its result
+├── UserCodeError               user code raised in a slot; carries operator, subtask and traceback
+├── SlotLostError               a slot process died or fell silent
+├── SlotProtocolError           a peer spoke out of turn (second delivery, old attempt, bad secret)
+└── CheckpointError
+    ├── CheckpointStorageError  the checkpoint storage cannot be written or read
+    ├── CheckpointCorruptError  a file is half written, damaged or of an unknown version
+    └── StateRestoreError       a snapshot does not fit the program that restores it
 """
 
 from __future__ import annotations

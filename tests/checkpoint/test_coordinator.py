@@ -70,9 +70,7 @@ def acknowledge_all(subject: CheckpointCoordinator, now: int, checkpoint_id: int
     instructions: list[Instruction] = []
     for slot in sorted(SLOTS):
         assert instructions == []
-        instructions = subject.acknowledge(
-            now, subject.attempt, checkpoint_id, slot, f"s{checkpoint_id}.{slot}"
-        )
+        instructions = subject.acknowledge(now, subject.attempt, checkpoint_id, slot, f"s{checkpoint_id}.{slot}")
     return instructions
 
 
@@ -118,9 +116,7 @@ class TestOptions:
             ("num_retained", 0, "state.checkpoints.num-retained"),
         ],
     )
-    def test_a_setting_that_cannot_work_is_named_with_its_value(
-        self, setting: str, value: int, key: str
-    ) -> None:
+    def test_a_setting_that_cannot_work_is_named_with_its_value(self, setting: str, value: int, key: str) -> None:
         with pytest.raises(ConfigurationError, match=rf"^{key} is {value},"):
             CheckpointOptions(**{"interval_ms": 100, setting: value})
 
@@ -309,9 +305,7 @@ class TestAcknowledge:
         checkpoint_id = trigger(subject, 100)
         subject.acknowledge(110, 2, checkpoint_id, 0, "s1.0")
         assert subject.acknowledge(110, 1, checkpoint_id, 1, "old") == []
-        assert of(WriteMetadata, subject.acknowledge(110, 2, checkpoint_id, 1, "s1.1"))[0].acks == acks(
-            1, 0, 1
-        )
+        assert of(WriteMetadata, subject.acknowledge(110, 2, checkpoint_id, 1, "s1.1"))[0].acks == acks(1, 0, 1)
 
     def test_one_for_an_id_never_triggered_changes_nothing(self) -> None:
         assert coordinator().acknowledge(10, 1, 1, 0, "s1.0") == []
@@ -560,9 +554,7 @@ class TestAbort:
         assert subject.acknowledge(130, 1, 1, 0, "s1.0") == [DiscardState(1, "s1.0")]
 
     @pytest.mark.parametrize("written", [False, True])
-    def test_one_aborted_while_being_written_is_discarded_when_the_outcome_is_known(
-        self, written: bool
-    ) -> None:
+    def test_one_aborted_while_being_written_is_discarded_when_the_outcome_is_known(self, written: bool) -> None:
         subject = coordinator(tolerable_failures=1)
         acknowledge_all(subject, 110, trigger(subject, 100))
         assert subject.expire(100 + TIMEOUT) == [NotifyAborted(1, 1, REASON.EXPIRED)]
@@ -751,9 +743,7 @@ class TestHistory:
         fail(subject, 260, trigger(subject, 200))
         assert subject.history() == (
             CheckpointStatistics(1, 1, CheckpointStatus.COMPLETED, False, 100, 50, size=9),
-            CheckpointStatistics(
-                2, 1, CheckpointStatus.ABORTED, False, 200, 60, REASON.DECLINED, "slot 0: disk full"
-            ),
+            CheckpointStatistics(2, 1, CheckpointStatus.ABORTED, False, 200, 60, REASON.DECLINED, "slot 0: disk full"),
         )
 
     def test_is_bounded(self) -> None:

@@ -256,9 +256,7 @@ class World:
                     self.network.append(Decline(attempt, checkpoint_id, slot.index))
                     return
                 written = f"{attempt}/{checkpoint_id}/{slot.index}"
-                shared = (
-                    [] if savepoint else [file for file in sorted(slot.base) if self.random.random() < 0.6]
-                )
+                shared = [] if savepoint else [file for file in sorted(slot.base) if self.random.random() < 0.6]
                 ack = Ack(attempt, checkpoint_id, slot.index, written, frozenset(shared))
                 self.files.add(written)
                 self.snapshots[checkpoint_id].append(ack)
@@ -333,9 +331,7 @@ class World:
 
     def fail_job(self) -> None:
         if self.failing or self.random.random() < 0.15:
-            reason = self.random.choice(
-                [CheckpointFailureReason.JOB_FAILED, CheckpointFailureReason.SLOT_LOST]
-            )
+            reason = self.random.choice([CheckpointFailureReason.JOB_FAILED, CheckpointFailureReason.SLOT_LOST])
             self.end_attempt(reason)
             self.failing = False
             self.failures_in_a_row = 0

@@ -65,15 +65,11 @@ def test_nanoseconds_are_cut_to_milliseconds(label: str) -> None:
         (timedelta(seconds=3), 3_000),
     ],
 )
-def test_a_duration_without_a_unit_is_milliseconds_and_other_forms_read_as_they_say(
-    value: object, millis: int
-) -> None:
+def test_a_duration_without_a_unit_is_milliseconds_and_other_forms_read_as_they_say(value: object, millis: int) -> None:
     assert parse_duration_ms(value) == millis
 
 
-@pytest.mark.parametrize(
-    "value", ["", "s", "1 w", "1.5 s", "-5 s", "7 ms x", "PT", "P1DT", -1, 1.5, True, None]
-)
+@pytest.mark.parametrize("value", ["", "s", "1 w", "1.5 s", "-5 s", "7 ms x", "PT", "P1DT", -1, 1.5, True, None])
 def test_a_bad_duration_raises_with_key_and_value(value: object) -> None:
     with pytest.raises(ConfigurationError) as caught:
         parse_duration_ms(value, "heartbeat.interval")

@@ -199,9 +199,7 @@ def test_every_option_is_described_and_can_travel(option: ConfigOption[Any]) -> 
         ("restart-strategy", "sometimes", RestartStrategyOptions.RESTART_STRATEGY),
     ],
 )
-def test_a_bad_value_raises_with_the_key_it_stands_under(
-    key: str, value: str, option: ConfigOption[Any]
-) -> None:
+def test_a_bad_value_raises_with_the_key_it_stands_under(key: str, value: str, option: ConfigOption[Any]) -> None:
     with pytest.raises(ConfigurationError) as caught:
         Configuration.from_dict({key: value}).get(option)
     assert repr(key) in str(caught.value)
@@ -213,8 +211,7 @@ def test_an_unknown_key_warns_once_with_the_closest_known_one() -> None:
     with pytest.warns(UserWarning, match="Unknown configuration key") as caught:
         warn_unknown_keys(configuration)
     assert [str(warning.message) for warning in caught] == [
-        "Unknown configuration key 'state.checkpoint.dir' has no effect; "
-        "did you mean 'state.checkpoints.dir'?"
+        "Unknown configuration key 'state.checkpoint.dir' has no effect; did you mean 'state.checkpoints.dir'?"
     ]
     assert caught[0].filename == __file__
 

@@ -33,8 +33,7 @@ def exponential(**changes: Any) -> RestartStrategies.ExponentialDelayRestartStra
         ),
         (
             RestartStrategies.failure_rate_restart(3, 10_000, 500),
-            "Failure rate restart with maximum of 3 failures within interval 10000 ms "
-            "and fixed delay 500 ms.",
+            "Failure rate restart with maximum of 3 failures within interval 10000 ms and fixed delay 500 ms.",
         ),
         (
             exponential(),

@@ -82,9 +82,7 @@ def test_times_of_equal_length_are_equal() -> None:
     assert Time(1) != 1
 
 
-@pytest.mark.parametrize(
-    "amount", [1500, timedelta(seconds=1.5), Duration.of_millis(1500), Time.milliseconds(1500)]
-)
+@pytest.mark.parametrize("amount", [1500, timedelta(seconds=1.5), Duration.of_millis(1500), Time.milliseconds(1500)])
 def test_an_amount_of_time_may_be_given_in_four_ways(amount: Duration | Time | timedelta | int) -> None:
     assert duration_to_millis(amount, "delay") == 1500
 

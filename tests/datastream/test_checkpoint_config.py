@@ -227,9 +227,7 @@ def test_preferring_checkpoints_for_recovery_is_remembered(config: CheckpointCon
     assert config.set_prefer_checkpoint_for_recovery(True).is_prefer_checkpoint_for_recovery()
 
 
-def test_a_storage_object_is_kept_and_written_as_keys(
-    config: CheckpointConfig, configuration: Configuration
-) -> None:
+def test_a_storage_object_is_kept_and_written_as_keys(config: CheckpointConfig, configuration: Configuration) -> None:
     storage = FileSystemCheckpointStorage("file:///checkpoints/", 2048, 8192)
     assert config.set_checkpoint_storage(storage) is config
     assert config.get_checkpoint_storage() is storage
@@ -261,9 +259,7 @@ def test_a_directory_stands_for_a_file_system_storage(
     assert config.get_checkpoint_storage() == FileSystemCheckpointStorage(directory)
 
 
-def test_job_manager_storage_is_kept_with_its_limit(
-    config: CheckpointConfig, configuration: Configuration
-) -> None:
+def test_job_manager_storage_is_kept_with_its_limit(config: CheckpointConfig, configuration: Configuration) -> None:
     config.set_checkpoint_storage(JobManagerCheckpointStorage(max_state_size=7))
     storage = config.get_checkpoint_storage()
     assert isinstance(storage, JobManagerCheckpointStorage)
@@ -293,9 +289,7 @@ def test_storage_is_read_from_the_configuration_when_the_program_sets_none(
     assert config.get_checkpoint_storage() == JobManagerCheckpointStorage("hdfs://host/dir")
 
 
-def test_a_key_changed_later_wins_over_the_object(
-    config: CheckpointConfig, configuration: Configuration
-) -> None:
+def test_a_key_changed_later_wins_over_the_object(config: CheckpointConfig, configuration: Configuration) -> None:
     config.set_checkpoint_storage("/before")
     configuration.set_string("execution.checkpointing.dir", "/after")
     assert config.get_checkpoint_storage() == FileSystemCheckpointStorage("/after")

@@ -320,9 +320,7 @@ def test_commit_removes_a_pending_file_whose_finished_copy_is_whole(output: Outp
 
 
 @pytest.mark.parametrize("pending_is_there", [True, False])
-def test_commit_raises_when_the_finished_file_has_another_size(
-    output: Output, pending_is_there: bool
-) -> None:
+def test_commit_raises_when_the_finished_file_has_another_size(output: Output, pending_is_there: bool) -> None:
     writer = output.writer()
     writer.write(["abc"], None)
     committables = writer.prepare_commit(1)
@@ -762,17 +760,13 @@ def test_an_error_of_the_file_system_says_what_where_why_and_what_to_do(
     committables = writer.prepare_commit(1)
     with monkeypatch.context() as patch:
         patch.setattr(os, "rename", failing)
-        with pytest.raises(
-            FileSinkError, match=rf"rename to 'part-.*{re.escape(str(local.path))}/.*{advice}"
-        ):
+        with pytest.raises(FileSinkError, match=rf"rename to 'part-.*{re.escape(str(local.path))}/.*{advice}"):
             writer.commit(committables)
     writer.commit(committables)
     assert local.content() == [b"a\n"]
 
 
-def test_a_missing_permission_raises_when_the_writer_is_created(
-    local: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_permission_raises_when_the_writer_is_created(local: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(*args: Any, **kwargs: Any) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -818,9 +812,7 @@ def test_a_bucket_directory_removed_between_files_is_made_again(local: Output) -
     ],
 )
 def test_reading_files_is_left_to_spark(call: Callable[[], object], name: str) -> None:
-    with pytest.raises(
-        NotImplementedError, match=rf"^{name} is not .*env\.from_data_frame\(spark\.readStream"
-    ):
+    with pytest.raises(NotImplementedError, match=rf"^{name} is not .*env\.from_data_frame\(spark\.readStream"):
         call()
 
 

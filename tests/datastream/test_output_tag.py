@@ -23,9 +23,7 @@ def test_a_tag_keeps_its_type() -> None:
 
 
 def test_a_list_of_types_stands_for_a_row() -> None:
-    assert OutputTag("side", [Types.STRING(), Types.LONG()]).type_info == Types.ROW(
-        [Types.STRING(), Types.LONG()]
-    )
+    assert OutputTag("side", [Types.STRING(), Types.LONG()]).type_info == Types.ROW([Types.STRING(), Types.LONG()])
 
 
 @pytest.mark.parametrize("tag_id", ["", None])

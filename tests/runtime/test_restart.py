@@ -34,9 +34,7 @@ def exponential(
     draw: float = 0.5,
     attempts: int | None = None,
 ) -> ExponentialDelayRestart:
-    return ExponentialDelayRestart(
-        initial_ms, max_ms, multiplier, reset_threshold_ms, jitter, lambda: draw, attempts
-    )
+    return ExponentialDelayRestart(initial_ms, max_ms, multiplier, reset_threshold_ms, jitter, lambda: draw, attempts)
 
 
 def delay(decision: RestartDecision) -> int:
@@ -147,9 +145,7 @@ class TestExponentialDelay:
         assert delay(strategy.on_failure(1_000)) == expected
 
     @pytest.mark.parametrize(("draw", "expected"), [(0.0, 100), (0.999999, 120)])
-    def test_jitter_never_goes_below_the_initial_delay_nor_above_the_maximum(
-        self, draw: float, expected: int
-    ) -> None:
+    def test_jitter_never_goes_below_the_initial_delay_nor_above_the_maximum(self, draw: float, expected: int) -> None:
         assert delay(exponential(max_ms=120, jitter=0.5, draw=draw).on_failure(0)) == expected
 
     def test_gives_up_after_the_attempts_before_a_reset(self) -> None:
@@ -182,12 +178,9 @@ class TestDescription:
         assert NoRestart().describe() == "none"
         assert FixedDelayRestart(3, 10).describe() == "fixed-delay (3 attempts, delay 10 ms)"
         assert FixedDelayRestart(None, 10).describe() == "fixed-delay (without limit, delay 10 ms)"
-        assert FailureRateRestart(3, 500, 10).describe() == (
-            "failure-rate (at most 3 failures in 500 ms, delay 10 ms)"
-        )
+        assert FailureRateRestart(3, 500, 10).describe() == ("failure-rate (at most 3 failures in 500 ms, delay 10 ms)")
         assert exponential(jitter=0.1).describe() == (
-            "exponential-delay (without limit, delay 100 to 1000 ms, multiplier 2.0, jitter 0.1, "
-            "reset after 10000 ms)"
+            "exponential-delay (without limit, delay 100 to 1000 ms, multiplier 2.0, jitter 0.1, reset after 10000 ms)"
         )
 
 
@@ -195,10 +188,7 @@ def chosen(
     program: RestartStrategyConfiguration | None = None, checkpointing: bool = True, **settings: object
 ) -> RestartStrategy:
     """Return the strategy for settings written with _ for - and __ for . below restart-strategy."""
-    keys = {
-        f"restart-strategy.{name.replace('__', '.').replace('_', '-')}": value
-        for name, value in settings.items()
-    }
+    keys = {f"restart-strategy.{name.replace('__', '.').replace('_', '-')}": value for name, value in settings.items()}
     return restart_strategy_for(program, Configuration.from_dict(keys), checkpointing, middle)
 
 
@@ -273,8 +263,7 @@ class TestChoice:
             ),
             (
                 RestartStrategies.exponential_delay_restart(1, 9, 2.0, 50, 0.5),
-                "exponential-delay (without limit, delay 1 to 9 ms, multiplier 2.0, jitter 0.5, "
-                "reset after 50 ms)",
+                "exponential-delay (without limit, delay 1 to 9 ms, multiplier 2.0, jitter 0.5, reset after 50 ms)",
             ),
         ],
     )

@@ -210,9 +210,7 @@ class CheckpointCoordinator:
             self._last_trigger = now
         return [TriggerCheckpoint(self._attempt, checkpoint_id, epoch, now, savepoint, final)]
 
-    def acknowledge(
-        self, now: int, attempt: int, checkpoint_id: int, slot: int, ack: object
-    ) -> list[Instruction]:
+    def acknowledge(self, now: int, attempt: int, checkpoint_id: int, slot: int, ack: object) -> list[Instruction]:
         """Take a slot's acknowledgement; the last one missing leads to the metadata being written.
 
         One that comes too late has its state discarded, if the checkpoint was aborted. If it completed, it

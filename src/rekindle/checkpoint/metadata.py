@@ -104,6 +104,4 @@ def decode_metadata(data: bytes, name: str) -> CheckpointMetadata:
 
 
 def _corrupt(name: str, why: str) -> CheckpointCorruptError:
-    return CheckpointCorruptError(
-        f"checkpoint metadata {name} cannot be read: {why}. Restore from another checkpoint"
-    )
+    return CheckpointCorruptError(f"checkpoint metadata {name} cannot be read: {why}. Restore from another checkpoint")

@@ -14,9 +14,7 @@ class ItemRange:
     stop: int
 
 
-def even_split(
-    counts: list[int], parallelism: int, first_extra: int = 0
-) -> tuple[list[list[ItemRange]], int]:
+def even_split(counts: list[int], parallelism: int, first_extra: int = 0) -> tuple[list[list[ItemRange]], int]:
     """Deal out a list state.
 
     Unchanged parallelism: each subtask gets its own list back. Changed: the lists are concatenated in subtask order,

@@ -82,19 +82,14 @@ class SnapshotWriter:
 
     def operator_list(self, uid: str, name: str, items: list[bytes]) -> None:
         """Add an operator list state."""
-        self._lists.setdefault(uid, []).append(
-            ListStateIndex(name, [self._block(-1, 1, item) for item in items])
-        )
+        self._lists.setdefault(uid, []).append(ListStateIndex(name, [self._block(-1, 1, item) for item in items]))
 
     def finish(self) -> int:
         """Write the index; return the size of the file."""
         uids = sorted({*self._keyed, *self._lists})
         index = msgspec.msgpack.encode(
             SnapshotIndex(
-                [
-                    OperatorIndex(uid, [*self._keyed.get(uid, {}).values()], self._lists.get(uid, []))
-                    for uid in uids
-                ]
+                [OperatorIndex(uid, [*self._keyed.get(uid, {}).values()], self._lists.get(uid, [])) for uid in uids]
             )
         )
         self._target.write(index)

@@ -1,1 +1,5 @@
-"""The command line."""
+"""The command line: ``rekindle``."""
+
+from rekindle.cli.app import main
+
+__all__ = ["main"]

@@ -27,8 +27,7 @@ class _FieldsTypeInfo(TypeInformation):
     def __init__(self, field_types: Sequence[TypeInformation]) -> None:
         name = type(self).__name__
         self._field_types = [
-            require_type(field_type, f"Field {position} of {name}")
-            for position, field_type in enumerate(field_types)
+            require_type(field_type, f"Field {position} of {name}") for position, field_type in enumerate(field_types)
         ]
 
     def get_field_types(self) -> list[TypeInformation]:
@@ -44,14 +43,12 @@ class _FieldsTypeInfo(TypeInformation):
         if obj is None or isinstance(obj, tuple | list):
             return obj
         return tuple(
-            field_type.from_internal_type(value)
-            for field_type, value in zip(self._field_types, obj, strict=False)
+            field_type.from_internal_type(value) for field_type, value in zip(self._field_types, obj, strict=False)
         )
 
     def _internal_fields(self, values: Iterable[Any]) -> tuple[Any, ...]:
         return tuple(
-            field_type.to_internal_type(value)
-            for field_type, value in zip(self._field_types, values, strict=False)
+            field_type.to_internal_type(value) for field_type, value in zip(self._field_types, values, strict=False)
         )
 
     def __eq__(self, other: object) -> bool:
@@ -64,9 +61,7 @@ class _FieldsTypeInfo(TypeInformation):
 class RowTypeInfo(_FieldsTypeInfo):
     """Describe rows. Names do not count when two row types are compared, as in Flink."""
 
-    def __init__(
-        self, field_types: Sequence[TypeInformation], field_names: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, field_types: Sequence[TypeInformation], field_names: Sequence[str] | None = None) -> None:
         super().__init__(field_types)
         self._field_names = None if field_names is None else list(field_names)
         if self._field_names is None:

@@ -161,9 +161,7 @@ class ConfigOptions:
             parser = partial(_parse_choice, choices=tuple(choices), aliases=aliases)
             return self.parsed_type("enum", parser)
 
-        def parsed_type(
-            self, type_name: str, parser: ValueParser[T]
-        ) -> ConfigOptions.TypedConfigOptionBuilder[T]:
+        def parsed_type(self, type_name: str, parser: ValueParser[T]) -> ConfigOptions.TypedConfigOptionBuilder[T]:
             """Take whatever the parser reads."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, type_name, parser)
 
@@ -186,7 +184,5 @@ class ConfigOptions:
             return option
 
 
-def _parse_choice(
-    value: object, key: str, choices: tuple[str, ...], aliases: Mapping[str, str] | None
-) -> str:
+def _parse_choice(value: object, key: str, choices: tuple[str, ...], aliases: Mapping[str, str] | None) -> str:
     return parse_enum(value, choices, key, aliases=aliases)

@@ -13,9 +13,7 @@ __all__ = ["JobExecutionResult"]
 class JobExecutionResult:
     """Give a finished job's id, running time, and accumulators."""
 
-    def __init__(
-        self, job_id: JobID, net_runtime: int, accumulators: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, job_id: JobID, net_runtime: int, accumulators: Mapping[str, Any] | None = None) -> None:
         self._job_id = job_id
         self._net_runtime = net_runtime
         self._accumulators = dict(accumulators or {})
@@ -44,7 +42,5 @@ class JobExecutionResult:
         ]
         if self._accumulators:
             lines.append("Accumulator Results: ")
-            lines.extend(
-                f"- {name} ({type(value).__name__}): {value}" for name, value in self._accumulators.items()
-            )
+            lines.extend(f"- {name} ({type(value).__name__}): {value}" for name, value in self._accumulators.items())
         return "\n".join(lines) + "\n"

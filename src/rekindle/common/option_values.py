@@ -57,9 +57,7 @@ _ISO_DURATION = re.compile(
 )
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _ISO_UNITS = ("days", "hours", "minutes", "seconds")
-_DURATION_HINT = (
-    "a duration reads like '10 s', '5 min', '500 ms', '1 h' or '1 d', and a bare number is milliseconds"
-)
+_DURATION_HINT = "a duration reads like '10 s', '5 min', '500 ms', '1 h' or '1 d', and a bare number is milliseconds"
 _MAX_PORT = 65_535
 
 
@@ -161,9 +159,7 @@ def parse_bool(value: object, key: str | None = None) -> bool:
     return text == "true"
 
 
-def parse_int(
-    value: object, key: str | None = None, *, minimum: int | None = None, maximum: int | None = None
-) -> int:
+def parse_int(value: object, key: str | None = None, *, minimum: int | None = None, maximum: int | None = None) -> int:
     """Return a whole number.
 
     Args:

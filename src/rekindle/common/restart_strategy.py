@@ -16,9 +16,7 @@ class RestartStrategies:
     NoRestartStrategyConfiguration: TypeAlias = configurations.NoRestartStrategyConfiguration
     FallbackRestartStrategyConfiguration: TypeAlias = configurations.FallbackRestartStrategyConfiguration
     FixedDelayRestartStrategyConfiguration: TypeAlias = configurations.FixedDelayRestartStrategyConfiguration
-    FailureRateRestartStrategyConfiguration: TypeAlias = (
-        configurations.FailureRateRestartStrategyConfiguration
-    )
+    FailureRateRestartStrategyConfiguration: TypeAlias = configurations.FailureRateRestartStrategyConfiguration
     ExponentialDelayRestartStrategyConfiguration: TypeAlias = (
         configurations.ExponentialDelayRestartStrategyConfiguration
     )
@@ -56,9 +54,7 @@ class RestartStrategies:
             failure_interval: The interval; an integer is milliseconds.
             delay_interval: The delay before each restart; an integer is milliseconds.
         """
-        return configurations.FailureRateRestartStrategyConfiguration(
-            failure_rate, failure_interval, delay_interval
-        )
+        return configurations.FailureRateRestartStrategyConfiguration(failure_rate, failure_interval, delay_interval)
 
     @staticmethod
     def exponential_delay_restart(

@@ -20,10 +20,7 @@ class HeartbeatOptions:
     """List the options of heartbeats between job master and slots."""
 
     INTERVAL = (
-        _key("heartbeat.interval")
-        .duration_type()
-        .default_value("1 s")
-        .with_description("Time between two heartbeats.")
+        _key("heartbeat.interval").duration_type().default_value("1 s").with_description("Time between two heartbeats.")
     )
     TIMEOUT = (
         _key("heartbeat.timeout")
@@ -104,9 +101,7 @@ class QueryableStateOptions:
     PROXY_NETWORK_THREADS = _threads(
         "queryable-state.proxy.network-threads", "query.proxy.network-threads", "the proxy's network"
     )
-    PROXY_QUERY_THREADS = _threads(
-        "queryable-state.proxy.query-threads", "query.proxy.query-threads", "the proxy"
-    )
+    PROXY_QUERY_THREADS = _threads("queryable-state.proxy.query-threads", "query.proxy.query-threads", "the proxy")
     CLIENT_NETWORK_THREADS = _threads(
         "queryable-state.client.network-threads", "query.client.network-threads", "the client's network"
     )

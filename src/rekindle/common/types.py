@@ -105,9 +105,7 @@ class Row:
     def __call__(self, *args: Any) -> Row:
         """Return a row with these values, whose field names are this row's values."""
         if len(args) > len(self._values):
-            raise ValueError(
-                f"Can not create Row with fields {self}, expected {len(self)} values but got {args}"
-            )
+            raise ValueError(f"Can not create Row with fields {self}, expected {len(self)} values but got {args}")
         row = row_from(list(args), self._values)
         row._row_kind = self._row_kind
         return row

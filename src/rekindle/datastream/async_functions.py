@@ -74,9 +74,7 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         """Return the strategy that tries ``max_attempts`` times again, always after the same pause."""
         from rekindle.datastream.async_retry_strategies import FixedDelayRetryStrategy
 
-        return FixedDelayRetryStrategy(
-            max_attempts, backoff_time_millis, result_predicate, exception_predicate
-        )
+        return FixedDelayRetryStrategy(max_attempts, backoff_time_millis, result_predicate, exception_predicate)
 
     @staticmethod
     def exponential_backoff(

@@ -68,9 +68,7 @@ class BaseBroadcastProcessFunction(Function):
         """Give the data side read access to broadcast state."""
 
         @abstractmethod
-        def get_broadcast_state(
-            self, state_descriptor: MapStateDescriptor
-        ) -> ReadOnlyBroadcastState[Any, Any]:
+        def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> ReadOnlyBroadcastState[Any, Any]:
             """Return a view of the broadcast state that cannot be written."""
 
 

@@ -103,9 +103,7 @@ class CheckpointConfig:
 
     def set_max_concurrent_checkpoints(self, max_concurrent_checkpoints: int) -> CheckpointConfig:
         """Set how many checkpoints may be under way at once; at least 1."""
-        return self._set_at_least(
-            CheckpointingOptions.MAX_CONCURRENT_CHECKPOINTS, max_concurrent_checkpoints, 1
-        )
+        return self._set_at_least(CheckpointingOptions.MAX_CONCURRENT_CHECKPOINTS, max_concurrent_checkpoints, 1)
 
     # -- how
 
@@ -121,9 +119,7 @@ class CheckpointConfig:
         """Return how many checkpoints in a row may fail before the job does."""
         return self._configuration.get(CheckpointingOptions.TOLERABLE_FAILED_CHECKPOINTS)
 
-    def set_tolerable_checkpoint_failure_number(
-        self, tolerable_checkpoint_failure_number: int
-    ) -> CheckpointConfig:
+    def set_tolerable_checkpoint_failure_number(self, tolerable_checkpoint_failure_number: int) -> CheckpointConfig:
         """Set how many checkpoints in a row may fail before the job does; 0: the first failure fails it."""
         return self._set_at_least(
             CheckpointingOptions.TOLERABLE_FAILED_CHECKPOINTS, tolerable_checkpoint_failure_number, 0
@@ -135,9 +131,7 @@ class CheckpointConfig:
 
     def set_fail_on_checkpointing_errors(self, fail_on_checkpointing_errors: bool) -> CheckpointConfig:
         """Let the first failed checkpoint fail the job, or none at all."""
-        return self.set_tolerable_checkpoint_failure_number(
-            0 if fail_on_checkpointing_errors else _TOLERATE_ALL
-        )
+        return self.set_tolerable_checkpoint_failure_number(0 if fail_on_checkpointing_errors else _TOLERATE_ALL)
 
     def is_prefer_checkpoint_for_recovery(self) -> bool:
         """Return what was set; without effect, Flink itself no longer has it."""
@@ -215,9 +209,7 @@ class CheckpointConfig:
         """Choose what becomes of checkpoints when the job ends."""
         return self._set(CheckpointingOptions.EXTERNALIZED_CHECKPOINT_RETENTION, retention_mode)
 
-    def enable_externalized_checkpoints(
-        self, cleanup_mode: ExternalizedCheckpointRetention
-    ) -> CheckpointConfig:
+    def enable_externalized_checkpoints(self, cleanup_mode: ExternalizedCheckpointRetention) -> CheckpointConfig:
         """Choose what becomes of checkpoints when the job ends (Flink 1.x's name)."""
         return self.set_externalized_checkpoint_retention(cleanup_mode)
 
@@ -225,9 +217,7 @@ class CheckpointConfig:
         """Return what becomes of checkpoints when the job ends (Flink 1.x's name)."""
         return self.get_externalized_checkpoint_retention()
 
-    def set_externalized_checkpoint_cleanup(
-        self, cleanup_mode: ExternalizedCheckpointRetention
-    ) -> CheckpointConfig:
+    def set_externalized_checkpoint_cleanup(self, cleanup_mode: ExternalizedCheckpointRetention) -> CheckpointConfig:
         """Choose what becomes of checkpoints when the job ends (Flink 1.x's name)."""
         return self.set_externalized_checkpoint_retention(cleanup_mode)
 

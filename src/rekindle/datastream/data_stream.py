@@ -76,7 +76,9 @@ class DataStream:
         """Set the number of subtasks of the operator."""
         node = self._own_node("set_parallelism")
         if parallelism < 1:
-            raise InvalidProgramError(f"the parallelism of {node.name!r} must be at least 1, and {parallelism} was given")
+            raise InvalidProgramError(
+                f"the parallelism of {node.name!r} must be at least 1, and {parallelism} was given"
+            )
         if node.parallelism == 1 and not node.inputs and parallelism != 1:
             raise InvalidProgramError(f"source {node.name!r} is not parallel: its parallelism must be 1")
         node.parallelism = parallelism

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from rekindle.datastream.functions import (
     CheckpointedFunction,
@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Function)
 
 class _CallableMap(MapFunction):
     def __init__(self, call: Callable[[Any], Any]) -> None:
-        self.map = call  # type: ignore[method-assign]  # one call per record less than a method around it
+        self.map = call  # type: ignore[method-assign,assignment]  # one call per record less than a method around it
 
     def map(self, value: Any) -> Any:
         raise AssertionError
@@ -30,7 +30,7 @@ class _CallableMap(MapFunction):
 
 class _CallableFlatMap(FlatMapFunction):
     def __init__(self, call: Callable[[Any], Any]) -> None:
-        self.flat_map = call  # type: ignore[method-assign]
+        self.flat_map = call  # type: ignore[method-assign,assignment]
 
     def flat_map(self, value: Any) -> Any:
         raise AssertionError
@@ -38,7 +38,7 @@ class _CallableFlatMap(FlatMapFunction):
 
 class _CallableFilter(FilterFunction):
     def __init__(self, call: Callable[[Any], bool]) -> None:
-        self.filter = call  # type: ignore[method-assign]
+        self.filter = call  # type: ignore[method-assign,assignment]
 
     def filter(self, value: Any) -> bool:
         raise AssertionError
@@ -46,7 +46,7 @@ class _CallableFilter(FilterFunction):
 
 class _CallableReduce(ReduceFunction):
     def __init__(self, call: Callable[[Any, Any], Any]) -> None:
-        self.reduce = call  # type: ignore[method-assign]
+        self.reduce = call  # type: ignore[method-assign,assignment]
 
     def reduce(self, value1: Any, value2: Any) -> Any:
         raise AssertionError
@@ -82,12 +82,13 @@ def as_key_selector(selector: Any) -> Callable[[Any], Any]:
     raise TypeError(f"key_by takes a KeySelector or a callable, and was given a {type(selector).__name__}")
 
 
-def require(function: Any, kind: type[F], method: str) -> F:
+def require(function: Any, kind: Callable[..., F], method: str) -> F:
     """Take an instance of a function class, and nothing else."""
-    if not isinstance(function, kind):
+    if not isinstance(function, cast(type, kind)):
         raise TypeError(f"{method} takes a {kind.__name__}, and was given a {type(function).__name__}")
-    refuse_unsupported(function)
-    return function
+    found = cast(F, function)
+    refuse_unsupported(found)
+    return found
 
 
 def refuse_unsupported(function: Function) -> None:
@@ -99,10 +100,11 @@ def refuse_unsupported(function: Function) -> None:
             )
 
 
-def _adapt(function: Any, kind: type[F], adapter: Callable[[Any], F], method: str) -> F:
-    if isinstance(function, kind):
-        refuse_unsupported(function)
-        return function
+def _adapt(function: Any, kind: Callable[..., F], adapter: Callable[[Any], F], method: str) -> F:
+    if isinstance(function, cast(type, kind)):
+        found = cast(F, function)
+        refuse_unsupported(found)
+        return found
     if callable(function) and not isinstance(function, type):
         return adapter(function)
     raise TypeError(f"{method} takes a {kind.__name__} or a callable, and was given a {type(function).__name__}")

@@ -51,9 +51,7 @@ class KeyedStateStore(ABC):
         """Return the state that reduces all values added for a key to one."""
 
     @abstractmethod
-    def get_aggregating_state(
-        self, state_descriptor: AggregatingStateDescriptor
-    ) -> AggregatingState[Any, Any]:
+    def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
         """Return the state that aggregates all values added for a key; input and result types may differ."""
 
     @abstractmethod

@@ -79,9 +79,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
             enable_incremental_checkpointing: Whether a checkpoint stores only what changed since the last
                 one; None leaves it to the configuration, which says no by default.
         """
-        self._incremental = _optional_flag(
-            "enable_incremental_checkpointing", enable_incremental_checkpointing
-        )
+        self._incremental = _optional_flag("enable_incremental_checkpointing", enable_incremental_checkpointing)
         self._db_storage_paths: list[str] = []
         self._predefined_options: PredefinedOptions | None = None
         self._options: Any = None
@@ -259,9 +257,7 @@ class RocksDBStateBackend(EmbeddedRocksDBStateBackend):
                 )
             checkpoint_stream_backend = FsStateBackend(checkpoint_data_uri)
         if not isinstance(checkpoint_stream_backend, StateBackend):
-            raise TypeError(
-                f"checkpoint_stream_backend must be a StateBackend, got {checkpoint_stream_backend!r}"
-            )
+            raise TypeError(f"checkpoint_stream_backend must be a StateBackend, got {checkpoint_stream_backend!r}")
         self._checkpoint_backend = checkpoint_stream_backend
 
     def get_checkpoint_backend(self) -> StateBackend:
@@ -278,8 +274,7 @@ class CustomStateBackend(StateBackend):
 
     def __init__(self, j_custom_state_backend: object) -> NoReturn:
         raise InvalidProgramError(
-            "a state backend written in Java cannot be used: use HashMapStateBackend or "
-            "EmbeddedRocksDBStateBackend"
+            "a state backend written in Java cannot be used: use HashMapStateBackend or EmbeddedRocksDBStateBackend"
         )
 
 

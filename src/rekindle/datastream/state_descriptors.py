@@ -54,9 +54,7 @@ class StateDescriptor(ABC):  # noqa: B024 - the base of the descriptors, of no u
     def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
         """Let the state's values expire as ``ttl_config`` says."""
         if not isinstance(ttl_config, StateTtlConfig):
-            raise TypeError(
-                f"state {self.name!r}: enable_time_to_live takes a StateTtlConfig, got {ttl_config!r}"
-            )
+            raise TypeError(f"state {self.name!r}: enable_time_to_live takes a StateTtlConfig, got {ttl_config!r}")
         self._ttl_config = ttl_config
 
     def get_ttl_config(self) -> StateTtlConfig | None:
@@ -66,9 +64,7 @@ class StateDescriptor(ABC):  # noqa: B024 - the base of the descriptors, of no u
     def set_queryable(self, queryable_state_name: str) -> None:
         """Let clients query the state from outside under this name, which must be unique in the job."""
         if not isinstance(queryable_state_name, str):
-            raise TypeError(
-                f"state {self.name!r}: a queryable name must be a string, got {queryable_state_name!r}"
-            )
+            raise TypeError(f"state {self.name!r}: a queryable name must be a string, got {queryable_state_name!r}")
         if not queryable_state_name:
             raise ConfigurationError(f"state {self.name!r}: a queryable name must not be empty")
         if self._queryable_state_name not in (None, queryable_state_name):
@@ -101,9 +97,7 @@ class StateDescriptor(ABC):  # noqa: B024 - the base of the descriptors, of no u
 class ValueStateDescriptor(StateDescriptor):
     """Describe a state that holds one value per key."""
 
-    def __init__(
-        self, name: str, value_type_info: TypeInformation | None = None, default_value: Any = None
-    ) -> None:
+    def __init__(self, name: str, value_type_info: TypeInformation | None = None, default_value: Any = None) -> None:
         """Describe the state.
 
         Args:
@@ -177,8 +171,7 @@ class ReducingStateDescriptor(StateDescriptor):
             self._reduce_function = _CallableReduceFunction(reduce_function)
         else:
             raise TypeError(
-                f"state {name!r}: reduce_function must be a ReduceFunction or a callable, "
-                f"got {reduce_function!r}"
+                f"state {name!r}: reduce_function must be a ReduceFunction or a callable, got {reduce_function!r}"
             )
 
     def get_reduce_function(self) -> ReduceFunction:
@@ -201,9 +194,7 @@ class AggregatingStateDescriptor(StateDescriptor):
         """
         super().__init__(name, state_type_info)
         if not isinstance(agg_function, AggregateFunction):
-            raise TypeError(
-                f"state {name!r}: agg_function must be an AggregateFunction, got {agg_function!r}"
-            )
+            raise TypeError(f"state {name!r}: agg_function must be an AggregateFunction, got {agg_function!r}")
         self._agg_function = agg_function
 
     def get_agg_function(self) -> AggregateFunction:

@@ -44,7 +44,7 @@ from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
-from rekindle.runtime.master.progress import progress_view
+from rekindle.runtime.master.progress import ProgressView, progress_view
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
 
 if TYPE_CHECKING:
@@ -116,9 +116,7 @@ class StreamExecutionEnvironment:
             )
         return self
 
-    def enable_checkpointing(
-        self, interval: int, mode: CheckpointingMode | None = None
-    ) -> StreamExecutionEnvironment:
+    def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> StreamExecutionEnvironment:
         """Take a checkpoint every so many milliseconds, and go back to the last one after a failure."""
         self._checkpoint_config.set_checkpoint_interval(interval)
         if mode is not None:
@@ -182,9 +180,7 @@ class StreamExecutionEnvironment:
 
     # --- sources ---
 
-    def from_collection(
-        self, collection: Iterable[Any], type_info: TypeInformation | None = None
-    ) -> DataStream:
+    def from_collection(self, collection: Iterable[Any], type_info: TypeInformation | None = None) -> DataStream:
         """Make a stream of a collection's elements, in their order; the source has parallelism 1."""
         node = self._graph.add("Collection Source", CollectionSourceOperator(list(collection)), (), parallelism=1)
         return DataStream(self, (StreamEdge(node.id, FORWARD),), node, type_info)
@@ -256,13 +252,14 @@ class StreamExecutionEnvironment:
 
         return CloseableIterator(iter(collected), close)
 
-    def _submit(self, job_name: str | None, collected: CollectedRecords | None) -> JobMaster:
+    def _submit(
+        self, job_name: str | None, collected: CollectedRecords | None, view: ProgressView | None = None
+    ) -> JobMaster:
         graph = self._compile()
         name = job_name or self._configuration.get(PipelineOptions.NAME) or _DEFAULT_JOB_NAME
-        settings = settle(
-            JobID().to_hex_string(), name, self._configuration, self._checkpoint_config, self._config
-        )
-        view = progress_view(self._configuration.get(RekindleOptions.PROGRESS), name)
+        settings = settle(JobID().to_hex_string(), name, self._configuration, self._checkpoint_config, self._config)
+        if view is None:
+            view = progress_view(self._configuration.get(RekindleOptions.PROGRESS), name)
         session = self._spark_session(graph.slots)
         master = JobMaster(session, graph, settings, SystemClock(), view, collected)
         master.start()

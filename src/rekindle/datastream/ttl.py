@@ -125,9 +125,7 @@ class StateTtlConfig:
             """Let writing and reading prolong a value's life."""
             return self.set_update_type(StateTtlConfig.UpdateType.OnReadAndWrite)
 
-        def set_state_visibility(
-            self, state_visibility: StateTtlConfig.StateVisibility
-        ) -> StateTtlConfig.Builder:
+        def set_state_visibility(self, state_visibility: StateTtlConfig.StateVisibility) -> StateTtlConfig.Builder:
             """Choose whether expired values can be read."""
             self._state_visibility = state_visibility
             return self
@@ -169,9 +167,7 @@ class StateTtlConfig:
             """
             return self._set_strategy(
                 StateTtlConfig.CleanupStrategies.Strategies.INCREMENTAL_CLEANUP,
-                StateTtlConfig.CleanupStrategies.IncrementalCleanupStrategy(
-                    cleanup_size, run_cleanup_for_every_record
-                ),
+                StateTtlConfig.CleanupStrategies.IncrementalCleanupStrategy(cleanup_size, run_cleanup_for_every_record),
             )
 
         def cleanup_in_rocksdb_compact_filter(
@@ -322,9 +318,7 @@ class StateTtlConfig:
         ) -> StateTtlConfig.CleanupStrategies.RocksdbCompactFilterCleanupStrategy | None:
             """Return the parameters for RocksDB: as chosen, 1000 entries by default, or None."""
             kind = StateTtlConfig.CleanupStrategies.RocksdbCompactFilterCleanupStrategy
-            chosen = self._strategies.get(
-                StateTtlConfig.CleanupStrategies.Strategies.ROCKSDB_COMPACTION_FILTER
-            )
+            chosen = self._strategies.get(StateTtlConfig.CleanupStrategies.Strategies.ROCKSDB_COMPACTION_FILTER)
             if isinstance(chosen, kind):
                 return chosen
             return kind(1000) if self._is_cleanup_in_background else None

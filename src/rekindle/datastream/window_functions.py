@@ -70,9 +70,7 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
             """Return the store of state per key, shared by all its windows."""
 
     @abstractmethod
-    def process(
-        self, key: KEY, context: ProcessWindowFunction.Context[W], elements: Iterable[IN]
-    ) -> Iterable[OUT]:
+    def process(self, key: KEY, context: ProcessWindowFunction.Context[W], elements: Iterable[IN]) -> Iterable[OUT]:
         """Yield or return the results of the window for ``key``."""
 
     def clear(self, context: ProcessWindowFunction.Context[W]) -> None:

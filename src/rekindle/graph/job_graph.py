@@ -118,9 +118,7 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             level = max(level, levels[edge.source] + exchange)
         spark_fed[node.id] = node.data_frame is not None or (level == 0 and True in fed)
         levels[node.id] = level
-        nodes.append(
-            JobNode(node.id, uids[node.id], node.name, node.operator, *own, level, spark_fed[node.id])
-        )
+        nodes.append(JobNode(node.id, uids[node.id], node.name, node.operator, *own, level, spark_fed[node.id]))
     sources = tuple(
         SparkSource(node.id, uids[node.id], node.data_frame, node.bounded)
         for node in graph.nodes

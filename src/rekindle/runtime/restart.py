@@ -93,9 +93,7 @@ class FixedDelayRestart:
         self._failures += 1
         if self._attempts is None or self._failures <= self._attempts:
             return Restart(self._delay_ms)
-        return GiveUp(
-            f"all {self._attempts} restart attempts are used up (restart-strategy.fixed-delay.attempts)"
-        )
+        return GiveUp(f"all {self._attempts} restart attempts are used up (restart-strategy.fixed-delay.attempts)")
 
     def describe(self) -> str:
         """Return the strategy and its settings, for people."""
@@ -135,8 +133,7 @@ class FailureRateRestart:
     def describe(self) -> str:
         """Return the strategy and its settings, for people."""
         return (
-            f"failure-rate (at most {self._max_failures} failures in {self._interval_ms} ms, "
-            f"delay {self._delay_ms} ms)"
+            f"failure-rate (at most {self._max_failures} failures in {self._interval_ms} ms, delay {self._delay_ms} ms)"
         )
 
 
@@ -264,14 +261,11 @@ def restart_strategy_for(
             )
         case _:
             raise ConfigurationError(
-                f"{type(program).__name__} is no restart strategy that Rekindle knows; "
-                "make one with RestartStrategies."
+                f"{type(program).__name__} is no restart strategy that Rekindle knows; make one with RestartStrategies."
             )
 
 
-def _configured(
-    configuration: Configuration, checkpointing: bool, random: Callable[[], float]
-) -> RestartStrategy:
+def _configured(configuration: Configuration, checkpointing: bool, random: Callable[[], float]) -> RestartStrategy:
     match configuration.get(Options.RESTART_STRATEGY):
         case None if checkpointing:
             return FixedDelayRestart(None, _DEFAULT_DELAY_MS)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import _tuplegetter  # type: ignore[attr-defined]  # what namedtuple uses: a tenth of a property
 from collections.abc import Callable
 from functools import lru_cache, partial
-from operator import itemgetter
 from typing import Any
 
 from pyspark.sql import Row
@@ -16,7 +16,7 @@ def row_class(fields: tuple[str, ...]) -> type[Row]:
     namespace: dict[str, Any] = {"__slots__": (), "__fields__": list(fields), "__reduce__": _reduce}
     for index, field in enumerate(fields):
         if field.isidentifier() and not hasattr(Row, field):
-            namespace[field] = property(itemgetter(index))
+            namespace[field] = _tuplegetter(index, f"Field {field}.")
     return type("Row", (Row,), namespace)
 
 

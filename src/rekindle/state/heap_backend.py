@@ -27,7 +27,7 @@ from rekindle.state.heap_states import (
 )
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
-from rekindle.state.keyed_backend import KeyedStateBackend, KeyGroupBlock
+from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend, KeyGroupBlock
 
 _KINDS: dict[type[StateDescriptor], str] = {
     ValueStateDescriptor: "value",
@@ -44,7 +44,7 @@ class HeapKeyedStateBackend(KeyedStateBackend):
     __slots__ = ("_descriptors", "_entries", "_handles", "_kinds", "_operator")
 
     def __init__(self, operator: str, key_groups: KeyGroupRange, max_parallelism: int) -> None:
-        self.key = None
+        self.key = NO_KEY
         self.key_groups = key_groups
         self.max_parallelism = max_parallelism
         self._operator = operator

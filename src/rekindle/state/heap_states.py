@@ -74,7 +74,7 @@ class HeapListState(ListState[Any]):
 
     def _checked(self, values: Iterable[Any]) -> list[Any]:
         checked = list(values)
-        if None in checked:
+        if any(value is None for value in checked):  # not `in`, which would compare arrays element by element
             raise self._none_refused()
         return checked
 
@@ -139,9 +139,7 @@ class HeapReducingState(ReducingState[Any]):
 
     __slots__ = ("_backend", "_entries", "_reduce")
 
-    def __init__(
-        self, backend: KeyedStateBackend, entries: dict[Any, Any], reduce: Callable[[Any, Any], Any]
-    ) -> None:
+    def __init__(self, backend: KeyedStateBackend, entries: dict[Any, Any], reduce: Callable[[Any, Any], Any]) -> None:
         self._backend = backend
         self._entries = entries
         self._reduce = reduce

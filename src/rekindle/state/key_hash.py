@@ -8,14 +8,16 @@ one key.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import decimal
 import enum
-import pickle
+import numbers
 import struct
+import types
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,8 @@ SEED = 42
 
 _MASK = (1 << 64) - 1
 _SIGN = 1 << 63
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
 _PACK_LONG = struct.Struct("<q").pack
 _PACK_DOUBLE = struct.Struct("<d").pack
 _xxh64: Callable[[bytes, int], int] = xxhash.xxh64_intdigest
@@ -81,50 +85,83 @@ def _hash_float(key: float, seed: int) -> int:
 
 
 def _hash_other(key: Any, seed: int) -> int:
-    if isinstance(key, enum.Enum):
-        return _hash((type(key).__qualname__, key.name), seed) if not isinstance(key, int | str) else _hash(key.value, seed)
-    if isinstance(key, bool | int):
-        return _hash_int(int(key), seed)
+    # What is equal to a key of another type hashes as that: an IntEnum as its int, a Fraction as the float it may be.
+    if isinstance(key, enum.Enum) and getattr(type(key), "_member_type_", object) is object:
+        return _hash((type(key).__qualname__, key.name), seed)
     if isinstance(key, str):
         return _xxh64(str.encode(key, "utf-8", "surrogatepass"), seed)
-    if isinstance(key, float):
-        return _hash_float(float(key), seed)
-    if isinstance(key, np.generic):
-        return _hash(key.item(), seed)
-    if isinstance(key, Row | tuple):
-        for element in key:
-            seed = _hash(element, seed)
-        return seed
-    if isinstance(key, decimal.Decimal):
-        return _hash_decimal(key, seed)
-    if isinstance(key, datetime.datetime):
-        instant = key.timestamp() if key.tzinfo else (key - datetime.datetime(1970, 1, 1)).total_seconds()
-        return _xxh64(_PACK_DOUBLE(instant), seed)
-    if isinstance(key, datetime.date):
-        return _hash_int(key.toordinal(), seed)
-    if isinstance(key, datetime.time | datetime.timedelta):
-        return _xxh64(str(key).encode(), seed)
+    if isinstance(key, bytes):
+        return _xxh64(bytes(key), seed)
+    if isinstance(key, Row):
+        return _hash(tuple(key if key._fields is None else key._in_name_order()), seed)
+    if isinstance(key, tuple):
+        return _hash(tuple(key), seed)
+    if isinstance(key, numbers.Number | np.generic):
+        return _hash_number(key, seed)
+    if isinstance(key, datetime.date | datetime.time | datetime.timedelta):
+        return _hash_time(key, seed)
     if isinstance(key, uuid.UUID):
         return _xxh64(key.bytes, seed)
-    if isinstance(key, frozenset):
+    if dataclasses.is_dataclass(key) and not isinstance(key, type):
+        for field in dataclasses.fields(key):
+            if field.compare:
+                seed = _hash(getattr(key, field.name), seed)
+        return seed
+    return _hash_object(key, seed)
+
+
+def _hash_number(key: Any, seed: int) -> int:
+    if isinstance(key, int):
+        return _hash_int(int(key), seed)
+    if isinstance(key, float):
+        return _hash_float(float(key), seed)
+    if isinstance(key, complex):
+        return _hash_float(key.real, seed if key.imag == 0 else _hash_float(key.imag, seed))
+    if isinstance(key, np.generic):
+        item = key.item()
+        return _hash(complex(item) if isinstance(item, np.number) else item, seed)  # a long double has no Python twin
+    if isinstance(key, decimal.Decimal):
+        return _hash_ratio(*key.as_integer_ratio(), seed) if key.is_finite() else _hash_float(float(key), seed)
+    if isinstance(key, numbers.Rational):
+        return _hash_ratio(int(key.numerator), int(key.denominator), seed)
+    return _hash_object(key, seed)
+
+
+def _hash_ratio(numerator: int, denominator: int, seed: int) -> int:
+    if denominator == 1:
+        return _hash_int(numerator, seed)
+    with contextlib.suppress(OverflowError):
+        nearest = numerator / denominator
+        if nearest.as_integer_ratio() == (numerator, denominator):
+            return _hash_float(nearest, seed)
+    return _hash_int(denominator, _hash_int(numerator, seed))
+
+
+def _hash_time(key: datetime.date | datetime.time | datetime.timedelta, seed: int) -> int:
+    if isinstance(key, datetime.datetime):  # microseconds, as Spark hashes a timestamp
+        naive = key.utcoffset() is None
+        since = key.replace(tzinfo=None) - _EPOCH if naive else key - _EPOCH.replace(tzinfo=datetime.UTC)
+        return _hash_int(since // _MICROSECOND, seed)
+    if isinstance(key, datetime.date):
+        return _hash_int(key.toordinal(), seed)
+    if isinstance(key, datetime.time):
+        of_day = datetime.timedelta(0, key.second, key.microsecond, 0, key.minute, key.hour)
+        key = of_day - (key.utcoffset() or datetime.timedelta())
+    return _hash_int(key // _MICROSECOND, seed)
+
+
+def _hash_object(key: Any, seed: int) -> int:
+    """Hash by what pickle would keep, but whatever the order of dicts and sets and whoever shares which object."""
+    if isinstance(key, frozenset | set | dict):
         combined = len(key)
-        for element in key:
+        for element in key.items() if isinstance(key, dict) else key:
             combined ^= _hash(element, SEED)
         return _hash_int(combined, seed)
-    if dataclasses.is_dataclass(key):
-        for field in dataclasses.fields(key):
-            seed = _hash(getattr(key, field.name), seed)
-        return seed
-    return _xxh64(pickle.dumps(key, 5), seed)
-
-
-def _hash_decimal(key: decimal.Decimal, seed: int) -> int:
-    if key.is_finite():
-        if key == key.to_integral_value():
-            return _hash_int(int(key), seed)
-        if decimal.Decimal(float(key)) == key:
-            return _hash_float(float(key), seed)
-    return _xxh64(str(key.normalize()).encode(), seed)
+    if isinstance(key, list | Iterator):
+        return _hash(tuple(key), seed)
+    if isinstance(key, type | types.FunctionType | types.BuiltinFunctionType):
+        return _hash((key.__module__, key.__qualname__), seed)
+    return _hash(key.__reduce_ex__(4), seed)
 
 
 _P1 = np.uint64(0x9E3779B185EBCA87)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.datastream.state import State, StateDescriptor
+from rekindle.exceptions import StateAccessError
 from rekindle.state.key_groups import KeyGroupRange
 
 
@@ -22,11 +23,29 @@ class KeyGroupBlock:
     data: bytes
 
 
+class _NoKey:
+    """Stand for the current key while there is none: looking it up in a state raises."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        raise StateAccessError(
+            "keyed state was used where there is no current key, such as in open() or close(): a value belongs to the key "
+            "of a record. Only get the state's handle there, and read and write it while a record or a timer is processed"
+        )
+
+    def __repr__(self) -> str:
+        return "<no key>"
+
+
+NO_KEY = _NoKey()
+
+
 class KeyedStateBackend(ABC):
     """Keep the keyed state of one operator in one subtask.
 
     ``key`` is the current key: what a state handle returns and changes depends on it. Operators set it before every
-    call into user code, so it is a plain attribute.
+    call into user code, so it is a plain attribute; before that it is NO_KEY.
     """
 
     __slots__ = ("key", "key_groups", "max_parallelism")

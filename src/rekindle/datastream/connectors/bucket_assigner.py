@@ -44,9 +44,7 @@ class BucketAssigner(ABC):
         return _BasePathBucketAssigner()
 
     @staticmethod
-    def date_time_bucket_assigner(
-        format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None
-    ) -> BucketAssigner:
+    def date_time_bucket_assigner(format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None) -> BucketAssigner:
         """Put records into directories named after the processing time at which they arrive.
 
         Args:

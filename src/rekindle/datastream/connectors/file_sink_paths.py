@@ -16,9 +16,7 @@ from dataclasses import dataclass
 
 from rekindle.exceptions import ConfigurationError
 
-_HIDDEN = re.compile(
-    r"\.rekindle-(?P<lineage>[0-9a-f]{16})-(?P<subtask>\d+)-[0-9a-f]+-\d+\.(?:inprogress|pending)"
-)
+_HIDDEN = re.compile(r"\.rekindle-(?P<lineage>[0-9a-f]{16})-(?P<subtask>\d+)-[0-9a-f]+-\d+\.(?:inprogress|pending)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,9 +104,7 @@ class FileSinkWriter(SinkWriter):
         for part in self._rolled:
             self._files.rename(part.paths.in_progress, part.paths.pending)
         self._files.sync_directories({paths.directory_of(part.paths.pending) for part in self._rolled})
-        committables = [
-            FileCommittable(part.paths.pending, part.paths.finished, part.size) for part in self._rolled
-        ]
+        committables = [FileCommittable(part.paths.pending, part.paths.finished, part.size) for part in self._rolled]
         self._rolled = []
         return [msgspec.msgpack.encode(committable) for committable in committables]
 
@@ -138,9 +136,7 @@ class FileSinkWriter(SinkWriter):
         for part in unfinished:
             self._files.remove(part.paths.in_progress)
 
-    def _by_bucket(
-        self, values: list[Any], timestamps: list[int | None] | None, now: int
-    ) -> dict[str, list[Any]]:
+    def _by_bucket(self, values: list[Any], timestamps: list[int | None] | None, now: int) -> dict[str, list[Any]]:
         get_bucket_id = self._assigner.get_bucket_id
         buckets: dict[str, list[Any]] = {}
         if timestamps is None:

@@ -109,9 +109,7 @@ class FileSink(Sink):
     @staticmethod
     def for_bulk_format(base_path: str, writer_factory: Any) -> NoReturn:
         """Raise: there are no bulk formats."""
-        raise NotImplementedError(
-            "FileSink.for_bulk_format is not available in Rekindle. Use FileSink.for_row_format"
-        )
+        raise NotImplementedError("FileSink.for_bulk_format is not available in Rekindle. Use FileSink.for_row_format")
 
     class RowFormatBuilder:
         """Build a :class:`FileSink`; every setting has a default."""
@@ -124,9 +122,7 @@ class FileSink(Sink):
             self._output_file_config = OutputFileConfig.builder().build()
             self._bucket_check_interval = _BUCKET_CHECK_INTERVAL
 
-        def with_bucket_check_interval(
-            self, interval: Duration | Time | timedelta | int
-        ) -> FileSink.RowFormatBuilder:
+        def with_bucket_check_interval(self, interval: Duration | Time | timedelta | int) -> FileSink.RowFormatBuilder:
             """Set how often the age of open part files is checked; one minute by default.
 
             The check takes place when records arrive.

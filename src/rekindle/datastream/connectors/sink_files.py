@@ -97,9 +97,7 @@ def _advice(error: Exception) -> str:
     if number in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
         return "A file is where a directory should be: move it away, or give the sink another base path"
     if number in (errno.EMFILE, errno.ENFILE):
-        return (
-            "Each bucket keeps a file open: make fewer buckets, or raise the limit of open files (ulimit -n)"
-        )
+        return "Each bucket keeps a file open: make fewer buckets, or raise the limit of open files (ulimit -n)"
     if number == errno.ENOENT:
         return "Somebody removed it, or the base path is not mounted on every machine of the cluster"
     return "Check the storage of the base path"

@@ -21,6 +21,7 @@ _ROWS = 2
 _ARROW = 3
 _PROGRESS = 4
 
+_KEY = b"rekindle.key"  # columns of the key, separated by commas; a comma at the end: the key is a tuple
 _OBJECTS_TAG, _TUPLES_TAG, _ROWS_TAG = bytes([_OBJECTS]), bytes([_TUPLES]), bytes([_ROWS])
 _ARROW_TAG, _PROGRESS_TAG = bytes([_ARROW]), bytes([_PROGRESS])
 
@@ -45,18 +46,25 @@ def encode_chunk(chunk: Chunk) -> bytes:
                 columns = [list(column) for column in zip(*values, strict=True)]
                 if kind is tuple:
                     return _TUPLES_TAG + pickle.dumps((chunk.keys, chunk.timestamps, columns), 5)
-                fields = tuple(kind.__fields__)
+                fields = tuple(values[0].__fields__)
                 return _ROWS_TAG + pickle.dumps((chunk.keys, chunk.timestamps, columns, fields), 5)
     return _OBJECTS_TAG + pickle.dumps((chunk.keys, chunk.timestamps, values), 5)
 
 
-def encode_batch(batch: pa.RecordBatch) -> pa.Buffer:
-    """Encode a batch of a DataFrame's rows."""
+def encode_batch(batch: pa.RecordBatch, key: tuple[int, ...] = (), single_key: bool = True) -> pa.Buffer:
+    """Encode a batch of a DataFrame's rows; ``key`` names the columns of the key, if Spark has routed them by one."""
     sink = pa.BufferOutputStream()
     sink.write(_ARROW_TAG)
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
+    columns = ",".join(map(str, key)) + ("" if single_key else ",")
+    schema = batch.schema.with_metadata({_KEY: columns} if key else None)
+    with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_batch(batch)
     return sink.getvalue()
+
+
+def is_batch(payload: bytearray) -> bool:
+    """Tell whether a payload holds rows as Spark read them."""
+    return payload[0] == _ARROW
 
 
 def encode_progress(progress: Progress) -> bytes:
@@ -78,17 +86,24 @@ def decode(payload: bytearray) -> Chunk | Progress:
         keys, timestamps, columns, fields = pickle.loads(body)
         return Chunk(list(map(row_maker(fields), zip(*columns, strict=True))), timestamps, keys)
     if kind == _ARROW:
-        return Chunk(_rows_of(pa.ipc.open_stream(body).read_all()))
+        return _chunk_of(pa.ipc.open_stream(body).read_all())
     return msgspec.msgpack.decode(body, type=Progress)
 
 
-def _rows_of(table: pa.Table) -> list[Any]:
-    make = row_maker(tuple(table.column_names))
-    return list(map(make, zip(*map(_column_values, table.columns), strict=True)))
+def _chunk_of(table: pa.Table) -> Chunk:
+    columns = [_column_values(column) for column in table.columns]
+    rows: list[Any] = list(map(row_maker(tuple(table.column_names)), zip(*columns, strict=True)))
+    key = (table.schema.metadata or {}).get(_KEY)
+    if key is None:
+        return Chunk(rows)
+    parts = [columns[int(index)] for index in key.split(b",") if index]
+    keys = list(zip(*parts, strict=True)) if key.endswith(b",") else parts[0]
+    return Chunk(rows, None, keys)
 
 
 def _column_values(column: pa.ChunkedArray) -> list[Any]:
     if column.null_count == 0 and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         values: list[Any] = column.to_numpy().tolist()  # a fifth of the time that to_pylist takes
         return values
-    return column.to_pylist()
+    objects: list[Any] = column.to_pylist()
+    return objects

@@ -23,7 +23,7 @@ from typing import Any
 
 import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
@@ -37,6 +37,7 @@ from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
 from rekindle.runtime.master.epoch_reports import Gathering
 from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.pacing import EpochPacer
 from rekindle.runtime.master.progress import EpochSummary, ProgressView
 from rekindle.runtime.operators.sinks import COLLECTED
 from rekindle.runtime.slot.__main__ import STDERR
@@ -127,6 +128,7 @@ class Attempt:
         self._tick = 0
         self._tick_path = os.path.join(shared.scratch, f"tick-{number}")
         self._spark = SparkScratch(os.path.join(shared.scratch, f"spark-{number}"), shared.plan.layout())
+        self._pacer = EpochPacer(shared.settings.epoch_target_ms, shared.settings.epoch_max_records)
         self._epoch_running = False
         self._last_epoch = 0
         self._next_timer: int | None = None
@@ -152,14 +154,17 @@ class Attempt:
             self._prepare_positions(restore)
             self._deploy(restore)
             assert self._directory is not None
-            query = self._shared.plan.start(
-                self._directory, self._tick_path, self._spark.directory, self._run_epoch
-            )
+            query = self._shared.plan.start(self._directory, self._tick_path, self._spark.directory, self._run_epoch)
             self._raise_tick()
             outcome = self._supervise(query)
             return outcome
         finally:
             self._stop(query, orderly=outcome is not None)
+
+    def slot_pids(self) -> dict[int, int]:
+        """Give the processes of the slots."""
+        connections = self._shared.server.connections()
+        return {slot: connection.registration.pid for slot, connection in connections.items()}
 
     def cancel(self) -> None:
         """Ask the attempt to end."""
@@ -223,9 +228,7 @@ class Attempt:
         now = self._shared.clock.now()
         with self._lock:
             if isinstance(message, m.SnapshotDone):
-                instructions = self.coordinator.acknowledge(
-                    now, message.attempt, message.checkpoint_id, slot, message
-                )
+                instructions = self.coordinator.acknowledge(now, message.attempt, message.checkpoint_id, slot, message)
                 self._executor.run(self.coordinator, instructions)
             elif isinstance(message, m.SnapshotFailed):
                 reason = CheckpointFailureReason.DECLINED
@@ -255,7 +258,9 @@ class Attempt:
 
     def _positions(self) -> list[SparkPosition]:
         consumed = [
-            SparkPosition(uid, [], [], consumed=True) for uid in sorted(self._shared.plan.static_uids()) if self._static_read
+            SparkPosition(uid, [], [], consumed=True)
+            for uid in sorted(self._shared.plan.static_uids())
+            if self._static_read
         ]
         return [*self._spark.positions(self._last_epoch), *consumed]
 
@@ -291,7 +296,8 @@ class Attempt:
         job = SlotJob(
             job_id=settings.job_id,
             graph=replace(
-                shared.graph, spark_sources=tuple(replace(s, data_frame=None) for s in shared.graph.spark_sources)
+                shared.graph,
+                spark_sources=tuple(replace(s, data_frame=None) for s in shared.graph.spark_sources),
             ),
             snapshots=SnapshotSettings(
                 settings.checkpoint_files,
@@ -302,7 +308,6 @@ class Attempt:
             checkpointing=settings.checkpointing,
             restore=None if restore is None else RestoredCheckpoint(restore.metadata, restore.files, restore.directory),
             epoch_max_ms=settings.epoch_max_ms,
-            epoch_max_records=settings.epoch_max_records,
             job_parameters=settings.job_parameters,
         )
         local = is_local(shared.session)
@@ -414,22 +419,23 @@ class Attempt:
             self._epoch_running = True
             self._reports = Gathering(self._slots)
             self._gatherings[-1] = self._reports
-            self._shared.server.broadcast(
-                m.BeginEpoch(epoch, self._shared.clock.now(), sorted(self._source_nodes[uid] for uid in ending))
-            )
+            ended = sorted(self._source_nodes[uid] for uid in ending)
+            budget = max(1, self._pacer.budget // self._shared.plan.polled_slots)
+            self._shared.server.broadcast(m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget))
         self._shared.plan.run(envelopes, self._directory, read_static)
         self._shared.server.broadcast(m.EndEpoch(epoch))
         reports = self._reports.wait()
+        summary = EpochSummary(
+            epoch=epoch,
+            polled=sum(report.records_polled for report in reports),
+            records=sum(report.records_in for report in reports),
+            seconds=time.monotonic() - started,
+            watermark=min(report.watermark for report in reports),
+        )
+        self._pacer.epoch_finished(summary.polled, summary.seconds)
         with self._lock:
             self._end_epoch(epoch, reports)
-        self._shared.view.epoch_finished(
-            EpochSummary(
-                epoch=epoch,
-                records=sum(report.records_in for report in reports),
-                seconds=time.monotonic() - started,
-                watermark=min(report.watermark for report in reports),
-            )
-        )
+        self._shared.view.epoch_finished(summary)
 
     def _end_epoch(self, epoch: int, reports: list[m.EpochReport]) -> None:
         """Take stock, checkpoint if one is due, and see to it that the next epoch starts if there is work."""

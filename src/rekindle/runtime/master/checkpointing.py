@@ -95,9 +95,7 @@ class CheckpointExecutor:
             outcome = coordinator.metadata_failed(self._clock.now(), order.checkpoint_id, str(error))
         else:
             stored = StoredCheckpoint(metadata, files, directory)
-            outcome = coordinator.metadata_written(
-                self._clock.now(), order.checkpoint_id, stored, metadata.state_size
-            )
+            outcome = coordinator.metadata_written(self._clock.now(), order.checkpoint_id, stored, metadata.state_size)
         self.run(coordinator, outcome)
 
     def _metadata(
@@ -143,4 +141,3 @@ class CheckpointExecutor:
             files.delete(path)
         except CheckpointError as error:
             log.warning("%s. It is no longer needed and can be deleted by hand", error)
-

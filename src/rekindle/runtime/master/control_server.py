@@ -45,7 +45,7 @@ class SlotConnection:
 
     def receive(self) -> m.ToMaster:
         """Wait for the next message."""
-        message = m.decode_to_master(receive_frame(self._socket)[2])
+        message: m.ToMaster = m.decode_to_master(receive_frame(self._socket)[2])
         self.heard = time.monotonic()
         return message
 

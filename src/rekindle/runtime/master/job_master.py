@@ -86,6 +86,11 @@ class JobMaster:
         """Tell what the job does."""
         return self._status
 
+    def slot_pids(self) -> dict[int, int]:
+        """Give the process of every slot that runs now."""
+        with self._lock:
+            return {} if self._attempt is None else self._attempt.slot_pids()
+
     def cancel(self) -> None:
         """Ask the job to end; ``result`` tells when it has."""
         with self._lock:

@@ -51,6 +51,11 @@ class JobSettings:
     job_parameters: dict[str, str]
 
     @property
+    def epoch_target_ms(self) -> int:
+        """Tell how long an epoch should last: no longer than checkpoints are apart."""
+        return min(self.epoch_max_ms, self.checkpoints.interval_ms or self.epoch_max_ms)
+
+    @property
     def checkpointing(self) -> bool:
         """Tell whether there are periodic checkpoints."""
         return self.checkpoints.interval_ms is not None

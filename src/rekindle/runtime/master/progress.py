@@ -19,6 +19,7 @@ class EpochSummary:
     """Sum up an epoch."""
 
     epoch: int
+    polled: int
     records: int
     seconds: float
     watermark: int
@@ -173,7 +174,8 @@ def progress_view(wanted: str, job_name: str) -> ProgressView:
     """Choose the view: ``live``, ``log``, ``none``, or ``auto`` by whether somebody watches."""
     if wanted == "auto":
         wanted = "live" if sys.stderr.isatty() else "log"
-    return {"live": LiveView, "log": LogView, "none": ProgressView}[wanted](job_name)
+    views: dict[str, type[ProgressView]] = {"live": LiveView, "log": LogView, "none": ProgressView}
+    return views[wanted](job_name)
 
 
 def describe_checkpoint(checkpoint: CompletedCheckpoint) -> str:

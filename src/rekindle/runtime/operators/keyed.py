@@ -225,4 +225,3 @@ class KeyedContext(KeyedProcessFunction.OnTimerContext, TimerService):
 def _keys(chunk: Chunk) -> list[Any]:
     assert chunk.keys is not None, "a keyed operator was fed from an edge without keys"
     return chunk.keys
-

@@ -120,9 +120,7 @@ class TwoPhaseSinkOperator(Operator):
         self._lineage = restored[0].decode() if restored else f"{context.job_id}-{context.uid}"
         self._subtask = context.subtask
         self._writer = self.sink.create_writer(
-            SinkWriterContext(
-                context.subtask, context.parallelism, context.attempt, self._lineage, context.clock
-            )
+            SinkWriterContext(context.subtask, context.parallelism, context.attempt, self._lineage, context.clock)
         )
         pending = [msgspec.msgpack.decode(i, type=PendingCommit) for i in context.restored_lists.get(self._PENDING, [])]
         own = [p for p in pending if p.subtask % context.parallelism == context.subtask]

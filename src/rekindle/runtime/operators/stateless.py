@@ -135,9 +135,7 @@ def expand(call: Callable[[Any], Any], chunk: Chunk) -> Chunk:
     return Chunk(values, timestamps)
 
 
-def append_results(
-    results: Any, values: list[Any], timestamp: int | None, timestamps: list[int | None] | None
-) -> None:
+def append_results(results: Any, values: list[Any], timestamp: int | None, timestamps: list[int | None] | None) -> None:
     """Add what a function returned, with the timestamp of the record that caused it."""
     if results is None:
         return

@@ -62,7 +62,9 @@ class DataServer:
                 return  # not one of ours, or gone already: nothing was delivered
             try:
                 self._slot.run_task(
-                    decode_open_task(opening), _frames(connection), lambda envelope: _send(connection, envelope)
+                    decode_open_task(opening),
+                    _frames(connection),
+                    lambda envelope: _send(connection, envelope),
                 )
                 send_frame(connection, END, 0, b"")
             except (EOFError, OSError):

@@ -55,5 +55,4 @@ class SlotJob:
     checkpointing: bool
     restore: RestoredCheckpoint | None
     epoch_max_ms: int
-    epoch_max_records: int
     job_parameters: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How an error in a slot is described to people: the operator, the subtask, and the user's own part of the traceback."""
+"""How an error in a slot is described to people: operator, subtask, and the user's own part of the traceback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rekindle.runtime.wire.messages import SlotFailed
 _PACKAGE = os.path.dirname(os.path.abspath(rekindle.__file__)) + os.sep
 
 
-class OperatorFailure(Exception):
+class OperatorError(Exception):
     """Wrap an exception that an operator raised; ``__cause__`` is the exception."""
 
     def __init__(self, node: JobNode) -> None:
@@ -23,7 +23,7 @@ class OperatorFailure(Exception):
 def describe_failure(error: BaseException, slot: int) -> SlotFailed:
     """Turn an error into the message for the job master."""
     operator = ""
-    if isinstance(error, OperatorFailure):
+    if isinstance(error, OperatorError):
         operator = error.node.name
         error = error.__cause__ or error
     return SlotFailed(operator, slot, _summary(error), _trimmed_traceback(error))

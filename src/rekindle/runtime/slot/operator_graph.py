@@ -16,7 +16,7 @@ from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.exchange.writers import keys_of, unhashable_key
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, SourceOperator
-from rekindle.runtime.slot.failure import OperatorFailure
+from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.progress import InputProgress
 from rekindle.runtime.slot.task_output import TaskOutput
 
@@ -164,9 +164,7 @@ class OperatorGraph:
         running.announced = (progress.watermark, progress.ended)
         for edge in running.outputs:
             if not edge.exchange:
-                self._nodes[edge.target].inputs[edge.input].update(
-                    Progress(0, progress.watermark, progress.ended)
-                )
+                self._nodes[edge.target].inputs[edge.input].update(Progress(0, progress.watermark, progress.ended))
             elif not running.node.spark_fed:
                 output.announce(edge, progress)
 
@@ -183,8 +181,8 @@ class _blaming:  # noqa: N801 - reads as a statement
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, OperatorFailure):
-            raise OperatorFailure(self._node) from error
+        if isinstance(error, Exception) and not isinstance(error, OperatorError):
+            raise OperatorError(self._node) from error
 
 
 def _copy(chunk: Chunk) -> Chunk:

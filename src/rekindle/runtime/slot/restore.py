@@ -77,7 +77,8 @@ class StateReader:
     def _open_handle(self, handle: StateHandle) -> SnapshotReader:
         if handle.inline is not None:
             return open_inline(handle.inline, f"of slot {handle.slot}, inside the metadata")
-        assert handle.path is not None and self._restored.files is not None
+        assert handle.path is not None
+        assert self._restored.files is not None
         path = paths.join(self._restored.directory, handle.path)
         stream = self._open.enter_context(self._restored.files.open(path))
         return SnapshotReader(stream, self._restored.files.describe(path))

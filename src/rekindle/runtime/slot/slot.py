@@ -12,11 +12,11 @@ from threading import Condition, RLock
 
 from rekindle.exceptions import SlotProtocolError
 from rekindle.runtime.clock import Clock
-from rekindle.runtime.exchange.payload import Progress, decode
+from rekindle.runtime.exchange.payload import Progress, decode, is_batch
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
 from rekindle.runtime.slot.deployment import SlotJob
-from rekindle.runtime.slot.failure import OperatorFailure
+from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
 from rekindle.runtime.slot.restore import StateReader
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
@@ -35,9 +35,7 @@ Frames = Iterator[tuple[int, bytearray]]
 class Slot:
     """Run the operators of one subtask index."""
 
-    def __init__(
-        self, job: SlotJob, slot: int, attempt: int, clock: Clock, send: Callable[[m.ToMaster], None]
-    ) -> None:
+    def __init__(self, job: SlotJob, slot: int, attempt: int, clock: Clock, send: Callable[[m.ToMaster], None]) -> None:
         self.index = slot
         self.attempt = attempt
         self._job = job
@@ -52,6 +50,7 @@ class Slot:
         self._seen: set[tuple[int, int, int]] = set()
         self._spark_fed_done = True
         self._records_in = 0
+        self._records_polled = 0
         self._positions: Lists = {}
 
     def open(self) -> None:
@@ -74,7 +73,7 @@ class Slot:
             self._epoch = order
             self._seen.clear()
             self._spark_fed_done = False
-            self._records_in = 0
+            self._records_in = self._records_polled = 0
             self._graph.end_spark_sources(order.ended_sources)
             self._epoch_opened.notify_all()
 
@@ -86,6 +85,7 @@ class Slot:
             report = m.EpochReport(
                 epoch=order.epoch,
                 records_in=self._records_in,
+                records_polled=self._records_polled,
                 finished=self._graph.finished(),
                 more=bool(self._graph.sources()),
                 next_timer=self._graph.next_processing_timer(),
@@ -134,7 +134,8 @@ class Slot:
                 if isinstance(item, Progress):
                     self._graph.receive_progress(edge, item)
                 else:
-                    self._records_in += len(item.values)
+                    if is_batch(payload):
+                        self._records_in += len(item.values)
                     if task.source >= 0:
                         self._graph.receive_source(task.source, item, output)
                     else:
@@ -188,7 +189,8 @@ class Slot:
     def _poll_sources(self, task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]) -> None:
         """Read from the hosted sources until they pause or the epoch is long enough."""
         until = time.monotonic() + self._job.epoch_max_ms / 1000
-        budget = self._job.epoch_max_records
+        assert self._epoch is not None
+        budget = self._epoch.max_records
         active = self._graph.sources()
         while active and budget > 0 and time.monotonic() < until:
             for running in list(active):
@@ -200,6 +202,7 @@ class Slot:
                         continue
                     budget -= len(chunk.values)
                     self._records_in += len(chunk.values)
+                    self._records_polled += len(chunk.values)
                     self._graph.emit(running, chunk, output)
                     ready = output.take()
                 for envelope in ready:
@@ -210,7 +213,7 @@ class Slot:
         try:
             return running.operator.poll(max_records)
         except Exception as error:
-            raise OperatorFailure(running.node) from error
+            raise OperatorError(running.node) from error
 
     def _current_positions(self) -> Lists:
         return {
@@ -246,11 +249,11 @@ class Slot:
         try:
             running.operator.open(context)
         except Exception as error:
-            raise OperatorFailure(node) from error
+            raise OperatorError(node) from error
 
     def _each(self, action: Callable[[RunningNode], None]) -> None:
         for running in self._graph:
             try:
                 action(running)
             except Exception as error:
-                raise OperatorFailure(running.node) from error
+                raise OperatorError(running.node) from error

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from io import BufferedRandom, BufferedWriter
-from typing import cast
 
 import msgspec
 
@@ -25,7 +24,7 @@ from rekindle.checkpoint.snapshot_file import SnapshotWriter
 from rekindle.exceptions import CheckpointError
 from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.slot.deployment import SnapshotSettings
-from rekindle.runtime.slot.failure import OperatorFailure, describe_failure
+from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.runtime.slot.operator_graph import OperatorGraph
 from rekindle.runtime.wire.messages import OperatorSnapshot, SlotFailed, SnapshotDone, SnapshotFailed
 
@@ -68,7 +67,7 @@ class Snapshotter:
             lists = self._prepare(checkpoint_id, positions)
             operators = self._describe(lists)
             # Has no name: nothing is left behind, however the slot ends.
-            buffer = cast(BufferedRandom, tempfile.TemporaryFile())  # noqa: SIM115 - closed after the upload
+            buffer = tempfile.TemporaryFile()  # noqa: SIM115 - closed after the upload
             entries = sum(running.operator.entry_count() for running in self._graph)
             child = None
             if self._settings.asynchronous and entries >= _FORK_FROM_ENTRIES:
@@ -111,7 +110,7 @@ class Snapshotter:
             try:
                 lists[uid] = running.operator.prepare_snapshot(checkpoint_id)
             except Exception as error:
-                raise OperatorFailure(running.node) from error
+                raise OperatorError(running.node) from error
         return lists
 
     def _describe(self, lists: Lists) -> list[OperatorSnapshot]:
@@ -133,7 +132,7 @@ class Snapshotter:
                 for block in running.operator.keyed_blocks():
                     writer.keyed(uid, block)
             except Exception as error:
-                raise OperatorFailure(running.node) from error
+                raise OperatorError(running.node) from error
             for name, items in lists[uid].items():
                 writer.operator_list(uid, name, items)
         writer.finish()

@@ -5,7 +5,13 @@ from __future__ import annotations
 from rekindle.graph.job_graph import JobEdge, JobGraph
 from rekindle.graph.partitioning import Partitioning
 from rekindle.runtime.exchange.payload import Progress, encode_progress
-from rekindle.runtime.exchange.writers import Envelope, ExchangeWriter, HashWriter, KeyRoutes, RoundRobinWriter
+from rekindle.runtime.exchange.writers import (
+    Envelope,
+    ExchangeWriter,
+    HashWriter,
+    KeyRoutes,
+    RoundRobinWriter,
+)
 from rekindle.runtime.operators.chunk import Chunk
 
 

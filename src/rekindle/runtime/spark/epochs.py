@@ -1,7 +1,7 @@
 """One query over all sources of a job, one Spark action per epoch.
 
-    streaming plan:  union over the sources of  source ─ forward (level 0)                       → envelopes
-    per epoch:       envelopes ─ repartitionById(slots, target) ─ forward (level 1) ─ … ─ collect
+streaming plan:  union over the sources of  source ─ forward (level 0)                       → envelopes
+per epoch:       envelopes ─ repartitionById(slots, target) ─ forward (level 1) ─ … ─ collect
 """
 
 from __future__ import annotations
@@ -11,13 +11,21 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
-from rekindle.graph.job_graph import JobGraph
+from rekindle.graph.job_graph import JobGraph, SparkSource
 from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.spark.data_frames import streaming_sources
-from rekindle.runtime.spark.forwarder import ENVELOPE_DDL, ForwardLevel, ForwardSource, ForwardTick, SlotDirectory
+from rekindle.runtime.spark.forwarder import (
+    ENVELOPE_DDL,
+    ForwardLevel,
+    ForwardSource,
+    ForwardTick,
+    RoutedColumns,
+    SlotDirectory,
+)
 from rekindle.runtime.spark.positions import SourceLayout
+from rekindle.runtime.spark.routed_source import routed_sources
 from rekindle.runtime.spark.session import query_settings
 from rekindle.runtime.spark.tick_source import NAME, TickSource
 
@@ -37,8 +45,9 @@ class EpochPlan:
         self._edge_levels = tuple(levels[edge.target] for edge in graph.edges)
         self._streaming = [source for source in graph.spark_sources if source.data_frame.isStreaming]
         self._static = [source for source in graph.spark_sources if not source.data_frame.isStreaming]
+        self._routed = {routed.source.node: routed for routed in routed_sources(graph)}
         hosted = [node.parallelism for node in graph.nodes if isinstance(node.operator, SourceOperator)]
-        self._polled_slots = max(hosted, default=1)
+        self.polled_slots = max(hosted, default=1)
         self.hosts_sources = bool(hosted)
 
     def layout(self) -> tuple[SourceLayout, ...]:
@@ -66,10 +75,10 @@ class EpochPlan:
         self._session.dataSource.register(TickSource)
         wait = _WAIT_BESIDE_SPARK_SOURCES if self._streaming else _WAIT_ALONE
         reader = self._session.readStream.format(NAME).option("path", tick_path).option("wait", wait)
-        ticks = reader.option("slots", self._polled_slots).load()
+        ticks = reader.option("slots", self.polled_slots).load()
         polls = ticks.mapInArrow(ForwardTick(directory, self.hosts_sources), ENVELOPE_DDL)
-        branches = [self._source(directory, source.node, source.data_frame) for source in self._streaming]
-        plan = reduce(DataFrame.union, [*branches, polls])
+        branches = [self._source(directory, source) for source in self._streaming]
+        plan = reduce(_union, [*branches, polls])
         with query_settings(self._session):
             return plan.writeStream.foreachBatch(run_epoch).option("checkpointLocation", scratch).start()
 
@@ -77,12 +86,30 @@ class EpochPlan:
         """Run the one action of an epoch; returns when all its records have been processed."""
         if read_static:
             for source in self._static:
-                envelopes = envelopes.union(self._source(directory, source.node, source.data_frame))
+                envelopes = _union(envelopes, self._source(directory, source))
         slots = self._graph.slots
+        routed = self._routed_columns(envelopes.columns)
         for level in range(1, self._graph.levels):
-            forward = ForwardLevel(directory, level, self._edge_levels)
+            forward = ForwardLevel(directory, level, self._edge_levels, routed if level == 1 else ())
             envelopes = envelopes.repartitionById(slots, F.col("target")).mapInArrow(forward, ENVELOPE_DDL)
         envelopes.collect()
 
-    def _source(self, directory: SlotDirectory, node: int, data_frame: DataFrame) -> DataFrame:
-        return data_frame.mapInArrow(ForwardSource(directory, node, self._parallelism[node]), ENVELOPE_DDL)
+    def _source(self, directory: SlotDirectory, source: SparkSource) -> DataFrame:
+        routed = self._routed.get(source.node)
+        if routed is not None:
+            return routed.route()
+        frame: DataFrame = source.data_frame
+        forward = ForwardSource(directory, source.node, self._parallelism[source.node])
+        return frame.mapInArrow(forward, ENVELOPE_DDL)
+
+    def _routed_columns(self, columns: list[str]) -> tuple[RoutedColumns, ...]:
+        """Find the columns of the routed sources in the table of an epoch."""
+        return tuple(
+            RoutedColumns(r.edge.id, columns.index(f"{r.prefix}0"), r.columns, r.key, r.single_key)
+            for r in self._routed.values()
+            if f"{r.prefix}0" in columns
+        )
+
+
+def _union(left: DataFrame, right: DataFrame) -> DataFrame:
+    return left.unionByName(right, allowMissingColumns=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.payload import encode_batch
@@ -95,12 +96,29 @@ class ForwardTick:
 
 
 @dataclass(frozen=True, slots=True)
+class RoutedColumns:
+    """Say how to cut the rows of a routed source out of the table that all sources share."""
+
+    edge: int
+    first: int
+    names: tuple[str, ...]
+    key: tuple[int, ...]
+    single_key: bool
+
+    def cut(self, batch: pa.RecordBatch) -> pa.Buffer:
+        """Encode the rows for the slot."""
+        columns = batch.columns[self.first : self.first + len(self.names)]
+        return encode_batch(pa.RecordBatch.from_arrays(columns, list(self.names)), self.key, self.single_key)
+
+
+@dataclass(frozen=True, slots=True)
 class ForwardLevel:
-    """Forward the envelopes of one level to the slot of this partition, and pass on those of later levels."""
+    """Forward what is for one level to the slot of this partition, and pass on what is for later levels."""
 
     directory: SlotDirectory
     level: int
     edge_levels: tuple[int, ...]
+    routed: tuple[RoutedColumns, ...] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
@@ -112,10 +130,19 @@ class ForwardLevel:
 
     def _own(self, batches: Iterator[pa.RecordBatch], later: deque[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
         for batch in batches:
+            for columns in self.routed:
+                own = pc.equal(batch.column(0), columns.edge)
+                count = own.true_count
+                if count == batch.num_rows:
+                    yield columns.edge, columns.cut(batch)
+                elif count:
+                    yield columns.edge, columns.cut(batch.filter(own))
+                if count:
+                    batch = batch.filter(pc.invert(own))
             edges, payloads = batch.column(0).to_pylist(), batch.column(2)
             passed = [row for row, edge in enumerate(edges) if self.edge_levels[edge] != self.level]
             if passed:
-                later.append(batch.take(pa.array(passed)))
+                later.append(batch.take(pa.array(passed)).select([0, 1, 2]))
             for row, edge in enumerate(edges):
                 if self.edge_levels[edge] == self.level:
                     yield edge, payloads[row].as_buffer()

@@ -1,7 +1,7 @@
-"""Where Spark's sources stand: reading it from Spark's own checkpoint directory, and writing a directory that starts there.
+"""Where Spark's sources stand: read from Spark's own checkpoint directory, or written into one to start there.
 
-That directory is scratch. The truth about positions is in Rekindle's checkpoints, and every attempt writes the directory
-afresh: batch 0 is "done" and ends at the restored positions, so Spark goes on with batch 1 from exactly there.
+That directory is scratch. The truth about positions is in Rekindle's checkpoints, and every attempt writes the
+directory afresh: batch 0 is "done" and ends at the restored positions, so Spark goes on with batch 1 from exactly there.
 """
 
 from __future__ import annotations
@@ -117,7 +117,5 @@ def _needed(names: list[str]) -> list[str]:
     return [
         name
         for name in names
-        if not name.split(".")[0].isdigit()
-        or int(name.split(".")[0]) > compacted
-        or name == f"{compacted}.compact"
+        if not name.split(".")[0].isdigit() or int(name.split(".")[0]) > compacted or name == f"{compacted}.compact"
     ]

@@ -80,14 +80,14 @@ def query_settings(session: SparkSession) -> Iterator[None]:
     try:
         yield
     finally:
-        for key, value in before.items():
-            if value is None:
+        for key, old in before.items():
+            if old is None:
                 session.conf.unset(key)
             else:
-                session.conf.set(key, value)
+                session.conf.set(key, old)
 
 
 def is_local(session: SparkSession) -> bool:
     """Tell whether all of Spark is in one process on this machine."""
-    master = session.sparkContext.master
+    master = str(session.sparkContext.master)
     return master == "local" or master.startswith("local[")

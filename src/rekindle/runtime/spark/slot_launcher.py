@@ -35,9 +35,7 @@ class StartSlot:
             yield batch
 
     def _start(self, slot: int) -> None:
-        deployment = msgspec.structs.replace(
-            msgspec.msgpack.decode(self.deployment, type=SlotDeployment), slot=slot
-        )
+        deployment = msgspec.structs.replace(msgspec.msgpack.decode(self.deployment, type=SlotDeployment), slot=slot)
         # The process reads its deployment, leaves a child of its own behind and ends: nobody has to wait for a slot.
         started = subprocess.run(
             [sys.executable, "-m", "rekindle.runtime.slot"],

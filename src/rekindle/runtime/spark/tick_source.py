@@ -31,7 +31,7 @@ class TickSource(DataSource):
         """Give the schema of a row."""
         return "slot int"
 
-    def streamReader(self, schema: Any) -> TickReader:  # noqa: N802 - Spark's name
+    def streamReader(self, schema: Any) -> TickReader:
         """Create the reader."""
         options = self.options
         return TickReader(options["path"], int(options["slots"]), float(options["wait"]))
@@ -45,11 +45,11 @@ class TickReader(DataSourceStreamReader):
         self._slots = slots
         self._wait = wait
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+    def initialOffset(self) -> dict[str, int]:
         """Start before the first tick."""
         return {"tick": 0}
 
-    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
         """Wait for the next tick, for a while."""
         until = time.monotonic() + self._wait
         while (tick := read_tick(self._path)) == start["tick"] and time.monotonic() < until:

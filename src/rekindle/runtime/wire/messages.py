@@ -14,55 +14,56 @@ class _Message(msgspec.Struct, frozen=True, tag=True):
 # --- job master → slot ---------------------------------------------------------------------------------------------
 
 
-class BeginEpoch(_Message):
+class BeginEpoch(_Message, frozen=True):
     """Open an epoch. Records of it are taken only after this."""
 
     epoch: int
     now: int
     ended_sources: list[int]  # nodes of Spark sources that have no more records after this epoch
+    max_records: int  # how many the hosted sources of a slot may read
 
 
-class EndEpoch(_Message):
+class EndEpoch(_Message, frozen=True):
     """Close an epoch: all its records have been processed. Answered by EpochReport."""
 
     epoch: int
 
 
-class TriggerSnapshot(_Message):
+class TriggerSnapshot(_Message, frozen=True):
     """Take a snapshot now."""
 
     checkpoint_id: int
     epoch: int
 
 
-class NotifyComplete(_Message):
+class NotifyComplete(_Message, frozen=True):
     """Say that a checkpoint is complete. Answered by CommitDone."""
 
     checkpoint_id: int
 
 
-class NotifyAborted(_Message):
+class NotifyAborted(_Message, frozen=True):
     """Say that a checkpoint will never complete."""
 
     checkpoint_id: int
 
 
-class CommitFinal(_Message):
+class CommitFinal(_Message, frozen=True):
     """Make all output visible: the job ends and has no checkpoints. Answered by CommitDone with id 0."""
 
 
-class Heartbeat(_Message):
+class Heartbeat(_Message, frozen=True):
     """Say that one is alive; goes both ways."""
 
 
-class Shutdown(_Message):
+class Shutdown(_Message, frozen=True):
     """End the slot."""
 
 
 # --- slot → job master ---------------------------------------------------------------------------------------------
 
 
-class Register(_Message):
+class Register(_Message, frozen=True):
     """Introduce a slot, as the first message on its control connection."""
 
     attempt: int
@@ -74,22 +75,23 @@ class Register(_Message):
     address: str
 
 
-class Ready(_Message):
+class Ready(_Message, frozen=True):
     """Say that all operators are open and all state is restored."""
 
 
-class EpochReport(_Message):
+class EpochReport(_Message, frozen=True):
     """Sum up an epoch in one slot."""
 
     epoch: int
-    records_in: int
+    records_in: int  # from sources of any kind
+    records_polled: int  # of these, from hosted ones
     finished: bool  # every operator of this slot has seen the end of its input
     more: bool  # a hosted source has more records at once
     next_timer: int | None
     watermark: int
 
 
-class Output(_Message):
+class Output(_Message, frozen=True):
     """Carry what a sink, or user code that prints, sends to the driver."""
 
     channel: str
@@ -105,7 +107,7 @@ class OperatorSnapshot(msgspec.Struct, frozen=True):
     list_states: dict[str, int]
 
 
-class SnapshotDone(_Message):
+class SnapshotDone(_Message, frozen=True):
     """Acknowledge a checkpoint: this slot's state is safe."""
 
     attempt: int
@@ -116,7 +118,7 @@ class SnapshotDone(_Message):
     async_ms: int
 
 
-class SnapshotFailed(_Message):
+class SnapshotFailed(_Message, frozen=True):
     """Decline a checkpoint."""
 
     attempt: int
@@ -124,13 +126,13 @@ class SnapshotFailed(_Message):
     reason: str
 
 
-class CommitDone(_Message):
+class CommitDone(_Message, frozen=True):
     """Say that everything up to a checkpoint is committed."""
 
     checkpoint_id: int
 
 
-class SlotFailed(_Message):
+class SlotFailed(_Message, frozen=True):
     """Report the error that ends this attempt. ``operator`` is empty when it was not user code."""
 
     operator: str
@@ -140,9 +142,7 @@ class SlotFailed(_Message):
 
 
 ToSlot = BeginEpoch | EndEpoch | TriggerSnapshot | NotifyComplete | NotifyAborted | CommitFinal | Heartbeat | Shutdown
-ToMaster = (
-    Register | Ready | EpochReport | Output | SnapshotDone | SnapshotFailed | CommitDone | SlotFailed | Heartbeat
-)
+ToMaster = Register | Ready | EpochReport | Output | SnapshotDone | SnapshotFailed | CommitDone | SlotFailed | Heartbeat
 
 encode = msgspec.msgpack.encode
 decode_to_slot = msgspec.msgpack.Decoder(ToSlot).decode

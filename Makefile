@@ -1,0 +1,47 @@
+# Everything runs in .venv, which the targets make and fill by themselves. Needed beforehand: Python 3.11 or newer and a
+# package registry that pip reaches. Another Python than the first one found: make PYTHON=/path/to/python3.12 test
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean install java
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	$$python -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$python && break; done)
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+
+help: ## Show this list.
+	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+demo: install java ## Run a stateful job, kill its processes on the way, and show that nothing is lost or counted twice.
+	@$(BIN)/rekindle demo $(ARGS)
+
+test: lint java ## Run everything that must hold: make lint, then all tests.
+	@$(BIN)/pytest $(ARGS)
+
+lint: install ## Check style (ruff), format (ruff format) and types (mypy).
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+
+bench: install java ## Measure the throughput of keyed state.
+	@$(BIN)/python benchmarks/keyed_state.py $(ARGS)
+
+clean: ## Remove what tools, tests and Spark leave behind; .venv stays.
+	@rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log artifacts
+	@find src tests benchmarks examples scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# --- what the targets above need ---
+
+install: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml scripts/create_venv.py
+	@if ! "$(PYTHON)" -c '$(NEW_ENOUGH)' 2>/dev/null; then \
+		echo "Rekindle needs Python 3.11 or newer, and there is none on the PATH (or PYTHON names an older one)." >&2; \
+		echo "Install one, or name it: make PYTHON=/path/to/python3.11 ..." >&2; \
+		exit 1; \
+	fi
+	@"$(PYTHON)" scripts/create_venv.py
+
+java: install
+	@$(BIN)/python scripts/ensure_java.py

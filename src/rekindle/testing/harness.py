@@ -1,0 +1,212 @@
+"""Runs one operator, or one user function, in the test's own process: no Spark, no slots, no waiting.
+
+harness = OperatorHarness.keyed(CountPerUser(), key_selector=lambda event: event.user)
+assert harness.process(first, second) == [("ada", 1), ("ada", 2)]
+
+again = OperatorHarness.keyed(CountPerUser(), lambda event: event.user, restored=[harness.snapshot()])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rekindle.checkpoint.redistribution import even_split, union
+from rekindle.datastream.function_adapters import as_key_selector
+from rekindle.datastream.functions import (
+    FilterFunction,
+    FlatMapFunction,
+    Function,
+    KeyedProcessFunction,
+    MapFunction,
+    ProcessFunction,
+    ReduceFunction,
+)
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.keyed import (
+    KeyedFilterOperator,
+    KeyedFlatMapOperator,
+    KeyedMapOperator,
+    KeyedProcessOperator,
+    ReduceOperator,
+)
+from rekindle.runtime.operators.operator import Operator, OperatorContext
+from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
+from rekindle.state.heap_backend import HeapKeyedStateBackend
+from rekindle.state.key_groups import check_parallelism, key_group_range
+from rekindle.state.keyed_backend import KeyGroupBlock
+from rekindle.testing.clock import ManualClock
+
+__all__ = ["HarnessSnapshot", "OperatorHarness"]
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessSnapshot:
+    """Hold the state of one subtask as it was at a barrier."""
+
+    blocks: tuple[KeyGroupBlock, ...]
+    lists: dict[str, list[bytes]]
+
+
+class OperatorHarness:
+    """Run one subtask of an operator.
+
+    Attributes:
+        operator: The operator, opened.
+        clock: The processing time; move it with :meth:`advance_processing_time`, which also fires timers.
+        output: All records emitted so far.
+        sent: What the operator sent to the driver, as (channel, bytes).
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        key_selector: Callable[[Any], Any] | Any | None = None,
+        *,
+        name: str = "operator",
+        subtask: int = 0,
+        parallelism: int = 1,
+        max_parallelism: int = 128,
+        clock: ManualClock | None = None,
+        attempt: int = 0,
+        job_parameters: dict[str, str] | None = None,
+        restored: Sequence[HarnessSnapshot] | None = None,
+    ) -> None:
+        """Open the operator.
+
+        Args:
+            operator: The operator; one instance for each harness.
+            key_selector: Gives the key of a record, for an operator on a keyed stream.
+            name: The operator's name.
+            subtask: Which subtask this is.
+            parallelism: How many subtasks there are.
+            max_parallelism: The number of key groups.
+            clock: Tells the processing time; a new ManualClock at 0 if None.
+            attempt: How often the job was restarted before.
+            job_parameters: The global job parameters.
+            restored: The snapshots of all old subtasks, in their order; their number is the old parallelism.
+        """
+        check_parallelism(parallelism, max_parallelism)
+        self.operator = operator
+        self.clock = clock or ManualClock()
+        self.output: list[Any] = []
+        self.sent: list[tuple[str, bytes]] = []
+        self._key = None if key_selector is None else as_key_selector(key_selector)
+        own = key_group_range(subtask, parallelism, max_parallelism)
+        context = OperatorContext(
+            job_id="harness",
+            uid=name,
+            name=name,
+            subtask=subtask,
+            parallelism=parallelism,
+            max_parallelism=max_parallelism,
+            attempt=attempt,
+            clock=self.clock,
+            job_parameters=job_parameters or {},
+            keyed_backend=lambda: HeapKeyedStateBackend(name, own, max_parallelism),
+            to_driver=lambda channel, data: self.sent.append((channel, data)),
+            checkpointing=True,
+            restored=restored is not None,
+        )
+        if restored is not None:
+            context.restored_blocks = [
+                block for snapshot in restored for block in snapshot.blocks if block.key_group in own
+            ]
+            context.restored_lists = _dealt(restored, operator.union_state, parallelism, subtask)
+        operator.open(context)
+
+    @classmethod
+    def keyed(cls, function: Function, key_selector: Callable[[Any], Any] | Any, **settings: Any) -> OperatorHarness:
+        """Run a function as it would run on a keyed stream; ``settings`` are those of ``OperatorHarness``."""
+        return cls(_keyed_operator(function), key_selector, **settings)
+
+    @classmethod
+    def unkeyed(cls, function: Function, **settings: Any) -> OperatorHarness:
+        """Run a function as it would run on a stream without a key."""
+        return cls(_unkeyed_operator(function), **settings)
+
+    def process(self, *values: Any, timestamps: Sequence[int | None] | None = None) -> list[Any]:
+        """Process records; return what they led to."""
+        keys = None if self._key is None else [self._key(value) for value in values]
+        stamps = None if timestamps is None else list(timestamps)
+        return self._emitted(self.operator.process(Chunk(list(values), stamps, keys)))
+
+    def advance_watermark(self, watermark: int) -> list[Any]:
+        """Let event time go on, firing timers; return what they led to."""
+        return self._emitted(self.operator.advance_watermark(watermark))
+
+    def advance_processing_time(self, now: int) -> list[Any]:
+        """Set the clock, firing timers; return what they led to."""
+        self.clock.set(now)
+        return self._emitted(self.operator.advance_processing_time(now))
+
+    def finish(self) -> list[Any]:
+        """End the input as a bounded stream ends: with the last watermark."""
+        return self.advance_watermark((1 << 63) - 1) + self._emitted(self.operator.finish())
+
+    def snapshot(self, checkpoint_id: int = 1) -> HarnessSnapshot:
+        """Take a snapshot, from which another harness can be opened."""
+        lists = self.operator.prepare_snapshot(checkpoint_id)
+        return HarnessSnapshot(tuple(self.operator.keyed_blocks()), lists)
+
+    def complete(self, checkpoint_id: int = 1) -> None:
+        """Say that a checkpoint is complete."""
+        self.operator.notify_complete(checkpoint_id)
+
+    def abort(self, checkpoint_id: int = 1) -> None:
+        """Say that a checkpoint will never complete."""
+        self.operator.notify_aborted(checkpoint_id)
+
+    def close(self) -> None:
+        """Close the operator."""
+        self.operator.close()
+
+    def _emitted(self, chunk: Chunk | None) -> list[Any]:
+        values = [] if chunk is None else chunk.values
+        self.output += values
+        return values
+
+
+def _dealt(restored: Sequence[HarnessSnapshot], whole: bool, parallelism: int, subtask: int) -> dict[str, list[bytes]]:
+    """Deal the list states out as a restored job does."""
+    result: dict[str, list[bytes]] = {}
+    first_extra = 0
+    for name in sorted({name for snapshot in restored for name in snapshot.lists}):
+        items = [snapshot.lists.get(name, []) for snapshot in restored]
+        counts = [len(own) for own in items]
+        if whole:
+            parts = union(counts)
+        else:
+            dealt, first_extra = even_split(counts, parallelism, first_extra)
+            parts = dealt[subtask]
+        result[name] = [item for part in parts for item in items[part.old_subtask][part.start : part.stop]]
+    return result
+
+
+def _keyed_operator(function: Function) -> Operator:
+    match function:
+        case KeyedProcessFunction():
+            return KeyedProcessOperator(function)
+        case MapFunction():
+            return KeyedMapOperator(function)
+        case FlatMapFunction():
+            return KeyedFlatMapOperator(function)
+        case FilterFunction():
+            return KeyedFilterOperator(function)
+        case ReduceFunction():
+            return ReduceOperator(function)
+    raise TypeError(f"{type(function).__name__} is no function of a keyed stream")
+
+
+def _unkeyed_operator(function: Function) -> Operator:
+    match function:
+        case ProcessFunction():
+            return ProcessOperator(function, "process_element")
+        case MapFunction():
+            return MapOperator(function, "map")
+        case FlatMapFunction():
+            return FlatMapOperator(function, "flat_map")
+        case FilterFunction():
+            return FilterOperator(function, "filter")
+    raise TypeError(f"{type(function).__name__} is no function of a stream without a key")
