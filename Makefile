@@ -13,7 +13,7 @@ NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 help: ## Show this list.
 	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "make %-6s %s\n", $$1, $$2 }' Makefile
 
-demo: install java ## Run a stateful job, kill its processes on the way, and show that nothing is lost or counted twice.
+demo: install java ## Run a stateful job, kill one of its processes with SIGKILL, and count what came out.
 	@$(BIN)/rekindle demo $(ARGS)
 
 test: lint java ## Run everything that must hold: make lint, then all tests.

@@ -35,15 +35,26 @@ def open_checkpoint(location: str) -> tuple[CheckpointMetadata, CheckpointFiles]
 
 
 def _newest(files: CheckpointFiles, names: list[str]) -> str | None:
-    """Find the newest completed checkpoint below a directory: in it, or in the directories of jobs in it."""
-    candidates = [(paths.checkpoint_id_of(name), name) for name in names]
-    for job in names:
-        if paths.checkpoint_id_of(job) is None:
-            candidates += [(paths.checkpoint_id_of(name), f"{job}/{name}") for name in files.list(job)]
-    for number, name in sorted(((n, c) for n, c in candidates if n is not None), reverse=True):
-        if number is not None and paths.METADATA in files.list(name):
-            return name
+    """Find the newest completed checkpoint below a directory: in it, or in the directories of jobs in it.
+
+    Ids count within a job. Between jobs, the one that was taken last is the newest.
+    """
+    jobs = [("", names), *((f"{name}/", files.list(name)) for name in names if paths.checkpoint_id_of(name) is None)]
+    newest = [found for job, below in jobs if (found := _newest_of_job(files, job, below)) is not None]
+    return newest[0] if len(newest) == 1 else max(newest, key=lambda name: _timestamp(files, name), default=None)
+
+
+def _newest_of_job(files: CheckpointFiles, job: str, names: list[str]) -> str | None:
+    numbered = [(number, name) for name in names if (number := paths.checkpoint_id_of(name)) is not None]
+    for _, name in sorted(numbered, reverse=True):
+        if paths.METADATA in files.list(job + name):
+            return job + name
     return None
+
+
+def _timestamp(files: CheckpointFiles, checkpoint: str) -> int:
+    path = paths.join(checkpoint, paths.METADATA)
+    return decode_metadata(files.read(path), files.describe(path)).timestamp
 
 
 def fit_to_checkpoint(graph: JobGraph, metadata: CheckpointMetadata, allow_non_restored: bool) -> JobGraph:
@@ -53,8 +64,8 @@ def fit_to_checkpoint(graph: JobGraph, metadata: CheckpointMetadata, allow_non_r
     if orphans and not allow_non_restored:
         listed = "; ".join(f"{o.name!r} (uid {o.uid}: {', '.join(_states(o))})" for o in orphans)
         raise StateRestoreError(
-            f"checkpoint {metadata.checkpoint_id} of job {metadata.job_name!r} holds state of operators that the program "
-            f"does not have: {listed}. Give those operators their old uid, or drop their state by setting "
+            f"checkpoint {metadata.checkpoint_id} of job {metadata.job_name!r} holds state of operators that the "
+            f"program does not have: {listed}. Give those operators their old uid, or drop their state by setting "
             "execution.state-recovery.ignore-unclaimed-state (--allow-non-restored-state)"
         )
     saved = {operator.uid: operator for operator in metadata.operators}
@@ -66,14 +77,14 @@ def _fitted(node: JobNode, operator: OperatorMetadata | None) -> JobNode:
         return node
     if node.parallelism > operator.max_parallelism:
         raise StateRestoreError(
-            f"operator {node.name!r} (uid {node.uid}) has parallelism {node.parallelism}, and its state was written with "
-            f"max parallelism {operator.max_parallelism}: it cannot be spread further. Choose a parallelism of at most "
-            f"{operator.max_parallelism}"
+            f"operator {node.name!r} (uid {node.uid}) has parallelism {node.parallelism}, and its state was written "
+            f"with max parallelism {operator.max_parallelism}: it cannot be spread further. Choose a parallelism of at "
+            f"most {operator.max_parallelism}"
         )
     if node.explicit_max_parallelism and node.max_parallelism != operator.max_parallelism:
         raise StateRestoreError(
-            f"operator {node.name!r} (uid {node.uid}) is set to max parallelism {node.max_parallelism}, and its state was "
-            f"written with {operator.max_parallelism}: the number of key groups cannot change. Set "
+            f"operator {node.name!r} (uid {node.uid}) is set to max parallelism {node.max_parallelism}, and its state "
+            f"was written with {operator.max_parallelism}: the number of key groups cannot change. Set "
             f"{operator.max_parallelism}, or leave it unset"
         )
     return replace(node, max_parallelism=operator.max_parallelism)

@@ -152,9 +152,14 @@ class ArrowCheckpointFiles(CheckpointFiles):
             if self._filesystem.get_file_info(full).type != FileType.NotFound:
                 raise FileExistsError(errno.EEXIST, "it exists already", full)
             temporary = f"{full}.inprogress-{uuid.uuid4().hex}"
-            with self._filesystem.open_output_stream(temporary) as target:
-                target.write(data)
-            self._filesystem.move(temporary, full)
+            try:
+                with self._filesystem.open_output_stream(temporary) as target:
+                    target.write(data)
+                self._filesystem.move(temporary, full)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    self._filesystem.delete_file(temporary)
+                raise
 
     def open(self, path: str) -> BinaryIO:
         with self._explaining("read", path):
@@ -165,7 +170,10 @@ class ArrowCheckpointFiles(CheckpointFiles):
             from pyarrow.fs import FileSelector
 
             selector = FileSelector(self._full(directory), allow_not_found=True)
-            return sorted(info.base_name for info in self._filesystem.get_file_info(selector))
+            try:
+                return sorted(info.base_name for info in self._filesystem.get_file_info(selector))
+            except (FileNotFoundError, NotADirectoryError):
+                return []
 
     def delete(self, path: str) -> None:
         with self._explaining("delete", path):

@@ -126,7 +126,7 @@ class RekindleOptions:
         _key("rekindle.epoch.max-records")
         .long_type(minimum=1)
         .default_value(1_000_000)
-        .with_description("How many records a source subtask gives to an epoch at most.")
+        .with_description("How many records hosted sources give to an epoch at most, all subtasks together.")
     )
     PROGRESS = (
         _key("rekindle.progress")

@@ -174,7 +174,9 @@ class DataStream:
             job_execution_name: The job's name.
             limit: Return a list of so many records at most, rather than an iterator, and end the job.
         """
-        self._sink("Collect", CollectOperator())
+        collect = self._sink("Collect", CollectOperator())
+        if self._node is not None and self._node.parallelism is not None:
+            collect.set_parallelism(self._node.parallelism)  # no exchange on the way: the order stays
         iterator = self._environment._execute_and_collect(job_execution_name)
         if limit is None:
             return iterator

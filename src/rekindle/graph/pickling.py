@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import cloudpickle
 
 from rekindle.exceptions import InvalidProgramError
@@ -16,6 +18,19 @@ def check_picklable(graph: JobGraph) -> None:
     for edge in graph.edges:
         if edge.partitioner.key_selector is not None:
             _check(edge.partitioner.key_selector, f"the key selector before operator {names[edge.target]!r}")
+
+
+def main_classes() -> dict[str, type]:
+    """Give the classes that the user's script defines, as far as they can travel."""
+    found = {}
+    for name, value in list(vars(sys.modules["__main__"]).items()):
+        if isinstance(value, type) and value.__module__ == "__main__" and value.__qualname__ == name:
+            try:
+                cloudpickle.dumps(value, protocol=5)
+            except Exception:
+                continue  # if a record needs it, the slot will say so
+            found[name] = value
+    return found
 
 
 def _check(what: object, name: str) -> None:

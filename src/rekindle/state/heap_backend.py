@@ -55,6 +55,7 @@ class HeapKeyedStateBackend(KeyedStateBackend):
 
     def get_or_create(self, descriptor: StateDescriptor) -> State:
         name = descriptor.get_name()
+        _refuse_unsupported(descriptor)
         known = self._descriptors.get(name)
         if known is not None:
             if known != descriptor:
@@ -111,6 +112,16 @@ class HeapKeyedStateBackend(KeyedStateBackend):
             return HeapReducingState(self, entries, descriptor.get_reduce_function().reduce)
         assert isinstance(descriptor, AggregatingStateDescriptor)
         return HeapAggregatingState(self, entries, descriptor.get_agg_function())
+
+
+def _refuse_unsupported(descriptor: StateDescriptor) -> None:
+    ttl = descriptor.get_ttl_config()
+    if ttl is not None and ttl.is_enabled():
+        raise NotImplementedError(
+            f"StateDescriptor.enable_time_to_live is not supported yet (state {descriptor.name!r})"
+        )
+    if descriptor.is_queryable():
+        raise NotImplementedError(f"StateDescriptor.set_queryable is not supported yet (state {descriptor.name!r})")
 
 
 def _by_key_group(keys: list[Any], max_parallelism: int) -> dict[int, list[Any]]:

@@ -11,6 +11,8 @@ from typing import Any
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.keyed_backend import KeyGroupBlock
 
+_SLACK = 64  # deleted timers stay in the heap until they are due, or until there are more of them than of the others
+
 
 class TimerQueue:
     """Keep the timers of one time domain; the same (key, timestamp) is one timer."""
@@ -20,35 +22,36 @@ class TimerQueue:
     def __init__(self, name: str) -> None:
         self.name = name
         self._heap: list[tuple[int, int, Any]] = []
-        self._live: set[tuple[Any, int]] = set()
+        self._live: dict[tuple[Any, int], int] = {}  # the timers, by their sequence number in the heap
         self._sequence = itertools.count()  # ties fire in the order of registration, and keys need no ordering
 
     def register(self, key: Any, timestamp: int) -> None:
         """Add a timer unless it is there already."""
         timer = (key, timestamp)
         if timer not in self._live:
-            self._live.add(timer)
-            heapq.heappush(self._heap, (timestamp, next(self._sequence), key))
+            self._live[timer] = number = next(self._sequence)
+            heapq.heappush(self._heap, (timestamp, number, key))
 
     def delete(self, key: Any, timestamp: int) -> None:
         """Remove a timer if it is there."""
-        self._live.discard((key, timestamp))
+        if self._live.pop((key, timestamp), None) is not None and len(self._heap) > 2 * len(self._live) + _SLACK:
+            self._heap = [entry for entry in self._heap if self._is_live(*entry)]
+            heapq.heapify(self._heap)
 
     def pop_due(self, until: int) -> tuple[Any, int] | None:
         """Take the earliest timer that is due at ``until``, as (key, timestamp)."""
         while self._heap and self._heap[0][0] <= until:
-            timestamp, _, key = heapq.heappop(self._heap)
-            if (key, timestamp) in self._live:
-                self._live.discard((key, timestamp))
+            timestamp, number, key = heapq.heappop(self._heap)
+            if self._is_live(timestamp, number, key):
+                del self._live[key, timestamp]
                 return key, timestamp
         return None
 
     def next_timestamp(self) -> int | None:
         """Tell when the earliest timer is due."""
         while self._heap:
-            timestamp, _, key = self._heap[0]
-            if (key, timestamp) in self._live:
-                return timestamp
+            if self._is_live(*self._heap[0]):
+                return self._heap[0][0]
             heapq.heappop(self._heap)
         return None
 
@@ -58,9 +61,8 @@ class TimerQueue:
     def snapshot_blocks(self, max_parallelism: int) -> Iterator[KeyGroupBlock]:
         """Encode all timers, a block per key group."""
         groups: dict[int, list[tuple[Any, int]]] = {}
-        for timestamp, _, key in sorted(self._heap, key=lambda entry: entry[:2]):
-            if (key, timestamp) in self._live:
-                groups.setdefault(key_group_of(key, max_parallelism), []).append((key, timestamp))
+        for timestamp, _, key in sorted((e for e in self._heap if self._is_live(*e)), key=lambda entry: entry[:2]):
+            groups.setdefault(key_group_of(key, max_parallelism), []).append((key, timestamp))
         for key_group, timers in groups.items():
             yield KeyGroupBlock(self.name, "timers", key_group, len(timers), pickle.dumps(timers, 5))
 
@@ -69,3 +71,7 @@ class TimerQueue:
         for block in blocks:
             for key, timestamp in pickle.loads(block.data):
                 self.register(key, timestamp)
+
+    def _is_live(self, timestamp: int, number: int, key: Any) -> bool:
+        """Tell whether an entry of the heap is a timer, not one that was deleted."""
+        return self._live.get((key, timestamp)) == number

@@ -29,8 +29,9 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.checkpoint.metadata import SparkPosition
-from rekindle.exceptions import CheckpointError, JobExecutionError, SlotLostError, UserCodeError
+from rekindle.exceptions import CheckpointError, JobExecutionError, RekindleError, SlotLostError, UserCodeError
 from rekindle.graph.job_graph import JobGraph
+from rekindle.graph.pickling import main_classes
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint
 from rekindle.runtime.master.collected import CollectedRecords
@@ -54,6 +55,7 @@ _START_TIMEOUT = 120.0
 _CAUSE_WAIT = 2.0
 _GRACE = 5.0
 _LONGEST_WAIT_MS = 1000
+_ERROR_LINES = 12
 
 
 class Outcome(Enum):
@@ -133,6 +135,7 @@ class Attempt:
         self._last_epoch = 0
         self._next_timer: int | None = None
         self._stopping = False
+        self._ended_for_spark = threading.Event()
         self._all_finished = False
         self._input_ended = False
         self._final_id: int | None = None
@@ -308,6 +311,7 @@ class Attempt:
             checkpointing=settings.checkpointing,
             restore=None if restore is None else RestoredCheckpoint(restore.metadata, restore.files, restore.directory),
             epoch_max_ms=settings.epoch_max_ms,
+            main_classes=main_classes(),
             job_parameters=settings.job_parameters,
         )
         local = is_local(shared.session)
@@ -336,10 +340,10 @@ class Attempt:
     def _stop(self, query: StreamingQuery | None, orderly: bool) -> None:
         with self._lock:
             self._stopping = True
+        self._ended_for_spark.set()
         for gathering in self._gatherings:
             gathering.fail(JobExecutionError("the attempt has ended"))
         if query is not None:
-            self._raise_tick()  # wakes the query if it waits for one
             with suppress(Exception):
                 query.stop()
         self._release_slots(orderly)
@@ -400,27 +404,26 @@ class Attempt:
     # --- Spark's thread ---
 
     def _run_epoch(self, envelopes: DataFrame, epoch: int) -> None:
+        """Run an epoch. A failure is told to the job master's thread, which stops the query; Spark need not hear it."""
         try:
             self._epoch(envelopes, epoch)
         except BaseException as error:
-            self._fail(error, primary=False)
-            raise
+            self._fail(_spark_error(error), primary=False)
+            self._ended_for_spark.wait()
 
     def _epoch(self, envelopes: DataFrame, epoch: int) -> None:
         assert self._directory is not None
         started = time.monotonic()
         with self._lock:
-            if self._stopping:
-                raise JobExecutionError("the attempt has ended")
-            if self._all_finished:
-                return  # a bounded stream that grew after its end
+            if self._stopping or self._all_finished:
+                return  # nothing counts any more, such as what a bounded stream gets after its end
             read_static = not self._static_read
             ending = self._ended | self._shared.plan.static_uids()
             self._epoch_running = True
             self._reports = Gathering(self._slots)
             self._gatherings[-1] = self._reports
             ended = sorted(self._source_nodes[uid] for uid in ending)
-            budget = max(1, self._pacer.budget // self._shared.plan.polled_slots)
+            budget = -(-self._pacer.budget // self._shared.plan.polled_slots)  # up, so that all together use it up
             self._shared.server.broadcast(m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget))
         self._shared.plan.run(envelopes, self._directory, read_static)
         self._shared.server.broadcast(m.EndEpoch(epoch))
@@ -477,4 +480,15 @@ def _slot_error(message: m.SlotFailed) -> BaseException:
 
 def _query_error(query: StreamingQuery) -> BaseException:
     error = query.exception()
-    return error if error is not None else JobExecutionError("Spark ended the query of this job")
+    return _spark_error(error) if error is not None else JobExecutionError("Spark ended the query of this job")
+
+
+def _spark_error(error: BaseException) -> BaseException:
+    """Make an error of Spark's readable: without the frames of the JVM; the whole of it stays behind as the cause."""
+    if isinstance(error, RekindleError):
+        return error
+    text = str(error).partition("Driver stacktrace:")[0]
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
+    readable = JobExecutionError("an epoch failed in Spark: " + "\n".join(lines[:_ERROR_LINES]))
+    readable.__cause__ = error
+    return readable

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
+import msgspec
+
 from rekindle.exceptions import ConfigurationError, SlotProtocolError
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.framing import MESSAGE, receive_frame, send_frame
@@ -132,7 +134,7 @@ class ControlServer:
                     self._hear(connection)
             elif isinstance(registration, m.SlotFailed):
                 self._tell(lambda listener: listener.slot_said(registration.subtask, registration))
-        except (OSError, EOFError, SlotProtocolError):
+        except (OSError, EOFError, SlotProtocolError, msgspec.MsgspecError):
             pass
         finally:
             sock.close()

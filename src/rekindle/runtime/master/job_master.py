@@ -25,7 +25,7 @@ from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.progress import ProgressView
-from rekindle.runtime.master.scratch import ScratchDirectory
+from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.restart import GiveUp
 from rekindle.runtime.spark.epochs import EpochPlan
 from rekindle.runtime.spark.session import is_local

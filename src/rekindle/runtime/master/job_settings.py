@@ -12,6 +12,7 @@ from rekindle.common.options import (
     CheckpointingOptions,
     HeartbeatOptions,
     JobManagerOptions,
+    PipelineOptions,
     RekindleOptions,
     StateBackendOptions,
     StateRecoveryOptions,
@@ -24,6 +25,7 @@ from rekindle.datastream.checkpoint_storage import (
 )
 from rekindle.datastream.checkpointing_mode import CheckpointingMode
 from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.restart import RestartStrategy, restart_strategy_for
 
 
@@ -101,8 +103,20 @@ def settle(
         orphan_timeout_ms=configuration.get(RekindleOptions.SLOT_ORPHAN_TIMEOUT),
         epoch_max_ms=configuration.get(RekindleOptions.EPOCH_MAX_DURATION),
         epoch_max_records=configuration.get(RekindleOptions.EPOCH_MAX_RECORDS),
-        job_parameters=execution_config.get_global_job_parameters(),
+        job_parameters=_job_parameters(configuration) | execution_config.get_global_job_parameters(),
     )
+
+
+def _job_parameters(configuration: Configuration) -> dict[str, str]:
+    text = configuration.get(PipelineOptions.GLOBAL_JOB_PARAMETERS) or ""
+    pairs = [pair.partition(":") for pair in text.split(",") if pair.strip()]
+    for key, colon, _ in pairs:
+        if not colon:
+            raise ConfigurationError(
+                f"{PipelineOptions.GLOBAL_JOB_PARAMETERS.key} is {text!r}, and {key!r} in it has no value; write "
+                "key:value,key:value"
+            )
+    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _memory_limit(storage: CheckpointStorage) -> int:

@@ -20,4 +20,4 @@ class EpochPacer:
         if records < self.budget:
             return
         wanted = int(self.budget * self._target / max(seconds, 1e-3))
-        self.budget = max(_LEAST, min(wanted, self.budget * _FASTEST_GROWTH, self._most))
+        self.budget = min(max(_LEAST, min(wanted, self.budget * _FASTEST_GROWTH)), self._most)

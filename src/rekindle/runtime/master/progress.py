@@ -127,7 +127,7 @@ class LiveView(ProgressView):
         self._state, self._restarts = "running", attempt
         if attempt:
             source = "the beginning" if checkpoint_id is None else f"checkpoint {checkpoint_id}"
-            self._console.print(f"restarted from {source}")
+            self._print(f"restarted from {source}")
         self._refresh()
 
     def epoch_finished(self, summary: EpochSummary) -> None:
@@ -143,18 +143,22 @@ class LiveView(ProgressView):
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         self._state = "failed" if delay_ms is None else "restarting"
-        self._console.print(f"failure: {error}", markup=False, style="red")
+        self._print(f"failure: {error}", style="red")
         self._refresh()
 
     def ended(self, status: str) -> None:
         self._live.stop()
-        self._console.print(f"{self.job_name}: {status}, {self._total:,} records, {self._restarts} restarts")
+        self._print(f"{self.job_name}: {status}, {self._total:,} records, {self._restarts} restarts")
 
     def show(self, text: str, stream: TextIO) -> None:
         if stream.isatty():
-            self._console.print(text, end="", markup=False, highlight=False)
+            self._print(text, end="")
         else:
             super().show(text, stream)
+
+    def _print(self, text: str, end: str = "\n", style: str | None = None) -> None:
+        """Print above the line, as it is: "[x]" is no markup, ":100:" no emoji, and a long line is not cut."""
+        self._console.print(text, end=end, style=style, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def _refresh(self) -> None:
         from rich.text import Text

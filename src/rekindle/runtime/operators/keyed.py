@@ -19,7 +19,7 @@ from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.stateless import append_results
-from rekindle.state.keyed_backend import KeyedStateBackend, KeyGroupBlock
+from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend, KeyGroupBlock
 from rekindle.state.timers import TimerQueue
 
 _TIMERS = "timers"
@@ -54,6 +54,7 @@ class KeyedOperator(Operator):
         return self.backend.entry_count()
 
     def close(self) -> None:
+        self.backend.key = NO_KEY
         self.function.close()
 
 

@@ -50,6 +50,9 @@ def main() -> int:
     sys.stderr = ForwardedStream(lambda text: control.send(m.Output(STDERR, -1, text)))
     try:
         job: SlotJob = pickle.loads(deployment.job)
+        # Records and state are pickled by the names of their classes: let the names of the user's script mean the same
+        # here as there.
+        vars(sys.modules["__main__"]).update(job.main_classes)
         slot = Slot(job, deployment.slot, deployment.attempt, SystemClock(), control.send)
         server = DataServer(slot, deployment.secret, control.own_host if deployment.listen_tcp else None, failed)
         control.send(

@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from rekindle.exceptions import SlotProtocolError
 from rekindle.runtime.exchange.writers import Envelope
@@ -76,6 +77,8 @@ class DataServer:
     def close(self) -> None:
         """Take no more tasks."""
         for listener in self._listeners:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in accept; close alone does not
             listener.close()
 
 

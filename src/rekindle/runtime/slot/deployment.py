@@ -55,4 +55,5 @@ class SlotJob:
     checkpointing: bool
     restore: RestoredCheckpoint | None
     epoch_max_ms: int
+    main_classes: dict[str, type]  # classes of the user's script, which slots must find under __main__, too
     job_parameters: dict[str, str] = field(default_factory=dict)

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from io import BufferedRandom, BufferedWriter
+from typing import BinaryIO, cast
 
 import msgspec
 
@@ -30,6 +30,7 @@ from rekindle.runtime.wire.messages import OperatorSnapshot, SlotFailed, Snapsho
 
 _FORK_FROM_ENTRIES = 5_000
 _UPLOADS = 4
+_BUFFER = 1 << 20
 
 Lists = dict[str, dict[str, list[bytes]]]
 """Operator list states: uid → name → items."""
@@ -67,13 +68,13 @@ class Snapshotter:
             lists = self._prepare(checkpoint_id, positions)
             operators = self._describe(lists)
             # Has no name: nothing is left behind, however the slot ends.
-            buffer = tempfile.TemporaryFile()  # noqa: SIM115 - closed after the upload
-            entries = sum(running.operator.entry_count() for running in self._graph)
-            child = None
-            if self._settings.asynchronous and entries >= _FORK_FROM_ENTRIES:
-                child = self._fork(buffer, lists)
-            if child is None:
-                self._encode(buffer, lists)
+            buffer = cast(BinaryIO, tempfile.TemporaryFile("w+b", _BUFFER))  # noqa: SIM115 - closed after the upload
+            try:
+                child = self._begin(buffer, lists)
+            except BaseException:
+                with suppress(OSError):
+                    buffer.close()
+                raise
         except Exception as error:
             self._fail(checkpoint_id, error)
             return
@@ -123,9 +124,18 @@ class Snapshotter:
             for running in self._graph
         ]
 
-    def _encode(self, buffer: BufferedRandom, lists: Lists) -> None:
-        target = BufferedWriter(buffer.raw, 1 << 20)
-        writer = SnapshotWriter(target)
+    def _begin(self, buffer: BinaryIO, lists: Lists) -> int | None:
+        """Let a child encode the state and give its pid, or encode it here."""
+        entries = sum(running.operator.entry_count() for running in self._graph)
+        child = None
+        if self._settings.asynchronous and entries >= _FORK_FROM_ENTRIES:
+            child = self._fork(buffer, lists)
+        if child is None:
+            self._encode(buffer, lists)
+        return child
+
+    def _encode(self, buffer: BinaryIO, lists: Lists) -> None:
+        writer = SnapshotWriter(buffer)
         for running in self._graph:
             uid = running.node.uid
             try:
@@ -136,9 +146,9 @@ class Snapshotter:
             for name, items in lists[uid].items():
                 writer.operator_list(uid, name, items)
         writer.finish()
-        target.detach()
+        buffer.flush()
 
-    def _fork(self, buffer: BufferedRandom, lists: Lists) -> int | None:
+    def _fork(self, buffer: BinaryIO, lists: Lists) -> int | None:
         try:
             with warnings.catch_warnings():
                 # The child does nothing but pickle and write to a descriptor: it touches no lock of another thread.
@@ -159,7 +169,7 @@ class Snapshotter:
         finally:
             os._exit(status)
 
-    def _await_child(self, child: int, buffer: BufferedRandom) -> None:
+    def _await_child(self, child: int, buffer: BinaryIO) -> None:
         _, status = os.waitpid(child, 0)
         if os.WIFSIGNALED(status):
             raise CheckpointError(f"the process that wrote the snapshot was killed by signal {os.WTERMSIG(status)}")
@@ -168,7 +178,7 @@ class Snapshotter:
             failure = msgspec.msgpack.decode(buffer.read(), type=SlotFailed)
             raise CheckpointError(_explain(failure))
 
-    def _store(self, checkpoint_id: int, buffer: BufferedRandom) -> StateHandle:
+    def _store(self, checkpoint_id: int, buffer: BinaryIO) -> StateHandle:
         size = buffer.seek(0, os.SEEK_END)
         buffer.seek(0)
         settings = self._settings

@@ -31,7 +31,7 @@ from rekindle.runtime.spark.tick_source import NAME, TickSource
 
 # How long an idle query waits for a tick before it looks at Spark's own sources again.
 _WAIT_ALONE = 1.0
-_WAIT_BESIDE_SPARK_SOURCES = 0.1
+_WAIT_BESIDE_SPARK_SOURCES = 0.2
 
 
 class EpochPlan:
@@ -80,7 +80,7 @@ class EpochPlan:
         branches = [self._source(directory, source) for source in self._streaming]
         plan = reduce(_union, [*branches, polls])
         with query_settings(self._session):
-            return plan.writeStream.foreachBatch(run_epoch).option("checkpointLocation", scratch).start()
+            return plan.writeStream.foreachBatch(run_epoch).option("checkpointLocation", f"file://{scratch}").start()
 
     def run(self, envelopes: DataFrame, directory: SlotDirectory, read_static: bool) -> None:
         """Run the one action of an epoch; returns when all its records have been processed."""

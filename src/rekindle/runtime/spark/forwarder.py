@@ -51,6 +51,9 @@ class SlotAddress:
         except (OSError, EOFError) as error:
             sock.close()
             raise SlotLostError(f"the slot at {self.host} cannot be reached: {error}") from error
+        except BaseException:
+            sock.close()
+            raise
         return sock
 
 

@@ -62,10 +62,11 @@ class SparkScratch:
         return [
             SparkPosition(
                 source.uid,
-                [] if lines[source.first] == _NO_OFFSET else lines[source.first : source.first + source.count],
+                [] if all(line == _NO_OFFSET for line in own) else own,
                 [log for i in range(source.count) if (log := self._read_log(source.first + i, i)).files],
             )
             for source in self._layout
+            for own in (lines[source.first : source.first + source.count],)
         ]
 
     def moved(self, batch: int) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from pyspark.sql import SparkSession
 
 from rekindle.common import Configuration
+from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.spark.java import require_java
 
 # In force while the query of a job is started; Spark keeps a copy of the session's settings for the query.
@@ -25,22 +27,13 @@ QUERY_SETTINGS = {
 _SESSION_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.python.unix.domain.socket.enabled": "true",
     "spark.task.maxFailures": "1",
     "spark.stage.maxConsecutiveAttempts": "1",
     "spark.speculation": "false",
 }
 _LOCAL_SETTINGS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
-# What Spark logs when an epoch fails. Rekindle reports the failure itself, with its cause, and restarts.
-_QUIET_LOGGERS = (
-    "org.apache.spark.api.python",
-    "org.apache.spark.executor.Executor",
-    "org.apache.spark.scheduler.TaskSetManager",
-    "org.apache.spark.sql.execution.datasources.v2",
-    "org.apache.spark.sql.execution.streaming",
-    "org.apache.spark.util.Utils",
-)
+_LOGGING = os.path.join(os.path.dirname(__file__), "log4j2.properties")
 
 
 def create_session(configuration: Configuration, parallelism: int) -> SparkSession:
@@ -53,22 +46,25 @@ def create_session(configuration: Configuration, parallelism: int) -> SparkSessi
     wanted = {key: value for key, value in configuration.to_dict().items() if key.startswith("spark.")}
     master = wanted.get("spark.master", f"local[{max(parallelism, os.cpu_count() or 1)}]")
     if master.startswith("local"):
-        settings |= _LOCAL_SETTINGS
+        settings |= _LOCAL_SETTINGS | _worker_sockets()
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    logging = f"-Dlog4j2.configurationFile=file:{_LOGGING}"
+    settings["spark.driver.extraJavaOptions"] = f"{logging} {wanted.pop('spark.driver.extraJavaOptions', '')}".strip()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("rekindle").master(master)
     for key, value in (settings | wanted).items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    quiet_known_failures(session)
-    return session
+    return builder.getOrCreate()
 
 
-def quiet_known_failures(session: SparkSession) -> None:
-    """Keep Spark from logging the failures of epochs, which Rekindle reports and handles."""
-    log4j = session.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
-    for logger in _QUIET_LOGGERS:
-        log4j.core.config.Configurator.setLevel(logger, log4j.Level.OFF)
+def _worker_sockets() -> dict[str, str]:
+    """Let Spark speak with its Python workers through Unix sockets, in a directory that does not outlive the driver."""
+    sockets = ScratchDirectory()
+    atexit.register(sockets.close)
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": sockets.path,
+    }
 
 
 @contextmanager

@@ -44,6 +44,7 @@ class TickReader(DataSourceStreamReader):
         self._path = path
         self._slots = slots
         self._wait = wait
+        self._quiet = False
 
     def initialOffset(self) -> dict[str, int]:
         """Start before the first tick."""
@@ -51,6 +52,13 @@ class TickReader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
         """Wait for the next tick, for a while."""
+        if not self._quiet:
+            # This process serves nothing else, and Spark ends it by hanging up on it in the middle of a wait: nobody
+            # wants to read the traceback of that.
+            self._quiet = True
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, 2)
+            os.close(nothing)
         until = time.monotonic() + self._wait
         while (tick := read_tick(self._path)) == start["tick"] and time.monotonic() < until:
             time.sleep(_POLL_SECONDS)

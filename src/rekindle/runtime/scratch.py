@@ -13,24 +13,23 @@ from contextlib import suppress
 
 # Spark may still be writing when the driver has just been killed: try again for a while.
 _JANITOR = """
-import shutil, signal, sys, time
+import os, shutil, signal, sys, time
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 sys.stdin.read()
-for _ in range(40):
-    shutil.rmtree(sys.argv[1], ignore_errors=True)
-    time.sleep(0.1)
+if os.path.exists(sys.argv[1]):
+    for _ in range(40):
+        shutil.rmtree(sys.argv[1], ignore_errors=True)
+        time.sleep(0.1)
 """
-_JANITOR_FAST = "if not __import__('os').path.exists(sys.argv[1]): sys.exit()"
 
 
 class ScratchDirectory:
-    """Make a directory that is gone after the job."""
+    """Make a directory that is gone after the driver."""
 
     def __init__(self) -> None:
-        self.path = tempfile.mkdtemp(prefix="rekindle-job-")
-        script = _JANITOR.replace("for _ in", f"{_JANITOR_FAST}\nfor _ in", 1)
+        self.path = tempfile.mkdtemp(prefix="rekindle-")
         self._janitor = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", script, self.path],
+            [sys.executable, "-I", "-S", "-c", _JANITOR, self.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -1,0 +1,71 @@
+"""The job on two executors of a cluster; one executor's JVM is killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from support.balances import assert_exactly_once, read_output
+from support.driver import driver
+from support.processes import command_line, is_slot, tagged_pids, wait_until
+
+EVENTS = 24_000
+
+
+def executors(tag: str) -> list[int]:
+    return [pid for pid in tagged_pids(tag) if "CoarseGrainedExecutorBackend" in command_line(pid)]
+
+
+@pytest.fixture
+def clean_work_directory() -> Iterator[None]:
+    """Remove the work directories that a local cluster leaves in Spark's home."""
+    work = Path(pyspark.__file__).parent / "work"
+    before = set(work.glob("app-*"))
+    yield
+    for directory in set(work.glob("app-*")) - before:
+        shutil.rmtree(directory)
+
+
+@pytest.mark.usefixtures("clean_work_directory")
+def test_an_executor_killed_in_the_middle_of_an_epoch_loses_nothing(tmp_path: Path) -> None:
+    """Kill executors, one after the other, until one was hit in the middle of an epoch and the job had to restart."""
+    master = "spark.master=local-cluster[2,1,1024]"
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    rng = random.Random(seed)
+    with driver("numbering.py", str(EVENTS), str(tmp_path), master, "pause=0.0005") as running:
+        wait_until(
+            lambda: running.process.poll() is not None or read_output(f"{tmp_path}/out"), "output is committed", 180
+        )
+        assert running.process.poll() is None, running.output()
+        assert sum(map(is_slot, tagged_pids(running.tag))) == 2
+        killed = 0
+        while "restart in" not in running.output():
+            wait_until(lambda: len(executors(running.tag)) == 2, "two executors run", 60)
+            assert running.process.poll() is None, "no executor was hit in the middle of an epoch"
+            time.sleep(rng.uniform(0.1, 0.6))  # output is committed between two epochs: go on into the next one
+            os.kill(rng.choice(executors(running.tag)), signal.SIGKILL)
+            killed += 1
+            written = len(read_output(f"{tmp_path}/out"))
+            wait_until(
+                lambda written=written: (
+                    "restart in" in running.output()
+                    or len(read_output(f"{tmp_path}/out")) > written
+                    or running.process.poll() is not None
+                ),
+                "the job goes on, or restarts",
+                120,
+            )
+        print("executors killed:", killed)
+        assert len(read_output(f"{tmp_path}/out")) < EVENTS
+        assert running.wait(240) == 0, running.output()
+        running.assert_nothing_is_left(timeout=30)
+    assert_exactly_once(EVENTS, f"{tmp_path}/out")

@@ -1,0 +1,77 @@
+"""The ways a driver ends, as a process of its own: nothing is left behind, and nothing is lost."""
+
+from __future__ import annotations
+
+import glob
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from support.balances import assert_exactly_once, read_output
+from support.driver import Driver, driver
+from support.processes import is_slot, tagged_pids, wait_until
+
+EVENTS = 60_000
+
+
+def completed_checkpoints(directory: Path) -> list[str]:
+    return glob.glob(f"{directory}/checkpoints/*/chk-*/_metadata")
+
+
+def wait_for_progress(running: Driver, directory: Path) -> None:
+    """Wait until a checkpoint is complete and part of the output, but not all, is visible."""
+    wait_until(
+        lambda: (
+            running.process.poll() is not None or (completed_checkpoints(directory) and read_output(f"{directory}/out"))
+        ),
+        "a checkpoint with output is complete",
+        timeout=120,
+    )
+    assert running.process.poll() is None, running.output()
+    assert 0 < len(read_output(f"{directory}/out")) < EVENTS
+
+
+def test_a_finished_job_leaves_nothing_behind(tmp_path: Path) -> None:
+    with driver("numbering.py", "3000", str(tmp_path)) as running:
+        assert running.wait() == 0, running.output()
+        running.assert_nothing_is_left()
+    assert_exactly_once(3000, f"{tmp_path}/out")
+    assert os.listdir(f"{tmp_path}/checkpoints") == [], "the checkpoints of a finished job are deleted"
+
+
+def test_a_failed_job_leaves_nothing_behind_and_says_why(tmp_path: Path) -> None:
+    with driver("failing.py") as running:
+        assert running.wait() == 1
+        assert "ZeroDivisionError: division by zero" in running.output()
+        running.assert_nothing_is_left()
+
+
+def test_ctrl_c_cancels_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    with driver("numbering.py", str(EVENTS), str(tmp_path)) as running:
+        wait_for_progress(running, tmp_path)
+        os.killpg(running.process.pid, signal.SIGINT)  # as a terminal does: to the whole process group
+        assert running.wait() != 0
+        assert "KeyboardInterrupt" in running.output()
+        running.assert_nothing_is_left()
+    assert completed_checkpoints(tmp_path), "the last checkpoint is retained, as the program asked for"
+
+
+@pytest.mark.parametrize("parallelism", [2, 3], ids=["same parallelism", "another parallelism"])
+def test_a_driver_killed_with_sigkill_is_resumed_from_its_retained_checkpoint(tmp_path: Path, parallelism: int) -> None:
+    with driver("numbering.py", str(EVENTS), str(tmp_path)) as running:
+        wait_for_progress(running, tmp_path)
+        assert sum(map(is_slot, tagged_pids(running.tag))) == 2
+        running.process.kill()
+        running.wait()
+        running.assert_nothing_is_left()
+    before = len(read_output(f"{tmp_path}/out"))
+    assert before < EVENTS, "the job was over before it was killed: the test proves nothing"
+    resume = f"execution.state-recovery.path={tmp_path}/checkpoints"
+    arguments = [str(EVENTS), str(tmp_path), resume, f"parallelism={parallelism}"]
+    with driver("numbering.py", *arguments) as running:
+        assert running.wait() == 0, running.output()
+        assert "from checkpoint" in running.output()
+        running.assert_nothing_is_left()
+    assert_exactly_once(EVENTS, f"{tmp_path}/out")

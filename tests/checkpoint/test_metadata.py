@@ -1,0 +1,122 @@
+"""The metadata file of a checkpoint: what is written is read back, and nothing damaged is taken for good."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import pytest
+
+from rekindle.checkpoint.metadata import (
+    MAGIC,
+    VERSION,
+    CheckpointMetadata,
+    OperatorMetadata,
+    SourceLog,
+    SparkPosition,
+    StateHandle,
+    decode_metadata,
+    encode_metadata,
+)
+from rekindle.exceptions import CheckpointCorruptError
+
+NAME = "/checkpoints/job/chk-7/_metadata"
+
+
+def operator(
+    keyed_states: list[str] | None = None, list_states: dict[str, list[int]] | None = None
+) -> OperatorMetadata:
+    return OperatorMetadata("uid-1", "Counter", 2, 128, keyed_states or [], list_states or {})
+
+
+FULL = CheckpointMetadata(
+    checkpoint_id=7,
+    job_id="0123456789abcdef",
+    job_name="wörd count",
+    timestamp=1_700_000_000_123,
+    epoch=42,
+    operators=[operator(["count", "names"], {"position": [1, 0]})],
+    handles=[StateHandle(0, 1234, path="slot-0-1"), StateHandle(1, 3, inline=b"\0\1\2")],
+    positions=[
+        SparkPosition("files", ['{"logOffset":3}', "-"], [SourceLog(0, {"3.compact": b"v1\n"})]),
+        SparkPosition("table", [], [], consumed=True),
+    ],
+    savepoint=True,
+)
+EMPTY = CheckpointMetadata(1, "j", "n", 0, 0, [], [], [])
+
+
+@pytest.mark.parametrize("metadata", [FULL, EMPTY], ids=["full", "empty"])
+def test_what_was_written_is_read_back(metadata: CheckpointMetadata) -> None:
+    assert decode_metadata(encode_metadata(metadata), NAME) == metadata
+
+
+def test_every_flipped_bit_of_every_byte_is_detected_and_the_file_named() -> None:
+    data = encode_metadata(FULL)
+    for position in range(len(data)):
+        for bit in range(8):
+            damaged = bytearray(data)
+            damaged[position] ^= 1 << bit
+            with pytest.raises(CheckpointCorruptError, match=NAME):
+                decode_metadata(bytes(damaged), NAME)
+
+
+def test_every_truncation_is_detected_and_the_file_named() -> None:
+    data = encode_metadata(FULL)
+    for length in range(len(data)):
+        with pytest.raises(CheckpointCorruptError, match=rf"{NAME} cannot be read: .*Restore from another checkpoint"):
+            decode_metadata(data[:length], NAME)
+
+
+def test_bytes_added_at_the_end_are_detected() -> None:
+    with pytest.raises(CheckpointCorruptError, match="checksum"):
+        decode_metadata(encode_metadata(FULL) + b"\0", NAME)
+
+
+def test_an_unknown_version_is_named_beside_the_one_that_can_be_read() -> None:
+    data = bytearray(encode_metadata(FULL))
+    assert bytes(data[:4]) == MAGIC
+    data[4:6] = (VERSION + 1).to_bytes(2, "little")
+    with pytest.raises(CheckpointCorruptError, match=rf"format version {VERSION + 1}, .* version {VERSION}"):
+        decode_metadata(bytes(data), NAME)
+
+
+def test_another_file_is_refused() -> None:
+    with pytest.raises(CheckpointCorruptError, match="does not begin as a Rekindle checkpoint does"):
+        decode_metadata(b"PAR1" + bytes(100), NAME)
+
+
+def test_a_whole_file_that_holds_something_else_is_refused() -> None:
+    body = b"\x93\x01\x02\x03"  # msgpack for [1, 2, 3]
+    data = struct.pack("<4sHI", MAGIC, VERSION, zlib.crc32(body)) + body
+    with pytest.raises(CheckpointCorruptError, match=NAME) as info:
+        decode_metadata(data, NAME)
+    assert info.value.__cause__ is not None
+
+
+@pytest.mark.parametrize(
+    ("described", "stateful"),
+    [
+        (operator(), False),
+        (operator(keyed_states=["count"]), True),
+        (operator(list_states={"position": [0, 0]}), False),
+        (operator(list_states={"position": [0, 1]}), True),
+    ],
+)
+def test_an_operator_is_stateful_when_there_is_anything_to_restore(described: OperatorMetadata, stateful: bool) -> None:
+    assert described.stateful is stateful
+
+
+def test_the_state_size_is_that_of_all_slots() -> None:
+    assert FULL.state_size == 1237
+
+
+WRITTEN_BY_VERSION_1 = bytes.fromhex(
+    "524b4d4401003fc49a4289ad636865636b706f696e745f696401a66a6f625f6964a16aa86a6f625f6e616d65a16ea974696d"
+    "657374616d7000a565706f636800a96f70657261746f727390a768616e646c657390a9706f736974696f6e7390a973617665"
+    "706f696e74c2"
+)
+
+
+def test_a_file_that_version_1_wrote_can_be_read_for_ever() -> None:
+    assert decode_metadata(WRITTEN_BY_VERSION_1, NAME) == EMPTY

@@ -1,0 +1,168 @@
+"""Finding the checkpoint to restore from, and whether it fits the program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, encode_metadata
+from rekindle.checkpoint.restoring import fit_to_checkpoint, open_checkpoint
+from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
+from rekindle.graph.job_graph import JobGraph, JobNode, compile_job
+from rekindle.graph.stream_graph import StreamGraph
+
+
+def metadata(checkpoint_id: int, *operators: OperatorMetadata, timestamp: int = 0) -> CheckpointMetadata:
+    return CheckpointMetadata(checkpoint_id, "job", "word count", timestamp, 5, list(operators), [], [])
+
+
+def write_checkpoint(job: Path, checkpoint_id: int, timestamp: int = 0, complete: bool = True) -> Path:
+    directory = job / f"chk-{checkpoint_id}"
+    directory.mkdir(parents=True)
+    (directory / "slot-0-0").write_bytes(b"state")
+    if complete:
+        (directory / "_metadata").write_bytes(encode_metadata(metadata(checkpoint_id, timestamp=timestamp)))
+    return directory
+
+
+class TestOpening:
+    @pytest.mark.parametrize("ending", ["", "/", "/_metadata"])
+    @pytest.mark.parametrize("scheme", ["", "file://"])
+    def test_by_its_directory_or_its_metadata_file(self, tmp_path: Path, ending: str, scheme: str) -> None:
+        directory = write_checkpoint(tmp_path / "job", 3)
+        write_checkpoint(tmp_path / "job", 4)
+        found, files = open_checkpoint(f"{scheme}{directory}{ending}")
+        assert found == metadata(3)
+        assert files.read("slot-0-0") == b"state", "paths are relative to the metadata"
+
+    def test_a_directory_that_was_moved_can_be_opened(self, tmp_path: Path) -> None:
+        moved = write_checkpoint(tmp_path / "job", 3).rename(tmp_path / "kept for later")
+        assert open_checkpoint(str(moved))[0].checkpoint_id == 3
+
+    def test_the_newest_below_the_directory_of_a_job(self, tmp_path: Path) -> None:
+        for number in (2, 10, 9):
+            write_checkpoint(tmp_path / "job", number)
+        found, files = open_checkpoint(str(tmp_path / "job"))
+        assert found.checkpoint_id == 10
+        assert files.read("slot-0-0") == b"state"
+
+    def test_the_newest_below_the_root_of_all_checkpoints(self, tmp_path: Path) -> None:
+        write_checkpoint(tmp_path / "job", 2)
+        write_checkpoint(tmp_path / "job", 3)
+        (tmp_path / "a file").write_text("of somebody else's")
+        assert open_checkpoint(str(tmp_path))[0].checkpoint_id == 3
+
+    def test_between_jobs_the_one_taken_last_is_the_newest_whatever_its_number(self, tmp_path: Path) -> None:
+        write_checkpoint(tmp_path / "old job", 900, timestamp=1_000)
+        write_checkpoint(tmp_path / "new job", 3, timestamp=2_000)
+        write_checkpoint(tmp_path / "new job", 4, timestamp=3_000)
+        write_checkpoint(tmp_path / "older job", 901, timestamp=500)
+        assert open_checkpoint(str(tmp_path))[0].checkpoint_id == 4
+
+    def test_a_half_written_checkpoint_is_skipped(self, tmp_path: Path) -> None:
+        write_checkpoint(tmp_path / "job", 7)
+        write_checkpoint(tmp_path / "job", 8, complete=False)
+        (tmp_path / "job" / "chk-9").mkdir()
+        (tmp_path / "job" / "chk-8" / "_metadata.inprogress-1").write_bytes(b"half")
+        assert open_checkpoint(str(tmp_path / "job"))[0].checkpoint_id == 7
+        assert open_checkpoint(str(tmp_path))[0].checkpoint_id == 7
+
+    def test_a_damaged_checkpoint_is_not_skipped_but_named(self, tmp_path: Path) -> None:
+        write_checkpoint(tmp_path / "job", 7)
+        damaged = write_checkpoint(tmp_path / "job", 8) / "_metadata"
+        damaged.write_bytes(damaged.read_bytes()[:-1])
+        with pytest.raises(CheckpointCorruptError, match=str(damaged)):
+            open_checkpoint(str(tmp_path / "job"))
+
+    @pytest.mark.parametrize("below", ["missing", "", "job", "job/chk-1", "job/chk-1/slot-0-0"])
+    def test_where_there_is_none_it_raises_naming_the_place_and_what_to_give(self, tmp_path: Path, below: str) -> None:
+        write_checkpoint(tmp_path / "job", 1, complete=False)
+        location = str(tmp_path / below)
+        with pytest.raises(StateRestoreError, match=f"there is no checkpoint at {location}: .*Give the directory of"):
+            open_checkpoint(location)
+
+
+class Keyed:
+    pass
+
+
+def job(
+    uid: str = "counter", parallelism: int = 2, max_parallelism: int | None = None, name: str = "Counter"
+) -> JobGraph:
+    graph = StreamGraph()
+    graph.add("Source", Keyed(), (), uid="source")
+    graph.add(name, Keyed(), (), uid=uid, parallelism=parallelism, max_parallelism=max_parallelism)
+    return compile_job(graph, 2, None)
+
+
+def counter(graph: JobGraph) -> JobNode:
+    return graph.nodes[1]
+
+
+COUNTER = OperatorMetadata("counter", "Counter", 2, 128, ["count", "names"], {})
+SOURCE = OperatorMetadata("source", "Source", 2, 128, [], {"position": [1, 1]})
+
+
+class TestFitting:
+    def test_state_of_operators_that_the_program_has_fits(self) -> None:
+        graph = job()
+        assert fit_to_checkpoint(graph, metadata(1, COUNTER, SOURCE), allow_non_restored=False) == graph
+
+    def test_an_operator_that_is_new_starts_empty(self) -> None:
+        graph = job()
+        assert fit_to_checkpoint(graph, metadata(1, SOURCE), allow_non_restored=False) == graph
+
+    def test_state_without_an_operator_raises_naming_uid_and_states_and_what_to_do(self) -> None:
+        gone = OperatorMetadata("gone-uid", "Old Counter", 2, 128, ["count", "names"], {"pending": [1, 2], "none": [0]})
+        with pytest.raises(StateRestoreError) as info:
+            fit_to_checkpoint(job(), metadata(7, COUNTER, gone), allow_non_restored=False)
+        message = str(info.value)
+        assert "'Old Counter' (uid gone-uid: count, names, pending)" in message
+        assert "checkpoint 7 of job 'word count'" in message
+        assert "--allow-non-restored-state" in message
+
+    def test_state_without_an_operator_may_be_left_behind_when_that_is_allowed(self) -> None:
+        graph = job(uid="another")
+        assert fit_to_checkpoint(graph, metadata(7, COUNTER), allow_non_restored=True) == graph
+
+    def test_an_operator_without_state_may_go(self) -> None:
+        gone = OperatorMetadata("gone", "Map", 2, 128, [], {"position": [0, 0]})
+        fit_to_checkpoint(job(), metadata(7, gone), allow_non_restored=False)
+
+    def test_a_derived_max_parallelism_is_taken_from_the_snapshot(self) -> None:
+        saved = OperatorMetadata("counter", "Counter", 2, 256, ["count"], {})
+        graph = job(parallelism=2)
+        assert counter(graph).max_parallelism == 128
+        assert counter(fit_to_checkpoint(graph, metadata(1, saved), False)).max_parallelism == 256
+
+    def test_other_operators_keep_their_max_parallelism(self) -> None:
+        saved = OperatorMetadata("counter", "Counter", 2, 256, ["count"], {})
+        assert fit_to_checkpoint(job(), metadata(1, saved), False).nodes[0].max_parallelism == 128
+
+    def test_an_explicit_max_parallelism_that_is_the_same_fits(self) -> None:
+        graph = job(max_parallelism=128)
+        assert fit_to_checkpoint(graph, metadata(1, COUNTER), False) == graph
+
+    def test_an_explicit_max_parallelism_cannot_change(self) -> None:
+        with pytest.raises(StateRestoreError, match=r"'Counter' \(uid counter\) is set to max parallelism 64.* 128"):
+            fit_to_checkpoint(job(max_parallelism=64), metadata(1, COUNTER), False)
+
+    def test_a_parallelism_up_to_the_max_parallelism_of_the_snapshot_fits(self) -> None:
+        saved = OperatorMetadata("counter", "Counter", 2, 5, ["count"], {})
+        assert counter(fit_to_checkpoint(job(parallelism=5), metadata(1, saved), False)).max_parallelism == 5
+
+    def test_a_parallelism_above_the_max_parallelism_of_the_snapshot_raises_naming_both_numbers(self) -> None:
+        saved = OperatorMetadata("counter", "Counter", 2, 5, ["count"], {})
+        with pytest.raises(StateRestoreError, match=r"'Counter' .* parallelism 6, .* max parallelism 5"):
+            fit_to_checkpoint(job(parallelism=6), metadata(1, saved), False)
+
+    def test_operator_state_alone_does_not_bind_the_max_parallelism(self) -> None:
+        saved = OperatorMetadata("counter", "Counter", 2, 5, [], {"position": [1, 1]})
+        graph = job(parallelism=6, max_parallelism=64)
+        assert fit_to_checkpoint(graph, metadata(1, saved), False) == graph
+
+    def test_the_name_of_an_operator_does_not_matter(self) -> None:
+        graph = job(name="Renamed")
+        assert fit_to_checkpoint(graph, metadata(1, msgspec.structs.replace(COUNTER, name="Old name")), False) == graph

@@ -1,0 +1,193 @@
+"""The snapshot file of a slot: what is written is read back, and nothing damaged is taken for good."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rekindle.checkpoint.snapshot_file import MAGIC, VERSION, SnapshotReader, SnapshotWriter, open_inline
+from rekindle.exceptions import CheckpointCorruptError
+from rekindle.state.key_groups import KeyGroupRange
+from rekindle.state.keyed_backend import KeyGroupBlock
+
+EVERYTHING = KeyGroupRange(0, 127)
+NAME = "/checkpoints/job/chk-7/slot-0-0"
+
+Keyed = list[tuple[str, KeyGroupBlock]]
+Lists = list[tuple[str, str, list[bytes]]]
+
+KEYED: Keyed = [
+    ("counter", KeyGroupBlock("count", "value", 3, 2, b"three")),
+    ("counter", KeyGroupBlock("count", "value", 40, 1, b"forty")),
+    ("counter", KeyGroupBlock("names", "map", 40, 1, b"map of forty")),
+    ("joiner", KeyGroupBlock("count", "list", 3, 1, b"another operator's")),
+]
+LISTS: Lists = [
+    ("source", "position", [b"offset-1", b"offset-2"]),
+    ("source", "empty", []),
+    ("counter", "pending", [b""]),
+]
+
+
+def snapshot(keyed: Keyed, lists: Lists) -> bytes:
+    target = io.BytesIO()
+    writer = SnapshotWriter(target)
+    for uid, block in keyed:
+        writer.keyed(uid, block)
+    for uid, name, items in lists:
+        writer.operator_list(uid, name, items)
+    assert writer.finish() == len(target.getvalue())
+    return target.getvalue()
+
+
+def read_everything(data: bytes) -> tuple[Keyed, Lists]:
+    """Read all that is in the file, as the slots of a restored job do together."""
+    reader = open_inline(data, NAME)
+    keyed = [(op.uid, block) for op in reader.index.operators for block in reader.keyed(op.uid, EVERYTHING)]
+    lists = [
+        (op.uid, state.name, reader.operator_list(op.uid, state.name))
+        for op in reader.index.operators
+        for state in op.lists
+    ]
+    return keyed, lists
+
+
+def test_what_was_written_is_read_back() -> None:
+    keyed, lists = read_everything(snapshot(KEYED, LISTS))
+    assert sorted(keyed, key=repr) == sorted(KEYED, key=repr)
+    assert sorted(lists) == sorted(LISTS)
+
+
+def test_a_slot_without_state_writes_a_file_that_can_be_read() -> None:
+    assert read_everything(snapshot([], [])) == ([], [])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["s", "t"]), st.integers(0, 127), st.binary(max_size=9)),
+        unique_by=lambda entry: entry[:3],
+        max_size=20,
+    ),
+    st.dictionaries(st.sampled_from(["x", "y"]), st.lists(st.binary(max_size=9), max_size=4)),
+)
+def test_any_blocks_and_lists_are_read_back(
+    entries: list[tuple[str, str, int, bytes]], of_source: dict[str, list[bytes]]
+) -> None:
+    keyed = [(uid, KeyGroupBlock(state, "value", group, 1, data)) for uid, state, group, data in entries]
+    lists = [("source", name, items) for name, items in of_source.items()]
+    found_keyed, found_lists = read_everything(snapshot(keyed, lists))
+    assert sorted(found_keyed, key=repr) == sorted(keyed, key=repr)
+    assert sorted(found_lists) == sorted(lists)
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        (KeyGroupRange(0, 127), [b"three", b"forty", b"map of forty"]),
+        (KeyGroupRange(0, 39), [b"three"]),
+        (KeyGroupRange(40, 40), [b"forty", b"map of forty"]),
+        (KeyGroupRange(4, 39), []),
+        (KeyGroupRange(41, 127), []),
+    ],
+    ids=str,
+)
+def test_a_reader_gets_only_the_blocks_of_its_key_groups(own: KeyGroupRange, expected: list[bytes]) -> None:
+    reader = open_inline(snapshot(KEYED, LISTS), NAME)
+    assert [block.data for block in reader.keyed("counter", own)] == expected
+
+
+def test_blocks_of_other_key_groups_are_not_even_looked_at() -> None:
+    data = snapshot(KEYED, LISTS).replace(b"forty", b"FORTY")
+    reader = open_inline(data, NAME)
+    assert [block.data for block in reader.keyed("counter", KeyGroupRange(0, 39))] == [b"three"]
+    with pytest.raises(CheckpointCorruptError):
+        list(reader.keyed("counter", EVERYTHING))
+
+
+def test_an_operator_or_state_that_is_not_there_has_nothing() -> None:
+    reader = open_inline(snapshot(KEYED, LISTS), NAME)
+    assert list(reader.keyed("unknown", EVERYTHING)) == []
+    assert reader.operator_list("unknown", "position") == []
+    assert reader.operator_list("source", "unknown") == []
+
+
+def test_a_file_on_disk_is_read_as_one_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "slot-0-0"
+    path.write_bytes(snapshot(KEYED, LISTS))
+    with path.open("rb") as stream:
+        reader = SnapshotReader(stream, str(path))
+        assert reader.operator_list("source", "position") == [b"offset-1", b"offset-2"]
+        assert [block.data for block in reader.keyed("joiner", EVERYTHING)] == [b"another operator's"]
+
+
+def test_every_flipped_bit_of_every_byte_is_detected_and_the_file_named() -> None:
+    data = snapshot(KEYED, LISTS)
+    for position in range(len(data)):
+        for bit in range(8):
+            damaged = bytearray(data)
+            damaged[position] ^= 1 << bit
+            with pytest.raises(CheckpointCorruptError, match=NAME):
+                read_everything(bytes(damaged))
+
+
+def test_every_byte_replaced_by_any_other_is_detected() -> None:
+    data = snapshot(KEYED[:1], LISTS[:1])
+    for position in range(len(data)):
+        for value in {0, 0xFF, data[position] ^ 0xFF} - {data[position]}:
+            damaged = bytearray(data)
+            damaged[position] = value
+            with pytest.raises(CheckpointCorruptError, match=NAME):
+                read_everything(bytes(damaged))
+
+
+def test_every_truncation_is_detected_and_the_file_named() -> None:
+    data = snapshot(KEYED, LISTS)
+    for length in range(len(data)):
+        with pytest.raises(CheckpointCorruptError, match=rf"{NAME} cannot be read: .*Restore from another checkpoint"):
+            read_everything(data[:length])
+
+
+def test_bytes_added_at_the_end_or_missing_in_the_middle_are_detected() -> None:
+    data = snapshot(KEYED, LISTS)
+    with pytest.raises(CheckpointCorruptError, match=NAME):
+        read_everything(data + b"\0")
+    for position in range(6, len(data) - 1):
+        with pytest.raises(CheckpointCorruptError, match=NAME):
+            read_everything(data[:position] + data[position + 1 :])
+
+
+def test_a_damaged_block_is_reported_with_state_operator_and_key_group() -> None:
+    data = snapshot(KEYED, LISTS).replace(b"map of forty", b"map of FORTY")
+    with pytest.raises(CheckpointCorruptError, match="state 'names' of operator 'counter', key group 40"):
+        read_everything(data)
+
+
+def test_an_unknown_version_is_named_beside_the_one_that_can_be_read() -> None:
+    data = bytearray(snapshot(KEYED, LISTS))
+    assert bytes(data[:4]) == MAGIC
+    data[4:6] = (VERSION + 1).to_bytes(2, "little")
+    with pytest.raises(CheckpointCorruptError, match=rf"format version {VERSION + 1}, .* version {VERSION}"):
+        read_everything(bytes(data))
+
+
+def test_another_file_is_refused() -> None:
+    with pytest.raises(CheckpointCorruptError, match="does not begin as a Rekindle snapshot does"):
+        read_everything(b"PAR1" + bytes(100))
+
+
+WRITTEN_BY_VERSION_1 = bytes.fromhex(
+    "524b534e0100646174616974656d81a96f70657261746f72739183a3756964a175a56b657965649183a46e616d65a173a46b"
+    "696e64a576616c7565a6626c6f636b73919505010604ceadf3f363a56c697374739182a46e616d65a16ca56974656d739195"
+    "ff010a04ce1f1b251e5f0000004052c407524b534e"
+)
+
+
+def test_a_file_that_version_1_wrote_can_be_read_for_ever() -> None:
+    assert read_everything(WRITTEN_BY_VERSION_1) == (
+        [("u", KeyGroupBlock("s", "value", 5, 1, b"data"))],
+        [("u", "l", [b"item"])],
+    )

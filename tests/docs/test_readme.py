@@ -1,0 +1,99 @@
+"""The documentation against the code: programs run, links lead somewhere, settings exist with the defaults given."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rekindle.common.options import all_options, known_key
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+CONFIGURATION = ROOT / "docs" / "configuration.md"
+DOCUMENTS = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+OPTIONS = {option.key: option for option in all_options()}
+KEY = re.compile(r"[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+")
+KEY_FAMILIES = {key.split(".")[0] for option in all_options() for key in option.all_keys()}
+
+each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+
+
+def python_blocks(document: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def code_spans(document: Path) -> list[str]:
+    prose = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"`([^`\n]+)`", prose)
+
+
+def anchors(document: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_program_in_the_readme_is_the_quickstart() -> None:
+    assert python_blocks(README)[0] == (ROOT / "examples" / "quickstart.py").read_text()
+
+
+def test_the_quickstart_runs_as_it_stands() -> None:
+    command = [sys.executable, str(ROOT / "examples" / "quickstart.py")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+    assert run.returncode == 0, run.stderr
+    counted = [line.split("> ")[1] for line in run.stdout.splitlines()]
+    assert sorted(counted) == sorted(f"{n}0000 numbers end in {digit}" for n in (1, 2) for digit in range(10))
+
+
+@each_document
+def test_every_piece_of_python_compiles(document: Path) -> None:
+    for block in python_blocks(document):
+        compile(block, document.name, "exec")
+
+
+@each_document
+def test_every_link_leads_to_a_file_and_a_heading(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", document.read_text()):
+        if target.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (document.parent / path).resolve() if path else document
+        assert linked.is_file(), f"{document.name} links to {target}"
+        assert not anchor or anchor in anchors(linked), f"{document.name} links to {target}"
+
+
+@each_document
+def test_every_file_that_is_named_exists(document: Path) -> None:
+    named = [span for span in code_spans(document) if re.fullmatch(r"[\w.-]+(?:/[\w.-]+)*\.(?:py|md|toml)", span)]
+    named += re.findall(r"^    (src/rekindle\S*)", document.read_text(), re.MULTILINE)
+    for name in named:
+        assert (ROOT / name).exists() or (ROOT / "src" / "rekindle" / name).exists(), f"{document.name} names {name}"
+
+
+@each_document
+def test_every_setting_that_is_named_exists(document: Path) -> None:
+    for span in code_spans(document):
+        key = re.split(r"[=:]", span)[0]
+        if KEY.fullmatch(key) and key.split(".")[0] in KEY_FAMILIES:
+            assert known_key(key) or importlib.util.find_spec(key), f"{document.name} names {key}"
+
+
+def test_every_default_in_the_configuration_tables_is_the_default() -> None:
+    rows = re.findall(r"^\| `([^`]+)` \| (\S[^|]*) \|", CONFIGURATION.read_text(), re.MULTILINE)
+    assert len(rows) > 30
+    for key, default in rows:
+        option = OPTIONS[key]
+        expected = None if default == "–" else option.parse(default.strip("`"))  # noqa: RUF001 - a dash, not a minus
+        assert option.default == expected, key
+
+
+def test_make_help_names_every_target_with_a_sentence() -> None:
+    run = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    listed = dict(re.findall(r"^make (\w+) +(\S.*\.)$", run.stdout, re.MULTILINE))
+    assert listed.keys() == {"help", "demo", "test", "lint", "bench", "clean"}

@@ -1,0 +1,158 @@
+"""DataFrames as sources, on real Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from rekindle.datastream import MapFunction
+from rekindle.datastream.state import ValueStateDescriptor
+from rekindle.exceptions import SparkSetupError
+from rekindle.runtime.spark.routed_source import traced_key
+from support.balances import assert_exactly_once, environment, numbering_job
+
+pytestmark = pytest.mark.usefixtures("no_slots_left")
+
+
+class Numbered(MapFunction):
+    """Give each record a number within its key, and the subtask it was seen at."""
+
+    def open(self, runtime_context: Any) -> None:
+        self._count = runtime_context.get_state(ValueStateDescriptor("count", None))
+        self._subtask = runtime_context.get_index_of_this_subtask()
+
+    def map(self, value: Any) -> Any:
+        count = (self._count.value() or 0) + 1
+        self._count.update(count)
+        return self._subtask, count, tuple(value)
+
+
+@pytest.fixture
+def files(spark: Any, tmp_path: Any) -> str:
+    """Write 6 parquet files of rows with keys of several types."""
+    path = str(tmp_path / "events")
+    spark.range(3_000).selectExpr(
+        "id", "id % 7 as number", "cast(id % 5 as int) as small", "if(id % 11 = 0, null, concat('k', id % 11)) as text"
+    ).repartition(6).write.parquet(path)
+    return path
+
+
+def stream(spark: Any, path: str, per_epoch: int = 2) -> Any:
+    schema = "id long, number long, small int, text string"
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", per_epoch).parquet(path)
+
+
+KEYS = {
+    "long": lambda row: row.number,
+    "int": lambda row: row["small"],
+    "nullable text": lambda row: row.text,
+    "by position": lambda row: row[1],
+    "tuple": lambda row: (row.text, row.small),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_rows_routed_by_spark_and_by_python_meet_the_same_state(spark: Any, files: str, name: str) -> None:
+    selector = KEYS[name]
+    results = {}
+    for way, key in (("spark", selector), ("python", lambda row: (selector(row), 1)[0])):
+        env = environment(spark, None)
+        source = env.from_data_frame(stream(spark, files), uid="events", bounded=True)
+        results[way] = list(source.key_by(key).map(Numbered()).execute_and_collect())
+    assert traced_key(selector, ("id", "number", "small", "text")) is not None, "the fast way was not taken"
+    by_key: dict[Any, list[int]] = {}
+    subtasks: dict[Any, set[int]] = {}
+    for subtask, count, row in results["spark"]:
+        key = selector(dict_row(row))
+        by_key.setdefault(key, []).append(count)
+        subtasks.setdefault(key, set()).add(subtask)
+    assert sorted(row[0] for _, _, row in results["spark"]) == list(range(3_000))
+    assert all(sorted(counts) == list(range(1, len(counts) + 1)) for counts in by_key.values())
+    python_subtasks = {selector(dict_row(row)): {subtask} for subtask, _, row in results["python"]}
+    assert subtasks == python_subtasks, "Spark and Python disagree about who owns a key"
+
+
+def dict_row(values: tuple[Any, ...]) -> Any:
+    from rekindle.runtime.rows import row_maker
+
+    return row_maker(("id", "number", "small", "text"))(values)
+
+
+def test_a_selector_that_does_more_than_name_columns_is_not_routed_by_spark() -> None:
+    columns = ("a", "b")
+    assert traced_key(lambda row: row.a, columns) == 0
+    assert traced_key(lambda row: (row.b, row["a"]), columns) == (1, 0)
+    for opaque in (
+        lambda row: row.a + 1,
+        lambda row: str(row.a),
+        lambda row: row,
+        lambda row: "x",
+        lambda row: row.a if row.b else 0,
+        lambda row: row.a == 1,
+        lambda row: row.missing,
+        lambda row: (),
+        lambda row: row[0:1],
+    ):
+        assert traced_key(opaque, columns) is None
+
+
+def test_a_bounded_data_frame_is_read_whole(spark: Any, files: str) -> None:
+    env = environment(spark, None)
+    source = env.from_data_frame(spark.read.parquet(files), uid="events")
+    result = Counter(
+        number for _, _, (_, number, _, _) in source.key_by(lambda r: r.number).map(Numbered()).execute_and_collect()
+    )
+    assert result == Counter(i % 7 for i in range(3_000))
+
+
+def test_streaming_bounded_and_hosted_sources_meet_in_one_job(spark: Any, files: str) -> None:
+    env = environment(spark, None)
+    first = env.from_data_frame(stream(spark, files), uid="first", bounded=True).map(lambda row: row.id)
+    second = env.from_data_frame(spark.range(10_000, 10_100), uid="second").map(lambda row: row.id)
+    third = env.from_collection(range(20_000, 20_050))
+    result = sorted(first.union(second, third).map(lambda n: n).execute_and_collect())
+    assert result == [*range(3_000), *range(10_000, 10_100), *range(20_000, 20_050)]
+
+
+def test_a_stream_keeps_growing_until_it_is_cancelled(spark: Any, tmp_path: Any) -> None:
+    directory = tmp_path / "in"
+    directory.mkdir()
+    (directory / "1.txt").write_text("a\nb\n")
+    env = environment(spark, None)
+    source = env.from_data_frame(spark.readStream.text(str(directory)), uid="lines")
+    iterator = source.map(lambda row: row.value).execute_and_collect()
+    with iterator:
+        assert sorted([next(iterator), next(iterator)]) == ["a", "b"]
+        (directory / "2.txt").write_text("c\n")
+        assert next(iterator) == "c"
+
+
+def test_a_failing_job_reads_files_again_from_the_checkpoint(spark: Any, tmp_path: Any) -> None:
+    count = 6_000
+    spark.range(1, count + 1).repartition(12).write.parquet(str(tmp_path / "events"))
+    frame = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "events"))
+    marker = tmp_path / "failed"
+
+    def trouble(event: int, context: Any) -> None:
+        if event > count // 2 and context.get_attempt_number() == 0 and not marker.exists():
+            marker.write_text("x")
+            raise RuntimeError("in the middle")
+
+    env = environment(spark, str(tmp_path / "checkpoints"))
+    source = env.from_data_frame(frame, uid="files", bounded=True).map(lambda row: row.id)
+    numbering_job(env, count, str(tmp_path / "out"), trouble, source)
+    env.execute()
+    assert marker.exists()
+    assert_exactly_once(count, str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("kind", ["aggregate", "deduplicate"])
+def test_a_data_frame_with_state_of_sparks_own_is_refused(spark: Any, tmp_path: Any, kind: str) -> None:
+    lines = spark.readStream.text(str(tmp_path))
+    frame = lines.groupBy("value").count() if kind == "aggregate" else lines.dropDuplicates()
+    env = environment(spark, None)
+    env.from_data_frame(frame, uid="stateful").print()
+    with pytest.raises(SparkSetupError, match="'stateful' holds a stateful operation"):
+        env.execute()

@@ -1,0 +1,363 @@
+"""The forwarders: Spark tasks that stream frames to a slot and what comes back into the next exchange."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rekindle.exceptions import SlotLostError, SlotProtocolError
+from rekindle.runtime.exchange.payload import decode
+from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.slot.data_server import DataServer
+from rekindle.runtime.spark import forwarder
+from rekindle.runtime.spark.forwarder import (
+    ForwardLevel,
+    ForwardSource,
+    ForwardTick,
+    RoutedColumns,
+    SlotAddress,
+    SlotDirectory,
+)
+from rekindle.runtime.wire.framing import HEADER, receive_frame
+from rekindle.runtime.wire.handshake import accept
+from rekindle.runtime.wire.messages import OpenTask
+
+SECRET = b"s" * 32
+ENVELOPES = pa.schema([("edge", pa.int32()), ("target", pa.int32()), ("payload", pa.binary())])
+MEGABYTE = 1 << 20
+
+Send = Callable[[Envelope], None]
+
+
+@dataclass
+class FakeSlot:
+    """Note what is delivered, and answer as a test wants."""
+
+    answer: Callable[[Iterator[tuple[int, bytearray]], Send], None] | None = None
+    tasks: list[OpenTask] = field(default_factory=list)
+    frames: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def run_task(self, task: OpenTask, frames: Iterator[tuple[int, bytearray]], send: Send) -> None:
+        self.tasks.append(task)
+        if self.answer is not None:
+            self.answer(frames, send)
+        for edge, payload in frames:
+            self.frames.append((edge, bytes(payload)))
+
+
+class Served:
+    """Serve fake slots as real ones are served."""
+
+    def __init__(self) -> None:
+        self.errors: list[Exception] = []
+        self._servers: list[DataServer] = []
+
+    def address(self, slot: FakeSlot, secret: bytes = SECRET, tcp: bool = False) -> SlotAddress:
+        server = DataServer(slot, secret, "127.0.0.1" if tcp else None, self.errors.append)  # type: ignore[arg-type]
+        self._servers.append(server)
+        host = "another host" if tcp else socket.gethostname()
+        return SlotAddress(host, server.unix_name, "127.0.0.1", server.port)
+
+    def directory(self, *slots: FakeSlot) -> SlotDirectory:
+        return SlotDirectory(4, SECRET, tuple(self.address(slot) for slot in slots))
+
+    def wait(self) -> None:
+        """Wait until all connections so far have been served."""
+        for thread in threading.enumerate():
+            if thread.name == "data":
+                thread.join()
+
+    def close(self) -> None:
+        for server in self._servers:
+            server.close()
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    serving = Served()
+    yield serving
+    serving.close()
+
+
+@pytest.fixture(autouse=True)
+def task_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in for Spark: this is epoch 9, partition 1, first try."""
+    monkeypatch.setattr(forwarder, "_task", lambda: (9, 1, 0))
+
+
+def envelopes(*rows: tuple[int, int, bytes]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(
+        [dict(zip(("edge", "target", "payload"), row, strict=True)) for row in rows], schema=ENVELOPES
+    )
+
+
+def run(
+    function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], *batches: pa.RecordBatch
+) -> list[Any]:
+    """Run a forwarder as Spark does, and give its rows."""
+    rows = []
+    for batch in function(iter(batches)):
+        assert batch.schema == ENVELOPES
+        assert batch.num_rows > 0
+        rows += [(row["edge"], row["target"], row["payload"]) for row in batch.to_pylist()]
+    return rows
+
+
+def level(directory: SlotDirectory, edge_levels: tuple[int, ...] = (1, 1, 2), **more: Any) -> ForwardLevel:
+    return ForwardLevel(directory, 1, edge_levels, **more)
+
+
+class TestForwardLevel:
+    def test_frames_of_its_level_go_to_the_slot_of_its_partition_in_order(self, served: Served) -> None:
+        slots = [FakeSlot(), FakeSlot()]
+        batches = envelopes((0, 1, b"a"), (1, 1, b"b")), envelopes((0, 1, b""))
+        assert run(level(served.directory(*slots)), *batches) == []
+        assert slots[1].frames == [(0, b"a"), (1, b"b"), (0, b"")]
+        assert slots[1].tasks == [OpenTask(attempt=4, epoch=9, level=1, partition=1, task_attempt=0)]
+        assert slots[0].tasks == []
+
+    def test_what_is_for_later_levels_is_passed_on(self, served: Served) -> None:
+        slot = FakeSlot()
+        rows = run(
+            level(served.directory(slot, slot)), envelopes((2, 0, b"later"), (0, 1, b"own"), (2, 1, b"later too"))
+        )
+        assert slot.frames == [(0, b"own")]
+        assert rows == [(2, 0, b"later"), (2, 1, b"later too")]
+
+    def test_what_the_slot_sends_back_becomes_rows(self, served: Served) -> None:
+        def answer(frames: Iterator[tuple[int, bytearray]], send: Send) -> None:
+            for edge, payload in frames:
+                send((2, edge, bytes(payload).upper()))
+            send((2, 7, b"the end"))
+
+        slot = FakeSlot(answer)
+        rows = run(level(served.directory(slot, slot)), envelopes((0, 1, b"a"), (1, 1, b"b")))
+        assert rows == [(2, 0, b"A"), (2, 1, b"B"), (2, 7, b"the end")]
+
+    def test_a_partition_without_rows_is_still_a_task_of_its_slot(self, served: Served) -> None:
+        slot = FakeSlot()
+        assert run(level(served.directory(slot, slot))) == []
+        assert len(slot.tasks) == 1
+
+    def test_rows_that_spark_has_routed_are_cut_out_of_the_shared_table(self, served: Served) -> None:
+        slot = FakeSlot()
+        batch = pa.RecordBatch.from_pydict(
+            {
+                "edge": pa.array([0, 1, 1, 2], pa.int32()),
+                "target": pa.array([1, 1, 1, 0], pa.int32()),
+                "payload": pa.array([b"chunk", None, None, b"later"], pa.binary()),
+                "r1_0": ["", "ada", "bob", ""],
+                "r1_1": [0, 1, 2, 0],
+            }
+        )
+        routed = (RoutedColumns(1, 3, ("user", "amount"), (0,), single_key=True),)
+        rows = run(level(served.directory(slot, slot), routed=routed), batch)
+        assert rows == [(2, 0, b"later")]
+        (edge, payload), own = sorted(slot.frames, reverse=True)
+        assert own == (0, b"chunk")
+        chunk = decode(bytearray(payload))
+        assert isinstance(chunk, Chunk)
+        assert edge == 1
+        assert [(row.user, row.amount) for row in chunk.values] == [("ada", 1), ("bob", 2)]
+        assert chunk.keys == ["ada", "bob"]
+
+    def test_a_batch_of_routed_rows_alone_goes_whole(self, served: Served) -> None:
+        slot = FakeSlot()
+        batch = pa.RecordBatch.from_pydict(
+            {
+                "edge": pa.array([1, 1], pa.int32()),
+                "target": pa.array([1, 1], pa.int32()),
+                "payload": pa.array([None, None], pa.binary()),
+                "r1_0": [5, 6],
+            }
+        )
+        routed = (RoutedColumns(1, 3, ("n",), (0,), single_key=False),)
+        assert run(level(served.directory(slot, slot), routed=routed), batch) == []
+        ((_, payload),) = slot.frames
+        chunk = decode(bytearray(payload))
+        assert isinstance(chunk, Chunk)
+        assert chunk.keys == [(5,), (6,)]
+
+
+class TestForwardSource:
+    def test_the_rows_of_task_j_go_to_slot_j_modulo_the_parallelism(
+        self, served: Served, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        slots = [FakeSlot(), FakeSlot()]
+        directory = served.directory(*slots)
+        for partition in (0, 1, 5):
+            monkeypatch.setattr(forwarder, "_task", lambda partition=partition: (9, partition, 0))
+            run(ForwardSource(directory, node=3, parallelism=2), pa.RecordBatch.from_pydict({"n": [partition]}))
+        assert [[task.partition for task in slot.tasks] for slot in slots] == [[0], [1, 5]]
+        assert {task.source for slot in slots for task in slot.tasks} == {3}
+        assert {task.level for slot in slots for task in slot.tasks} == {0}
+
+    def test_rows_arrive_as_rows_and_empty_batches_not_at_all(self, served: Served) -> None:
+        slot = FakeSlot()
+        batch = pa.RecordBatch.from_pydict({"n": [1, None], "s": ["a", "b"]})
+        run(ForwardSource(served.directory(slot), node=0, parallelism=1), batch.slice(0, 0), batch)
+        ((_, payload),) = slot.frames
+        chunk = decode(bytearray(payload))
+        assert isinstance(chunk, Chunk)
+        assert [(row.n, row.s) for row in chunk.values] == [(1, "a"), (None, "b")]
+
+
+class TestForwardTick:
+    TICK = pa.RecordBatch.from_pydict({"slot": [0, 1]})
+
+    def test_each_slot_named_is_asked_to_poll_its_sources(self, served: Served) -> None:
+        slots = [FakeSlot(lambda frames, send: send((0, 1, b"polled"))), FakeSlot()]
+        assert run(ForwardTick(served.directory(*slots), polling=True), self.TICK) == [(0, 1, b"polled")]
+        for slot in slots:
+            assert slot.tasks == [OpenTask(4, 9, 0, 1, 0, poll=True)]
+            assert slot.frames == []
+
+    def test_a_job_without_hosted_sources_asks_nobody(self, served: Served) -> None:
+        slot = FakeSlot()
+        assert run(ForwardTick(served.directory(slot, slot), polling=False), self.TICK) == []
+        assert slot.tasks == []
+
+
+def echo(frames: Iterator[tuple[int, bytearray]], send: Send) -> None:
+    for edge, payload in frames:
+        send((edge, 0, bytes(payload)))
+
+
+def speak_first(frames: Iterator[tuple[int, bytearray]], send: Send) -> None:
+    for _ in range(12):
+        send((0, 0, bytes(MEGABYTE)))
+    list(frames)
+
+
+def listen_first(frames: Iterator[tuple[int, bytearray]], send: Send) -> None:
+    for _ in list(frames):
+        send((0, 0, bytes(MEGABYTE)))
+
+
+class TestLargePayloads:
+    @pytest.mark.parametrize("tcp", [False, True], ids=["unix socket", "tcp"])
+    @pytest.mark.parametrize("answer", [echo, speak_first, listen_first])
+    def test_both_sides_sending_at_once_do_not_block_each_other(
+        self, served: Served, answer: Callable[..., None], tcp: bool
+    ) -> None:
+        address = served.address(FakeSlot(answer), tcp=tcp)
+        frames = envelopes(*((0, 1, bytes([number]) * MEGABYTE) for number in range(12)))
+        rows = run(level(SlotDirectory(4, SECRET, (address, address))), frames)
+        assert sum(len(payload) for _, _, payload in rows) == 12 * MEGABYTE
+        if answer is echo:
+            assert [payload[0] for _, _, payload in rows] == list(range(12))
+
+    def test_many_small_frames_come_back_in_order(self, served: Served) -> None:
+        slot = FakeSlot(echo)
+        frames = envelopes(*((0, 1, str(number).encode()) for number in range(5_000)))
+        rows = run(level(served.directory(slot, slot)), frames)
+        assert [int(payload) for _, _, payload in rows] == list(range(5_000))
+
+
+def serve_once(conversation: Callable[[socket.socket], None]) -> tuple[SlotAddress, threading.Thread]:
+    """Serve one connection by hand: what happens on it after the handshake is up to the test."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+
+    def serve() -> None:
+        with listener, listener.accept()[0] as connection:
+            conversation(connection)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    return SlotAddress("another host", "", "127.0.0.1", port), thread
+
+
+class TestFailures:
+    def test_an_error_in_the_slot_raises_with_what_it_said(self, served: Served) -> None:
+        def fail(frames: Iterator[tuple[int, bytearray]], send: Send) -> None:
+            next(frames)
+            raise ValueError("a user's mistake")
+
+        slot = FakeSlot(fail)
+        with pytest.raises(SlotProtocolError, match="slot 1 failed: ValueError: a user's mistake"):
+            run(level(served.directory(slot, slot)), envelopes((0, 1, b"a")))
+        assert [str(error) for error in served.errors] == ["a user's mistake"], "the job master is told as well"
+
+    def test_an_error_raises_also_while_the_task_still_has_much_to_send(self, served: Served) -> None:
+        def fail(frames: Iterator[tuple[int, bytearray]], send: Send) -> None:
+            next(frames)
+            raise ValueError("early")
+
+        slot = FakeSlot(fail)
+        frames = (envelopes((0, 1, bytes(MEGABYTE))) for _ in range(50))
+        with pytest.raises((SlotProtocolError, SlotLostError), match="slot 1"):
+            list(level(served.directory(slot, slot))(frames))
+
+    @pytest.mark.parametrize("said", [b"", HEADER.pack(0, 0, 100), HEADER.pack(0, 0, 100) + b"half"], ids=len)
+    def test_a_slot_that_goes_away_in_the_middle_raises_slot_lost(self, said: bytes) -> None:
+        def go_away(connection: socket.socket) -> None:
+            accept(connection, SECRET)
+            receive_frame(connection)
+            connection.sendall(said)
+
+        address, thread = serve_once(go_away)
+        with pytest.raises(SlotLostError, match="slot 1 went away in the middle of a task"):
+            run(level(SlotDirectory(4, SECRET, (address, address))))
+        thread.join()
+
+    def test_a_slot_that_is_not_there_raises_slot_lost_naming_its_host(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as unused:
+            port = unused.getsockname()[1]
+        for address in (
+            SlotAddress("another host", "", "127.0.0.1", port),
+            SlotAddress(socket.gethostname(), "rekindle-nobody", "", 0),
+        ):
+            with pytest.raises(SlotLostError, match=f"the slot at {address.host} cannot be reached"):
+                run(level(SlotDirectory(4, SECRET, (address, address))))
+
+    def test_a_slot_with_another_secret_is_not_fed(self, served: Served) -> None:
+        slot = FakeSlot()
+        address = served.address(slot, secret=b"w" * 32)
+        with pytest.raises(SlotLostError, match="cannot be reached"):
+            run(level(SlotDirectory(4, SECRET, (address, address))), envelopes((0, 1, b"a")))
+        assert slot.tasks == []
+        assert served.errors == []
+
+    def test_an_impostor_that_only_plays_the_part_of_a_slot_is_not_fed(self) -> None:
+        received = bytearray()
+
+        def play(connection: socket.socket) -> None:
+            connection.sendall(b"n" * 32)
+            connection.recv(64, socket.MSG_WAITALL)
+            connection.sendall(b"p" * 32)
+            received.extend(connection.recv(1))
+
+        address, thread = serve_once(play)
+        with pytest.raises(SlotProtocolError, match="does not know the job's secret"):
+            run(level(SlotDirectory(4, SECRET, (address, address))), envelopes((0, 1, b"a")))
+        thread.join()
+        assert received == b""
+
+    def test_a_peer_that_sends_garbage_delivers_nothing(self, served: Served) -> None:
+        slot = FakeSlot()
+        address = served.address(slot, tcp=True)
+        with socket.create_connection((address.address, address.port)) as stranger:
+            stranger.sendall(b"GET / HTTP/1.1\r\n" + bytes(64))
+            with suppress(ConnectionResetError):
+                while stranger.recv(1 << 10):
+                    pass
+        served.wait()
+        assert slot.tasks == []
+        assert served.errors == []
+
+    def test_a_task_that_spark_cancels_in_the_middle_is_no_failure_of_the_slot(self, served: Served) -> None:
+        slot = FakeSlot(echo)
+        running = level(served.directory(slot, slot))(iter([envelopes((0, 1, bytes(MEGABYTE)))] * 5))
+        next(running)
+        running.close()  # type: ignore[attr-defined]
+        served.wait()
+        assert served.errors == []

@@ -1,0 +1,218 @@
+"""What people see of a job: lines, a live line, or nothing but what the job prints."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.runtime.master import progress
+from rekindle.runtime.master.progress import (
+    EpochSummary,
+    LiveView,
+    LogView,
+    ProgressView,
+    describe_checkpoint,
+    format_watermark,
+    progress_view,
+)
+
+MIN, MAX = -(1 << 63), (1 << 63) - 1
+
+
+def summary(epoch: int = 1, records: int = 100, seconds: float = 1.0, watermark: int = MIN) -> EpochSummary:
+    return EpochSummary(epoch, records, records, seconds, watermark)
+
+
+def checkpoint(size: int | None = 2_048) -> CompletedCheckpoint:
+    return CompletedCheckpoint(7, 3, 0, "somewhere", duration_ms=12, size=size)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Set the time that the views see."""
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+
+    def set_time(seconds: float) -> None:
+        now[0] = seconds
+
+    return set_time
+
+
+class TestLogView:
+    def lines(self, view: Callable[[LogView], None]) -> list[str]:
+        stream = io.StringIO()
+        view(LogView("word count", stream))
+        return [line.split(" ", 1)[1] for line in stream.getvalue().splitlines()]
+
+    def test_every_attempt_has_a_line_with_where_it_starts_from(self) -> None:
+        def run(view: LogView) -> None:
+            view.attempt_started(0, None)
+            view.attempt_started(1, 7)
+
+        assert self.lines(run) == [
+            "[word count] attempt 1 runs, from the beginning",
+            "[word count] attempt 2 runs, from checkpoint 7",
+        ]
+
+    def test_a_completed_checkpoint_has_a_line_with_duration_and_size(self) -> None:
+        assert self.lines(lambda view: view.checkpoint_completed(checkpoint())) == [
+            "[word count] checkpoint 7 (12 ms, 2.0 KiB) is complete"
+        ]
+
+    def test_a_failure_has_a_line_that_says_what_follows(self) -> None:
+        def run(view: LogView) -> None:
+            view.failed(ValueError("broken"), 1_000)
+            view.failed(ValueError("broken"), None)
+
+        assert self.lines(run) == [
+            "[word count] failure: broken; restart in 1000 ms",
+            "[word count] failure: broken; the job fails",
+        ]
+
+    def test_the_end_has_a_line(self) -> None:
+        assert self.lines(lambda view: view.ended("FINISHED")) == ["[word count] FINISHED"]
+
+    def test_epochs_have_one_line_every_five_seconds_with_the_rate_since_the_last(
+        self, at: Callable[[float], None]
+    ) -> None:
+        def run(view: LogView) -> None:
+            for second in range(1, 11):
+                at(second)
+                view.epoch_finished(summary(epoch=second, records=1_000 * second, seconds=0.5, watermark=MAX))
+
+        assert self.lines(run) == [
+            "[word count] epoch 5: 6,000 records/s, watermark end",
+            "[word count] epoch 10: 16,000 records/s, watermark end",
+        ]
+
+    def test_an_idle_job_has_no_lines(self, at: Callable[[float], None]) -> None:
+        def run(view: LogView) -> None:
+            for second in range(20):
+                at(second)
+                view.epoch_finished(summary(records=0))
+
+        assert self.lines(run) == []
+
+    def test_an_epoch_that_took_no_time_is_no_error(self, at: Callable[[float], None]) -> None:
+        def run(view: LogView) -> None:
+            at(100)
+            view.epoch_finished(summary(seconds=0.0))
+
+        assert len(self.lines(run)) == 1
+
+
+class TestWhatTheJobPrints:
+    @pytest.mark.parametrize("view", [ProgressView("job"), LogView("job", io.StringIO())], ids=["none", "log"])
+    def test_it_goes_to_the_stream_it_was_printed_to_unchanged(self, view: ProgressView) -> None:
+        stream = io.StringIO()
+        view.show("a [b] :100:\n", stream)
+        assert stream.getvalue() == "a [b] :100:\n"
+
+    def test_the_quiet_view_shows_nothing_of_its_own(self, capsys: pytest.CaptureFixture[str]) -> None:
+        view = ProgressView("job")
+        view.start()
+        view.attempt_started(0, None)
+        view.epoch_finished(summary())
+        view.checkpoint_completed(checkpoint())
+        view.failed(ValueError("broken"), None)
+        view.ended("FAILED")
+        assert capsys.readouterr() == ("", "")
+
+    def test_the_live_view_leaves_a_redirected_stream_alone(self) -> None:
+        stream = io.StringIO()
+        LiveView("job").show("printed\n", stream)
+        assert stream.getvalue() == "printed\n"
+
+    def test_the_live_view_prints_above_its_line_unchanged_even_markup_emoji_and_long_lines(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        text = "[bold]key:100:x[/bold] " + "long " * 60 + "\n"
+        LiveView("job").show(text, Terminal())
+        assert capsys.readouterr().err == text
+
+
+def line_of(view: LiveView) -> str:
+    return str(view._live.get_renderable())
+
+
+class TestLiveView:
+    def test_its_line_tells_how_far_the_job_is(self) -> None:
+        view = LiveView("word count")
+        view.attempt_started(0, None)
+        view.epoch_finished(summary(epoch=42, records=5_000, seconds=0.5, watermark=0))
+        view.checkpoint_completed(checkpoint())
+        for part in (
+            "word count · running",
+            "epoch 42",
+            "10,000 records/s",
+            "watermark 1970-01-01 00:00:00.000Z",
+            "checkpoint 7 (12 ms, 2.0 KiB)",
+            "restarts 0",
+        ):
+            assert part in line_of(view)
+
+    def test_failures_restarts_and_the_end_are_printed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        view = LiveView("[nightly] count")
+        view.start()
+        view.attempt_started(0, None)
+        view.epoch_finished(summary(records=1_000))
+        view.failed(ValueError("[broken] :100:"), 5)
+        view.attempt_started(1, 7)
+        view.epoch_finished(summary(records=234))
+        view.ended("FINISHED")
+        shown = capsys.readouterr().err
+        assert "failure: [broken] :100:\n" in shown
+        assert "restarted from checkpoint 7\n" in shown
+        assert "[nightly] count: FINISHED, 1,234 records, 1 restarts\n" in shown
+
+    @pytest.mark.parametrize(("delay_ms", "state"), [(5, "job · restarting"), (None, "job · failed")])
+    def test_after_a_failure_its_line_tells_what_follows(self, delay_ms: int | None, state: str) -> None:
+        view = LiveView("job")
+        view.failed(ValueError("broken"), delay_ms)
+        assert state in line_of(view)
+
+
+class TestChoosing:
+    @pytest.mark.parametrize(("wanted", "kind"), [("live", LiveView), ("log", LogView), ("none", ProgressView)])
+    def test_the_view_is_the_one_that_was_set(self, wanted: str, kind: type[ProgressView]) -> None:
+        assert type(progress_view(wanted, "job")) is kind
+
+    @pytest.mark.parametrize(("stream", "kind"), [(Terminal(), LiveView), (io.StringIO(), LogView)])
+    def test_by_itself_it_is_live_where_somebody_watches(
+        self, monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, kind: type[ProgressView]
+    ) -> None:
+        monkeypatch.setattr(progress.sys, "stderr", stream)
+        assert type(progress_view("auto", "job")) is kind
+
+
+@pytest.mark.parametrize(
+    ("watermark", "shown"),
+    [
+        (MAX, "end"),
+        (1_700_000_000_123, "2023-11-14 22:13:20.123Z"),
+        (-1, "1969-12-31 23:59:59.999Z"),
+    ],
+)
+def test_a_watermark_is_shown_as_a_time(watermark: int, shown: str) -> None:
+    assert format_watermark(watermark) == shown
+
+
+def test_before_the_first_watermark_a_dash_is_shown() -> None:
+    assert len(format_watermark(MIN)) == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [(None, "0 B"), (0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (5 << 20, "5.0 MiB"), (3 << 40, "3072.0 GiB")],
+)
+def test_the_size_of_a_checkpoint_is_shown_in_its_unit(size: int | None, shown: str) -> None:
+    assert describe_checkpoint(checkpoint(size)) == f"7 (12 ms, {shown})"

@@ -1,0 +1,191 @@
+"""The sending side of an exchange: which record goes where."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.job_graph import JobEdge
+from rekindle.graph.partitioning import REBALANCE, Partitioner, Partitioning
+from rekindle.runtime.exchange import writers
+from rekindle.runtime.exchange.payload import decode
+from rekindle.runtime.exchange.writers import Envelope, HashWriter, KeyRoutes, RoundRobinWriter
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.state.key_groups import subtask_of_key_group
+from rekindle.state.key_hash import key_group_of
+
+EDGE = 7
+MAX_PARALLELISM = 128
+
+
+def hash_writer(parallelism: int, selector: Callable[[Any], Any] = lambda record: record) -> HashWriter:
+    edge = JobEdge(EDGE, 0, 1, 0, Partitioner(Partitioning.HASH, selector), exchange=True)
+    return HashWriter(edge, parallelism, KeyRoutes(parallelism, MAX_PARALLELISM), "the counter")
+
+
+def round_robin_writer(parallelism: int, cursor: list[int]) -> RoundRobinWriter:
+    return RoundRobinWriter(JobEdge(EDGE, 0, 1, 0, REBALANCE, exchange=True), parallelism, cursor)
+
+
+def chunks(envelopes: list[Envelope]) -> list[tuple[int, Chunk]]:
+    """Open envelopes: to which target goes which chunk."""
+    opened = []
+    for edge, target, payload in envelopes:
+        chunk = decode(bytearray(payload))
+        assert edge == EDGE
+        assert isinstance(chunk, Chunk)
+        assert chunk.values, "no envelope is empty"
+        opened.append((target, chunk))
+    return opened
+
+
+def delivered(envelopes: list[Envelope], parallelism: int) -> list[list[Any]]:
+    """Give the records of each target, in order."""
+    received: list[list[Any]] = [[] for _ in range(parallelism)]
+    for target, chunk in chunks(envelopes):
+        received[target] += chunk.values
+    return received
+
+
+KEYS: st.SearchStrategy[Hashable] = st.none() | st.integers() | st.text() | st.tuples(st.integers(), st.text())
+
+
+class TestHashWriter:
+    @given(st.lists(KEYS, max_size=60), st.sampled_from([1, 2, 3, 128]))
+    def test_each_record_goes_to_the_subtask_that_owns_the_key_group_of_its_key(
+        self, keys: list[Hashable], parallelism: int
+    ) -> None:
+        writer = hash_writer(parallelism, lambda record: record[0])
+        records = [(key, number) for number, key in enumerate(keys)]
+        received = delivered(writer.write(Chunk(records)) + writer.flush(), parallelism)
+        for target, own in enumerate(received):
+            for key, _ in own:
+                group = key_group_of(key, MAX_PARALLELISM)
+                assert subtask_of_key_group(group, parallelism, MAX_PARALLELISM) == target
+        assert sorted(number for own in received for _, number in own) == list(range(len(records)))
+
+    def test_records_of_one_target_keep_their_order_over_many_chunks(self) -> None:
+        writer = hash_writer(3, lambda record: record % 10)
+        envelopes = []
+        for start in range(0, 1_000, 70):
+            envelopes += writer.write(Chunk(list(range(start, min(start + 70, 1_000)))))
+        for own in delivered(envelopes + writer.flush(), 3):
+            assert own == sorted(own)
+            assert own
+
+    def test_keys_travel_with_their_records(self) -> None:
+        writer = hash_writer(2, len)
+        for _, chunk in chunks(writer.write(Chunk(["a", "bb", "cc", "ddd"])) + writer.flush()):
+            assert chunk.keys == [len(value) for value in chunk.values]
+
+    def test_timestamps_travel_with_their_records(self) -> None:
+        writer = hash_writer(2)
+        envelopes = writer.write(Chunk([1, 2, 3], [10, 20, None])) + writer.flush()
+        stamps = {v: t for _, c in chunks(envelopes) for v, t in zip(c.values, c.timestamps or [], strict=True)}
+        assert stamps == {1: 10, 2: 20, 3: None}
+
+    def test_chunks_with_and_without_timestamps_can_be_mixed(self) -> None:
+        for first, second in ([None, [7]], [[7], None]):
+            writer = hash_writer(1)
+            envelopes = writer.write(Chunk(["a"], first)) + writer.write(Chunk(["b"], second)) + writer.flush()  # type: ignore[arg-type]
+            ((_, chunk),) = chunks(envelopes)
+            assert chunk.values == ["a", "b"]
+            assert chunk.timestamps == [(first or [None])[0], (second or [None])[0]]
+
+    def test_keys_that_are_equal_have_one_route(self) -> None:
+        writer = hash_writer(128, lambda record: record[0])
+        records = [(1, "a"), (1.0, "b"), (True, "c")]
+        assert len(chunks(writer.write(Chunk(records)) + writer.flush())) == 1
+
+    @pytest.mark.parametrize("key", [[1], {"a": 1}, ({}, 1)], ids=str)
+    def test_an_unhashable_key_raises_naming_selector_operator_and_key(self, key: Any) -> None:
+        writer = hash_writer(2, lambda record: key if record == 2 else record)
+        with pytest.raises(InvalidProgramError) as info:
+            writer.write(Chunk([1, 2, 3]))
+        assert "the key selector of key_by before operator 'the counter' returned" in str(info.value)
+        assert repr(key) in str(info.value)
+        assert "hashable" in str(info.value)
+
+    def test_an_error_in_the_key_selector_is_the_users_own_with_a_note_on_where(self) -> None:
+        writer = hash_writer(2, lambda record: record["user"])
+        with pytest.raises(KeyError, match="user") as info:
+            writer.write(Chunk([{}]))
+        assert info.value.__notes__ == ["raised by the key selector of key_by, before operator 'the counter'"]
+
+    def test_records_leave_in_large_chunks_and_the_rest_with_the_flush(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(writers, "_FLUSH_RECORDS", 100)
+        writer = hash_writer(1)
+        assert writer.write(Chunk(list(range(99)))) == []
+        ((_, full),) = chunks(writer.write(Chunk([99])))
+        assert full.values == list(range(100))
+        assert writer.flush() == []
+        assert writer.write(Chunk([100])) == []
+        ((_, rest),) = chunks(writer.flush())
+        assert rest.values == [100]
+
+    def test_an_empty_chunk_sends_nothing(self) -> None:
+        writer = hash_writer(2)
+        assert writer.write(Chunk([])) + writer.flush() == []
+
+    def test_the_chunk_that_is_written_is_not_changed(self) -> None:
+        chunk = Chunk([1, 2], [3, 4])
+        writer = hash_writer(1)
+        writer.write(chunk)
+        writer.write(Chunk([5]))
+        assert (chunk.values, chunk.timestamps, chunk.keys) == ([1, 2], [3, 4], None)
+
+
+class TestKeyRoutes:
+    def test_routes_are_remembered_up_to_a_number_and_right_beyond_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(writers, "_CACHED_KEYS", 10)
+        routes = KeyRoutes(3, MAX_PARALLELISM)
+        for key in list(range(25)) * 2:
+            assert routes[key] == subtask_of_key_group(key_group_of(key, MAX_PARALLELISM), 3, MAX_PARALLELISM)
+            assert len(routes) <= 10
+
+
+class TestRoundRobinWriter:
+    @given(st.lists(st.integers(0, 12), max_size=20), st.integers(1, 5), st.integers(0, 4))
+    def test_records_are_dealt_out_one_by_one_across_calls(
+        self, sizes: list[int], parallelism: int, start: int
+    ) -> None:
+        writer = round_robin_writer(parallelism, [start % parallelism])
+        total = sum(sizes)
+        numbers = iter(range(total))
+        envelopes = [e for size in sizes for e in writer.write(Chunk([next(numbers) for _ in range(size)]))]
+        received = delivered(envelopes + writer.flush(), parallelism)
+        for number in range(total):
+            assert number in received[(start + number) % parallelism]
+        assert sum(map(len, received)) == total
+        assert max(map(len, received)) - min(map(len, received)) <= 1
+
+    def test_records_are_dealt_out_evenly_by_all_tasks_of_a_slot_together(self) -> None:
+        seed = 3
+        print(f"seed {seed}")
+        chance = random.Random(seed)
+        cursor = [0]
+        counts: Counter[int] = Counter()
+        for _ in range(50):
+            writer = round_robin_writer(4, cursor)
+            envelopes = writer.write(Chunk(list(range(chance.randrange(4))))) + writer.flush()
+            for target, chunk in chunks(envelopes):
+                counts[target] += len(chunk.values)
+        assert max(counts.values()) - min(counts.values()) <= 1
+
+    def test_timestamps_travel_with_their_records(self) -> None:
+        writer = round_robin_writer(2, [1])
+        envelopes = writer.write(Chunk(["a", "b", "c"], [1, 2, 3])) + writer.flush()
+        assert [(t, c.values, c.timestamps) for t, c in chunks(envelopes)] == [(0, ["b"], [2]), (1, ["a", "c"], [1, 3])]
+
+    def test_records_leave_in_large_chunks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(writers, "_FLUSH_RECORDS", 10)
+        writer = round_robin_writer(2, [0])
+        assert writer.write(Chunk(list(range(18)))) == []
+        assert [target for target, _ in chunks(writer.write(Chunk([18, 19])))] == [0, 1]

@@ -1,0 +1,255 @@
+"""Runs a whole job in the test's process: slots, epochs, exchanges and checkpoints as they are, without Spark.
+
+The test plays Spark (it carries envelopes from level to level) and the job master (it opens and closes epochs).
+Everything else is the product's own code, up to the coordinator and the files of a checkpoint.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import cloudpickle
+import pyarrow as pa
+
+from rekindle.checkpoint.coordinator import CheckpointCoordinator
+from rekindle.checkpoint.events import CheckpointFailureReason
+from rekindle.checkpoint.options import CheckpointOptions
+from rekindle.checkpoint.restoring import fit_to_checkpoint
+from rekindle.checkpoint.storage import CheckpointFiles
+from rekindle.datastream import DataStream, StreamExecutionEnvironment
+from rekindle.graph.job_graph import JobGraph, compile_job
+from rekindle.graph.stream_graph import StreamGraph
+from rekindle.runtime.exchange.payload import encode_batch
+from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint
+from rekindle.runtime.operators.operator import SourceOperator
+from rekindle.runtime.operators.sinks import COLLECTED, CollectOperator, unpickle_collected
+from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
+from rekindle.runtime.slot.slot import Slot
+from rekindle.runtime.wire import messages as m
+from rekindle.testing import ManualClock
+
+JOB_ID = "00000000000000000000000000000001"
+
+
+class DeclinedError(Exception):
+    """A checkpoint was declined; the text is what the slots said."""
+
+
+def collect(stream: DataStream) -> DataStream:
+    """Let the job keep the records of a stream in ``InProcessJob.collected``."""
+    stream._sink("Collect", CollectOperator())
+    return stream
+
+
+class InProcessJob:
+    """Run the slots of one attempt.
+
+    Attributes:
+        slots: The slots, by index.
+        graph: What they run.
+        clock: The time of all slots.
+        collected: The records of all streams given to :func:`collect`, in the order in which they arrived.
+    """
+
+    def __init__(
+        self,
+        program: StreamExecutionEnvironment | StreamGraph,
+        parallelism: int = 1,
+        *,
+        files: CheckpointFiles | None = None,
+        inline_below: int = 0,
+        inline_limit: int = 5 << 20,
+        asynchronous: bool = True,
+        restore: StoredCheckpoint | None = None,
+        attempt: int = 0,
+        clock: ManualClock | None = None,
+    ) -> None:
+        program = program._graph if isinstance(program, StreamExecutionEnvironment) else program
+        self.graph: JobGraph = compile_job(program, parallelism, None)
+        if restore is not None:
+            self.graph = fit_to_checkpoint(self.graph, restore.metadata, allow_non_restored=False)
+        self.clock = clock or ManualClock()
+        self.collected: list[Any] = []
+        self._epoch = 0
+        self._attempt = attempt
+        self._answers: queue.SimpleQueue[tuple[int, m.ToMaster]] = queue.SimpleQueue()
+        self._reports: dict[int, m.EpochReport] = {}
+        job = cloudpickle.dumps(
+            SlotJob(
+                job_id=JOB_ID,
+                graph=self.graph,
+                snapshots=SnapshotSettings(files, inline_below, inline_limit, asynchronous),
+                checkpointing=True,
+                restore=None
+                if restore is None
+                else RestoredCheckpoint(restore.metadata, restore.files, restore.directory),
+                epoch_max_ms=60_000,
+                main_classes={},
+            )
+        )
+        self.slots = [
+            Slot(
+                cloudpickle.loads(job),
+                index,
+                attempt,
+                self.clock,
+                lambda message, index=index: self._hear(index, message),
+            )
+            for index in range(self.graph.slots)
+        ]
+        for slot in self.slots:
+            slot.open()
+        self._settings = SimpleNamespace(job_id=JOB_ID, job_name="in process", checkpoint_files=files)
+        self.coordinator = CheckpointCoordinator(
+            CheckpointOptions(interval_ms=1, tolerable_failures=1_000, num_retained=1_000),
+            frozenset(range(self.graph.slots)),
+            attempt,
+            1 if restore is None else restore.metadata.checkpoint_id + 1,
+            self.clock.now(),
+        )
+        self._executor = CheckpointExecutor(
+            self._settings,  # type: ignore[arg-type]
+            self.graph,
+            self.clock,
+            self.broadcast,
+            lambda _: None,
+            lambda _: None,
+        )
+
+    # --- epochs ---
+
+    def run_epoch(
+        self,
+        max_records: int = 1_000_000,
+        rows: Mapping[int, Sequence[pa.RecordBatch]] | None = None,
+        ended: Iterable[int] = (),
+    ) -> list[m.EpochReport]:
+        """Run one epoch and return the slots' reports.
+
+        Args:
+            max_records: How many records the hosted sources of a slot may read.
+            rows: Batches of Spark sources, by node; each batch is a task of its own.
+            ended: Nodes of Spark sources that have no more records after this epoch.
+        """
+        self._epoch += 1
+        self.broadcast(m.BeginEpoch(self._epoch, self.clock.now(), list(ended), max_records))
+        envelopes: list[Envelope] = []
+        for node, batches in (rows or {}).items():
+            parallelism = next(n.parallelism for n in self.graph.nodes if n.id == node)
+            for partition, batch in enumerate(batches):
+                task = m.OpenTask(self._attempt, self._epoch, 0, partition, 0, source=node)
+                frames = iter([(0, bytearray(encode_batch(batch)))])
+                self.slots[partition % parallelism].run_task(task, frames, envelopes.append)
+        hosting = [n.parallelism for n in self.graph.nodes if isinstance(n.operator, SourceOperator)]
+        for slot in self.slots[: max(hosting, default=0)]:
+            slot.run_task(
+                m.OpenTask(self._attempt, self._epoch, 0, slot.index, 0, poll=True), iter(()), envelopes.append
+            )
+        self._run_levels(envelopes)
+        self._reports.clear()
+        self.broadcast(m.EndEpoch(self._epoch))
+        return [self._reports[slot.index] for slot in self.slots]
+
+    def run_to_end(self, max_records: int = 1_000_000) -> list[Any]:
+        """Run epochs until all input has ended; return all that was collected."""
+        for _ in range(10_000):
+            if all(report.finished for report in self.run_epoch(max_records)):
+                return self.collected
+        raise AssertionError("the input does not end")
+
+    def _run_levels(self, envelopes: list[Envelope]) -> None:
+        levels = {node.id: node.level for node in self.graph.nodes}
+        for level in range(1, self.graph.levels):
+            own = [e for e in envelopes if levels[self.graph.edges[e[0]].target] == level]
+            envelopes = [e for e in envelopes if levels[self.graph.edges[e[0]].target] != level]
+            for slot in self.slots:
+                task = m.OpenTask(self._attempt, self._epoch, level, slot.index, 0)
+                frames = iter([(edge, bytearray(payload)) for edge, target, payload in own if target == slot.index])
+                slot.run_task(task, frames, envelopes.append)
+        assert envelopes == [], "nothing may be left when the last level is done"
+
+    # --- checkpoints ---
+
+    def checkpoint(self, notify: bool = True) -> StoredCheckpoint:
+        """Take a checkpoint and wait for it; raise :class:`DeclinedError` if a slot declines.
+
+        Args:
+            notify: Whether the slots get to know that it is complete.
+        """
+        return self.finish_checkpoint(self.begin_checkpoint(), notify)
+
+    def begin_checkpoint(self) -> int:
+        """Let all slots do the synchronous part; return the checkpoint's id."""
+        self.clock.advance(1_000)
+        checkpoint_id = self.coordinator.next_checkpoint_id
+        self._executor.run(self.coordinator, self.coordinator.trigger(self.clock.now(), self._epoch, []))
+        return checkpoint_id
+
+    def finish_checkpoint(self, checkpoint_id: int, notify: bool = True) -> StoredCheckpoint:
+        """Wait for the slots and write the metadata."""
+        reasons: list[str] = []
+        self._quiet = not notify
+        for _ in self.slots:
+            index, answer = self._answers.get(timeout=30)
+            now = self.clock.now()
+            if isinstance(answer, m.SnapshotDone):
+                then = self.coordinator.acknowledge(now, answer.attempt, answer.checkpoint_id, index, answer)
+            else:
+                assert isinstance(answer, m.SnapshotFailed)
+                reasons.append(answer.reason)
+                then = self.coordinator.decline(
+                    now, answer.attempt, answer.checkpoint_id, index, CheckpointFailureReason.DECLINED, answer.reason
+                )
+            self._executor.run(self.coordinator, then)
+        self._quiet = False
+        if reasons:
+            raise DeclinedError("\n".join(reasons))
+        latest = self.coordinator.latest_completed()
+        assert latest is not None
+        assert latest.checkpoint_id == checkpoint_id
+        assert isinstance(latest.location, StoredCheckpoint)
+        return latest.location
+
+    _quiet = False
+
+    def broadcast(self, order: m.ToSlot) -> None:
+        """Give an order to every slot."""
+        if self._quiet and isinstance(order, m.NotifyComplete | m.NotifyAborted):
+            return
+        for slot in self.slots:
+            match order:
+                case m.BeginEpoch():
+                    slot.begin_epoch(order)
+                case m.EndEpoch():
+                    slot.end_epoch(order)
+                case m.TriggerSnapshot():
+                    slot.snapshot(order)
+                case m.NotifyComplete():
+                    slot.notify_complete(order)
+                case m.NotifyAborted():
+                    slot.notify_aborted(order)
+                case m.CommitFinal():
+                    slot.commit_final()
+
+    def close(self) -> None:
+        """Close all slots."""
+        for slot in self.slots:
+            slot.close()
+
+    def __enter__(self) -> InProcessJob:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _hear(self, slot: int, message: m.ToMaster) -> None:
+        if isinstance(message, m.EpochReport):
+            self._reports[slot] = message
+        elif isinstance(message, m.SnapshotDone | m.SnapshotFailed):
+            self._answers.put((slot, message))
+        elif isinstance(message, m.Output) and message.channel == COLLECTED:
+            self.collected += unpickle_collected(message.data)

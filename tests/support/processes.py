@@ -1,0 +1,70 @@
+"""Looks at processes, and waits for conditions."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+_TAG = "REKINDLE_TEST_DRIVER"
+
+
+def wait_until(condition: Callable[[], object], what: str, timeout: float = 60.0) -> None:
+    """Wait for a condition; the timeout is only there to end a test that hangs."""
+    until = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > until:
+            raise AssertionError(f"still not true after {timeout:.0f} s: {what}")
+        time.sleep(0.02)
+
+
+def command_line(pid: int) -> str:
+    """Give the command line of a process, empty when it is gone."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _environment(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def all_pids() -> list[int]:
+    """List all processes that run (zombies do not)."""
+    pids = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat") as file:
+                    if file.read().rpartition(")")[2].split()[0] != "Z":
+                        pids.append(int(name))
+            except OSError:
+                continue
+    return pids
+
+
+def tagged_pids(tag: str) -> list[int]:
+    """List the processes that carry a tag in their environment: all descendants of a driver started with it."""
+    return [pid for pid in all_pids() if f"{_TAG}={tag}" in _environment(pid)]
+
+
+def tag_environment(tag: str) -> dict[str, str]:
+    """Give the environment that marks a driver and all its descendants."""
+    return {**os.environ, _TAG: tag}
+
+
+def is_slot(pid: int) -> bool:
+    """Tell whether a process is a slot."""
+    return "rekindle.runtime.slot" in command_line(pid)
+
+
+def slot_pids(driver: int) -> list[int]:
+    """List the slots whose job master is in a process."""
+    tag = os.environ.get(_TAG)
+    return [pid for pid in all_pids() if is_slot(pid) and (tag is None or tag in _environment(pid))]

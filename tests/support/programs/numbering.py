@@ -1,0 +1,31 @@
+"""The numbering job as a driver of its own: numbering.py EVENTS DIRECTORY [key=value …]."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from rekindle.common import Configuration, RestartStrategies
+from rekindle.datastream import ExternalizedCheckpointRetention, StreamExecutionEnvironment
+from support.balances import numbering_job
+
+
+def main() -> None:
+    count, directory, *settings = sys.argv[1:]
+    options = {"rekindle.progress": "log", "rekindle.epoch.max-records": "2000"}
+    options |= dict(setting.split("=", 1) for setting in settings)
+    parallelism = int(options.pop("parallelism", "2"))
+    pause = float(options.pop("pause", "0"))
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options))
+    env.set_parallelism(parallelism)
+    env.enable_checkpointing(100)
+    checkpoints = env.get_checkpoint_config()
+    checkpoints.set_checkpoint_storage_dir(f"file://{directory}/checkpoints")
+    checkpoints.set_externalized_checkpoint_retention(ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION)
+    env.set_restart_strategy(RestartStrategies.fixed_delay_restart(20, 0))
+    numbering_job(env, int(count), f"{directory}/out", (lambda event, context: time.sleep(pause)) if pause else None)
+    env.execute("numbering")
+
+
+if __name__ == "__main__":
+    main()
