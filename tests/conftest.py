@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# No deadline: how long an example takes on a busy machine says nothing. What failed is printed, to be run again.
+settings.register_profile("rekindle", deadline=None, print_blob=True)
+settings.load_profile("rekindle")
 
 
 @pytest.fixture(scope="session")

@@ -167,9 +167,11 @@ class TestAttempts:
         following = Listener()
         scene.server.begin_attempt(2, following)
         old.say(m.Ready())
+        old.socket.shutdown(socket.SHUT_WR)
+        assert old.is_turned_away(), "the server has read all that the old one said"
+        assert following.heard_nothing()
         scene.slot(0, attempt=2)
         assert following.next() == Said(0, registration(0, attempt=2))
-        old.socket.close()
         scene.slot(1, attempt=2)
         assert following.next() == Said(1, registration(1, attempt=2))
         assert scene.listener.heard_nothing()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,13 +24,16 @@ from rekindle.runtime.spark.forwarder import (
     ForwardLevel,
     ForwardSource,
     ForwardTick,
-    RoutedColumns,
+    RouteSource,
     SlotAddress,
     SlotDirectory,
 )
-from rekindle.runtime.wire.framing import HEADER, receive_frame
+from rekindle.runtime.spark.routed_source import ColumnRoute
+from rekindle.runtime.wire.framing import END, HEADER, receive_frame
 from rekindle.runtime.wire.handshake import accept
 from rekindle.runtime.wire.messages import OpenTask
+from rekindle.state.key_groups import subtask_of_key_group
+from rekindle.state.key_hash import key_group_of
 
 SECRET = b"s" * 32
 ENVELOPES = pa.schema([("edge", pa.int32()), ("target", pa.int32()), ("payload", pa.binary())])
@@ -111,8 +116,8 @@ def run(
     return rows
 
 
-def level(directory: SlotDirectory, edge_levels: tuple[int, ...] = (1, 1, 2), **more: Any) -> ForwardLevel:
-    return ForwardLevel(directory, 1, edge_levels, **more)
+def level(directory: SlotDirectory, edge_levels: tuple[int, ...] = (1, 1, 2)) -> ForwardLevel:
+    return ForwardLevel(directory, 1, edge_levels)
 
 
 class TestForwardLevel:
@@ -147,45 +152,6 @@ class TestForwardLevel:
         assert run(level(served.directory(slot, slot))) == []
         assert len(slot.tasks) == 1
 
-    def test_rows_that_spark_has_routed_are_cut_out_of_the_shared_table(self, served: Served) -> None:
-        slot = FakeSlot()
-        batch = pa.RecordBatch.from_pydict(
-            {
-                "edge": pa.array([0, 1, 1, 2], pa.int32()),
-                "target": pa.array([1, 1, 1, 0], pa.int32()),
-                "payload": pa.array([b"chunk", None, None, b"later"], pa.binary()),
-                "r1_0": ["", "ada", "bob", ""],
-                "r1_1": [0, 1, 2, 0],
-            }
-        )
-        routed = (RoutedColumns(1, 3, ("user", "amount"), (0,), single_key=True),)
-        rows = run(level(served.directory(slot, slot), routed=routed), batch)
-        assert rows == [(2, 0, b"later")]
-        (edge, payload), own = sorted(slot.frames, reverse=True)
-        assert own == (0, b"chunk")
-        chunk = decode(bytearray(payload))
-        assert isinstance(chunk, Chunk)
-        assert edge == 1
-        assert [(row.user, row.amount) for row in chunk.values] == [("ada", 1), ("bob", 2)]
-        assert chunk.keys == ["ada", "bob"]
-
-    def test_a_batch_of_routed_rows_alone_goes_whole(self, served: Served) -> None:
-        slot = FakeSlot()
-        batch = pa.RecordBatch.from_pydict(
-            {
-                "edge": pa.array([1, 1], pa.int32()),
-                "target": pa.array([1, 1], pa.int32()),
-                "payload": pa.array([None, None], pa.binary()),
-                "r1_0": [5, 6],
-            }
-        )
-        routed = (RoutedColumns(1, 3, ("n",), (0,), single_key=False),)
-        assert run(level(served.directory(slot, slot), routed=routed), batch) == []
-        ((_, payload),) = slot.frames
-        chunk = decode(bytearray(payload))
-        assert isinstance(chunk, Chunk)
-        assert chunk.keys == [(5,), (6,)]
-
 
 class TestForwardSource:
     def test_the_rows_of_task_j_go_to_slot_j_modulo_the_parallelism(
@@ -208,6 +174,58 @@ class TestForwardSource:
         chunk = decode(bytearray(payload))
         assert isinstance(chunk, Chunk)
         assert [(row.n, row.s) for row in chunk.values] == [(1, "a"), (None, "b")]
+
+
+KEY_COLUMNS: dict[str, list[Any]] = {
+    "integers": list(range(-50, 50)),
+    "integers with nulls": [None, *range(99)],
+    "strings": [f"user-{number}" for number in range(100)],
+    "strings with nulls": [None, *(f"user-{number}" for number in range(99))],
+    "booleans": [True, False, None, True] * 25,
+    "floats": [number / 4 for number in range(100)],
+    "dates": [datetime.date(2024, 1, 1) + datetime.timedelta(days=number) for number in range(100)],
+}
+
+
+class TestRouteSource:
+    def routed(self, batch: pa.RecordBatch, key: tuple[int, ...], single_key: bool) -> list[tuple[int, Chunk]]:
+        route = ColumnRoute(edge=7, key=key, single_key=single_key, parallelism=3, max_parallelism=128)
+        opened = []
+        for edge, target, payload in run(RouteSource(route), batch.slice(0, 0), batch):
+            chunk = decode(bytearray(payload))
+            assert isinstance(chunk, Chunk)
+            assert edge == 7
+            opened.append((target, chunk))
+        return opened
+
+    @pytest.mark.parametrize("values", KEY_COLUMNS.values(), ids=KEY_COLUMNS)
+    def test_each_row_goes_to_the_subtask_that_owns_its_key(self, values: list[Any]) -> None:
+        batch = pa.RecordBatch.from_pydict({"number": list(range(100)), "key": values})
+        opened = self.routed(batch, key=(1,), single_key=True)
+        rows = {
+            row.number: (row.key, key, target)
+            for target, chunk in opened
+            for row, key in zip(chunk.values, chunk.keys or [], strict=True)
+        }
+        assert sorted(rows) == list(range(100))
+        for number, (value, key, target) in rows.items():
+            assert value == key == values[number]
+            assert type(key) is type(values[number])
+            assert target == subtask_of_key_group(key_group_of(key, 128), 3, 128)
+
+    @pytest.mark.parametrize("key", [(0, 1), (1, 0), (1,)], ids=str)
+    def test_a_key_of_several_columns_goes_where_its_tuple_belongs(self, key: tuple[int, ...]) -> None:
+        columns = [[None, *range(49)] * 2, [f"user-{number % 7}" for number in range(100)]]
+        batch = pa.RecordBatch.from_pydict({"a": columns[0], "b": columns[1]})
+        keys = [(target, k) for target, c in self.routed(batch, key, single_key=False) for k in c.keys or []]
+        assert Counter(k for _, k in keys) == Counter(zip(*(columns[index] for index in key), strict=True))
+        assert all(target == subtask_of_key_group(key_group_of(k, 128), 3, 128) for target, k in keys)
+
+    def test_rows_of_one_target_keep_their_order(self) -> None:
+        batch = pa.RecordBatch.from_pydict({"number": list(range(100)), "key": [number % 5 for number in range(100)]})
+        for _, chunk in self.routed(batch, key=(1,), single_key=True):
+            numbers = [row.number for row in chunk.values]
+            assert numbers == sorted(numbers)
 
 
 class TestForwardTick:
@@ -287,15 +305,21 @@ class TestFailures:
             run(level(served.directory(slot, slot)), envelopes((0, 1, b"a")))
         assert [str(error) for error in served.errors] == ["a user's mistake"], "the job master is told as well"
 
-    def test_an_error_raises_also_while_the_task_still_has_much_to_send(self, served: Served) -> None:
+    def test_what_a_slot_said_is_heard_though_it_has_hung_up_while_the_task_still_has_much_to_send(
+        self, served: Served
+    ) -> None:
         def fail(frames: Iterator[tuple[int, bytearray]], send: Send) -> None:
             next(frames)
             raise ValueError("early")
 
+        def frames() -> Iterator[pa.RecordBatch]:
+            yield envelopes((0, 1, b"the first"))
+            served.wait()  # the slot has failed, said so, and hung up
+            yield from (envelopes((0, 1, bytes(MEGABYTE))) for _ in range(50))
+
         slot = FakeSlot(fail)
-        frames = (envelopes((0, 1, bytes(MEGABYTE))) for _ in range(50))
-        with pytest.raises((SlotProtocolError, SlotLostError), match="slot 1"):
-            list(level(served.directory(slot, slot))(frames))
+        with pytest.raises(SlotProtocolError, match="slot 1 failed: ValueError: early"):
+            list(level(served.directory(slot, slot))(frames()))
 
     @pytest.mark.parametrize("said", [b"", HEADER.pack(0, 0, 100), HEADER.pack(0, 0, 100) + b"half"], ids=len)
     def test_a_slot_that_goes_away_in_the_middle_raises_slot_lost(self, said: bytes) -> None:
@@ -307,6 +331,17 @@ class TestFailures:
         address, thread = serve_once(go_away)
         with pytest.raises(SlotLostError, match="slot 1 went away in the middle of a task"):
             run(level(SlotDirectory(4, SECRET, (address, address))))
+        thread.join()
+
+    def test_a_slot_that_goes_away_when_it_has_heard_all_but_said_nothing_raises_slot_lost(self) -> None:
+        def listen_and_go(connection: socket.socket) -> None:
+            accept(connection, SECRET)
+            while receive_frame(connection)[0] != END:
+                pass
+
+        address, thread = serve_once(listen_and_go)
+        with pytest.raises(SlotLostError, match="slot 1 went away in the middle of a task: it closed the connection"):
+            run(level(SlotDirectory(4, SECRET, (address, address))), envelopes((0, 1, b"a")))
         thread.join()
 
     def test_a_slot_that_is_not_there_raises_slot_lost_naming_its_host(self) -> None:

@@ -373,7 +373,7 @@ class TestEnds:
     def test_a_stream_that_two_spark_sources_feed_ends_with_the_second(self) -> None:
         program, seen = Program(), Recorder()
         sources = [program.add(SparkSourceOperator(), data_frame=object()) for _ in range(2)]
-        program.add(seen, *sources)
+        program.add(seen, program.map(lambda row: row, *sources))
         running = Running(program.graph)
         running.operators.end_spark_sources([sources[0].id])
         running.finish(spark_fed=True)

@@ -82,7 +82,8 @@ class TestHashWriter:
 
     def test_keys_travel_with_their_records(self) -> None:
         writer = hash_writer(2, len)
-        for _, chunk in chunks(writer.write(Chunk(["a", "bb", "cc", "ddd"])) + writer.flush()):
+        envelopes = writer.write(Chunk(["a", "bb", "cc", "ddd"])) + writer.write(Chunk(["e", "ff"])) + writer.flush()
+        for _, chunk in chunks(envelopes):
             assert chunk.keys == [len(value) for value in chunk.values]
 
     def test_timestamps_travel_with_their_records(self) -> None:

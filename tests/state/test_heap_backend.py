@@ -529,7 +529,7 @@ class TestSnapshots:
             list(range(300)),
             [f"key-{i}" for i in range(300)],
             [*range(100), "x", None, 2.5, 1 << 70],
-            [-5, (1 << 63) - 1],
+            [-5, (1 << 63) - 1, 1 << 63, 1 << 70],
         ],
         ids=["integers", "strings", "mixed", "far integers"],
     )

@@ -48,6 +48,10 @@ def test_a_timer_fires_once_time_has_reached_it_and_not_before() -> None:
     assert drain(queue, until=10) == []
 
 
+def test_registering_a_timer_again_changes_nothing_not_even_the_order() -> None:
+    assert drain(queue_of(("a", 10), ("b", 10), ("a", 10))) == [("a", 10), ("b", 10)]
+
+
 def test_the_same_key_and_timestamp_is_one_timer() -> None:
     queue = queue_of(("a", 10), ("a", 10), ("a", 11), ("b", 10))
     assert len(queue) == 3

@@ -1,8 +1,8 @@
 """The job as it runs: operators in levels, edges that stay in a slot or cross an exchange. Pure.
 
 The graph is cut at every exchange. ``level`` counts the exchanges on the longest way from a source; one epoch runs the
-levels one after the other, each as one Spark stage. Operators without an exchange between them run in the same slot, one
-chunk of records after the other.
+levels one after the other, each as one Spark stage. Operators without an exchange between them run in the same slot,
+one chunk of records after the other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs a job: attempt after attempt, each from the last completed checkpoint, until it ends or the strategy gives up."""
+"""Runs a job: attempt after attempt, each from the last completed checkpoint, until it ends or gives up."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.progress import ProgressView
-from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.restart import GiveUp
+from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.spark.epochs import EpochPlan
 from rekindle.runtime.spark.session import is_local
 from rekindle.runtime.wire.handshake import new_secret

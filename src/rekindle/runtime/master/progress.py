@@ -112,7 +112,7 @@ class LiveView(ProgressView):
         self._console = Console(stderr=True)
         self._live = Live(console=self._console, refresh_per_second=8, transient=True)
         self._state = "starting"
-        self._epoch = "–"
+        self._epoch = "none"
         self._rate = 0.0
         self._total = 0
         self._watermark = MIN_WATERMARK
@@ -190,7 +190,7 @@ def describe_checkpoint(checkpoint: CompletedCheckpoint) -> str:
 def format_watermark(watermark: int) -> str:
     """Say how far event time is."""
     if watermark == MIN_WATERMARK:
-        return "–"
+        return "none"
     if watermark == MAX_WATERMARK:
         return "end"
     seconds, millis = divmod(watermark, 1000)

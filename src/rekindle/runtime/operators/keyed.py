@@ -1,8 +1,8 @@
 """Operators on keyed streams: functions with keyed state and timers.
 
 ``KeyedProcessOperator.process`` is the loop that the product is about: per record it sets the key, calls the user's
-function and strings the results together (0.7 µs with one ValueState read and written, where a bare loop over a dict with
-the same logic takes 0.43 µs).
+function and strings the results together. With one ValueState read and written that takes twice the time of a bare loop
+over a dict with the same logic.
 """
 
 from __future__ import annotations

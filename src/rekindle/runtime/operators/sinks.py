@@ -66,9 +66,13 @@ class SinkFunctionOperator(Operator):
 
     def process(self, chunk: Chunk) -> None:
         invoke, context = self.function.invoke, self._context
-        for value, timestamp in zip(chunk.values, chunk.timestamps or [None] * len(chunk.values), strict=True):
-            context.current_timestamp = timestamp
-            invoke(value, context)
+        if chunk.timestamps is None:
+            context.current_timestamp = None
+            for value in chunk.values:
+                invoke(value, context)
+        else:
+            for value, context.current_timestamp in zip(chunk.values, chunk.timestamps, strict=True):
+                invoke(value, context)
 
     def advance_watermark(self, watermark: int) -> None:
         self._context.watermark = watermark

@@ -21,11 +21,11 @@ from rekindle.runtime.spark.forwarder import (
     ForwardLevel,
     ForwardSource,
     ForwardTick,
-    RoutedColumns,
+    RouteSource,
     SlotDirectory,
 )
 from rekindle.runtime.spark.positions import SourceLayout
-from rekindle.runtime.spark.routed_source import routed_sources
+from rekindle.runtime.spark.routed_source import column_routes
 from rekindle.runtime.spark.session import query_settings
 from rekindle.runtime.spark.tick_source import NAME, TickSource
 
@@ -45,7 +45,7 @@ class EpochPlan:
         self._edge_levels = tuple(levels[edge.target] for edge in graph.edges)
         self._streaming = [source for source in graph.spark_sources if source.data_frame.isStreaming]
         self._static = [source for source in graph.spark_sources if not source.data_frame.isStreaming]
-        self._routed = {routed.source.node: routed for routed in routed_sources(graph)}
+        self._routes = column_routes(graph)
         hosted = [node.parallelism for node in graph.nodes if isinstance(node.operator, SourceOperator)]
         self.polled_slots = max(hosted, default=1)
         self.hosts_sources = bool(hosted)
@@ -78,7 +78,7 @@ class EpochPlan:
         ticks = reader.option("slots", self.polled_slots).load()
         polls = ticks.mapInArrow(ForwardTick(directory, self.hosts_sources), ENVELOPE_DDL)
         branches = [self._source(directory, source) for source in self._streaming]
-        plan = reduce(_union, [*branches, polls])
+        plan = reduce(DataFrame.union, [*branches, polls])
         with query_settings(self._session):
             return plan.writeStream.foreachBatch(run_epoch).option("checkpointLocation", f"file://{scratch}").start()
 
@@ -86,30 +86,17 @@ class EpochPlan:
         """Run the one action of an epoch; returns when all its records have been processed."""
         if read_static:
             for source in self._static:
-                envelopes = _union(envelopes, self._source(directory, source))
+                envelopes = envelopes.union(self._source(directory, source))
         slots = self._graph.slots
-        routed = self._routed_columns(envelopes.columns)
         for level in range(1, self._graph.levels):
-            forward = ForwardLevel(directory, level, self._edge_levels, routed if level == 1 else ())
+            forward = ForwardLevel(directory, level, self._edge_levels)
             envelopes = envelopes.repartitionById(slots, F.col("target")).mapInArrow(forward, ENVELOPE_DDL)
         envelopes.collect()
 
     def _source(self, directory: SlotDirectory, source: SparkSource) -> DataFrame:
-        routed = self._routed.get(source.node)
-        if routed is not None:
-            return routed.route()
         frame: DataFrame = source.data_frame
+        route = self._routes.get(source.node)
+        if route is not None:
+            return frame.mapInArrow(RouteSource(route), ENVELOPE_DDL)
         forward = ForwardSource(directory, source.node, self._parallelism[source.node])
         return frame.mapInArrow(forward, ENVELOPE_DDL)
-
-    def _routed_columns(self, columns: list[str]) -> tuple[RoutedColumns, ...]:
-        """Find the columns of the routed sources in the table of an epoch."""
-        return tuple(
-            RoutedColumns(r.edge.id, columns.index(f"{r.prefix}0"), r.columns, r.key, r.single_key)
-            for r in self._routed.values()
-            if f"{r.prefix}0" in columns
-        )
-
-
-def _union(left: DataFrame, right: DataFrame) -> DataFrame:
-    return left.unionByName(right, allowMissingColumns=True)

@@ -10,14 +10,15 @@ import select
 import socket
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.payload import encode_batch
+from rekindle.runtime.spark.routed_source import ColumnRoute
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.framing import END, ERROR, HEADER, MESSAGE
 from rekindle.runtime.wire.handshake import connect
@@ -83,6 +84,19 @@ class ForwardSource:
 
 
 @dataclass(frozen=True, slots=True)
+class RouteSource:
+    """Send the rows of a DataFrame that is keyed by columns straight into the exchange."""
+
+    route: ColumnRoute
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run as the function of ``mapInArrow``."""
+        for batch in batches:
+            if batch.num_rows:
+                yield _envelope_batch(list(self.route.envelopes(batch)))
+
+
+@dataclass(frozen=True, slots=True)
 class ForwardTick:
     """Ask slots to poll the sources that live in them; the rows of a tick name the slots."""
 
@@ -99,29 +113,12 @@ class ForwardTick:
 
 
 @dataclass(frozen=True, slots=True)
-class RoutedColumns:
-    """Say how to cut the rows of a routed source out of the table that all sources share."""
-
-    edge: int
-    first: int
-    names: tuple[str, ...]
-    key: tuple[int, ...]
-    single_key: bool
-
-    def cut(self, batch: pa.RecordBatch) -> pa.Buffer:
-        """Encode the rows for the slot."""
-        columns = batch.columns[self.first : self.first + len(self.names)]
-        return encode_batch(pa.RecordBatch.from_arrays(columns, list(self.names)), self.key, self.single_key)
-
-
-@dataclass(frozen=True, slots=True)
 class ForwardLevel:
     """Forward what is for one level to the slot of this partition, and pass on what is for later levels."""
 
     directory: SlotDirectory
     level: int
     edge_levels: tuple[int, ...]
-    routed: tuple[RoutedColumns, ...] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
@@ -133,19 +130,10 @@ class ForwardLevel:
 
     def _own(self, batches: Iterator[pa.RecordBatch], later: deque[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
         for batch in batches:
-            for columns in self.routed:
-                own = pc.equal(batch.column(0), columns.edge)
-                count = own.true_count
-                if count == batch.num_rows:
-                    yield columns.edge, columns.cut(batch)
-                elif count:
-                    yield columns.edge, columns.cut(batch.filter(own))
-                if count:
-                    batch = batch.filter(pc.invert(own))
             edges, payloads = batch.column(0).to_pylist(), batch.column(2)
             passed = [row for row, edge in enumerate(edges) if self.edge_levels[edge] != self.level]
             if passed:
-                later.append(batch.take(pa.array(passed)).select([0, 1, 2]))
+                later.append(batch.take(pa.array(passed)))
             for row, edge in enumerate(edges):
                 if self.edge_levels[edge] == self.level:
                     yield edge, payloads[row].as_buffer()
@@ -191,7 +179,14 @@ def _send(sock: socket.socket, edge: int, payload: Any, received: _Received) -> 
                 except BlockingIOError:
                     continue
                 except OSError as error:
+                    received.last_words(sock)
                     raise received.lost(error) from error
+
+
+def _envelope_batch(envelopes: list[tuple[int, int, Any]]) -> pa.RecordBatch:
+    columns = zip(*envelopes, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ENVELOPE, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_ENVELOPE)
 
 
 class _Received:
@@ -215,12 +210,16 @@ class _Received:
         self._buffer += data
         self._cut()
 
+    def last_words(self, sock: socket.socket) -> None:
+        """Read what a slot said before it hung up; raise if it was an error."""
+        with suppress(SlotLostError):
+            while select.select([sock], [], [], 0)[0]:
+                self.read(sock)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         if self._rows:
             rows, self._rows = self._rows, []
-            columns = zip(*rows, strict=True)
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, _ENVELOPE, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=_ENVELOPE)
+            yield _envelope_batch(rows)
 
     def lost(self, error: Exception) -> SlotLostError:
         return SlotLostError(f"slot {self._slot} went away in the middle of a task: {error}")

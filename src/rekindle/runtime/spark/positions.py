@@ -1,7 +1,7 @@
 """Where Spark's sources stand: read from Spark's own checkpoint directory, or written into one to start there.
 
 That directory is scratch. The truth about positions is in Rekindle's checkpoints, and every attempt writes the
-directory afresh: batch 0 is "done" and ends at the restored positions, so Spark goes on with batch 1 from exactly there.
+directory afresh: batch 0 is "done" and ends at the restored positions, so Spark goes on with batch 1 from there.
 """
 
 from __future__ import annotations

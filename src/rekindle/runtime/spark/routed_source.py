@@ -1,79 +1,86 @@
-"""DataFrames that are keyed by a column: Spark routes their rows to the slots itself, without a Python stage.
+"""DataFrames that are keyed by columns: their rows go to the next operator's slots as columns, never as Python objects.
 
 ``key_by(lambda row: row.user)`` is recognised by calling the selector with a row that only notes which fields are asked
-for. If what comes back is a field, or a tuple of fields, and nothing else was done with them, the key is computed in
-the JVM, by the hash that Python uses (:mod:`rekindle.state.key_hash`). Anything else takes the ordinary way.
+for. If what comes back is a field, or a tuple of fields, and nothing else was done with them, the Spark task that reads
+a batch hashes the key columns and cuts the batch up by target. Such a source needs no stage in the slots before the
+exchange. Anything else takes the ordinary way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - the customary name
-from pyspark.sql import types as T  # noqa: N812
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from rekindle.graph.job_graph import JobEdge, JobGraph, SparkSource
+from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.partitioning import Partitioning
-
-_LONGS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.BooleanType)
+from rekindle.runtime.exchange.payload import encode_batch
+from rekindle.state.key_hash import key_group_of, key_groups_of_longs
 
 
 @dataclass(frozen=True, slots=True)
-class RoutedSource:
-    """Describe a DataFrame whose rows go straight to the slots of the operator behind ``key_by``."""
+class ColumnRoute:
+    """Say which columns are the key, and how many subtasks share the key groups."""
 
-    source: SparkSource
-    edge: JobEdge
-    columns: tuple[str, ...]
+    edge: int
     key: tuple[int, ...]
     single_key: bool
     parallelism: int
     max_parallelism: int
 
-    @property
-    def prefix(self) -> str:
-        """Give the prefix of this source's columns where several sources share a table."""
-        return f"r{self.edge.id}_"
+    def envelopes(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int, bytes]]:
+        """Cut a batch up: an edge, a target and a payload for each subtask that gets rows."""
+        targets = self._targets(batch)
+        for target in range(self.parallelism):
+            rows = np.flatnonzero(targets == target)
+            if len(rows):
+                part = encode_batch(batch.take(pa.array(rows)), self.key, self.single_key)
+                yield self.edge, target, part.to_pybytes()
 
-    def route(self) -> DataFrame:
-        """Give the rows with the edge and the target subtask, columns renamed."""
-        frame: DataFrame = self.source.data_frame
-        columns = [frame[_quoted(name)] for name in self.columns]
-        group = F.pmod(F.xxhash64(*(_hashed(frame, columns[i], i) for i in self.key)), F.lit(self.max_parallelism))
-        target = F.floor(group * F.lit(self.parallelism) / F.lit(self.max_parallelism)).cast("int")
-        renamed = [column.alias(f"{self.prefix}{i}") for i, column in enumerate(columns)]
-        edge = F.lit(self.edge.id).cast("int").alias("edge")
-        return frame.select(edge, target.alias("target"), F.lit(None).cast("binary").alias("payload"), *renamed)
+    def _targets(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        columns = [batch.column(index) for index in self.key]
+        column = columns[0]
+        if self.single_key and column.null_count == 0 and pa.types.is_integer(column.type):
+            groups = key_groups_of_longs(column.to_numpy().astype(np.int64, copy=False), self.max_parallelism)
+        elif self.single_key:
+            encoded = pc.dictionary_encode(column, null_encoding="encode")
+            unique = [key_group_of(key, self.max_parallelism) for key in encoded.dictionary.to_pylist()]
+            groups = np.array(unique, dtype=np.int64)[encoded.indices.to_numpy()]
+        else:
+            routes: dict[Any, int] = {}
+            keys = zip(*(part.to_pylist() for part in columns), strict=True)
+            numbers = (
+                routes[key] if key in routes else routes.setdefault(key, key_group_of(key, self.max_parallelism))
+                for key in keys
+            )
+            groups = np.fromiter(numbers, dtype=np.int64, count=batch.num_rows)
+        return groups * self.parallelism // self.max_parallelism
 
 
-def routed_sources(graph: JobGraph) -> list[RoutedSource]:
-    """Find the sources that Spark can route by itself."""
-    found = [_routed(graph, source) for source in graph.spark_sources]
-    return [routed for routed in found if routed is not None]
-
-
-def _routed(graph: JobGraph, source: SparkSource) -> RoutedSource | None:
-    outputs = graph.outputs(source.node)
-    if len(outputs) != 1 or outputs[0].partitioner.kind is not Partitioning.HASH:
-        return None
-    edge = outputs[0]
-    assert edge.partitioner.key_selector is not None
-    columns = tuple(source.data_frame.columns)
-    if len(set(columns)) != len(columns):
-        return None
-    key = traced_key(edge.partitioner.key_selector, columns)
-    if key is None:
-        return None
-    single = isinstance(key, int)
-    positions = (key,) if isinstance(key, int) else key
-    types = [source.data_frame.schema[i].dataType for i in positions]
-    if not all(isinstance(kind, (*_LONGS, T.StringType)) for kind in types):
-        return None
-    target = next(node for node in graph.nodes if node.id == edge.target)
-    return RoutedSource(source, edge, columns, positions, single, target.parallelism, target.max_parallelism)
+def column_routes(graph: JobGraph) -> dict[int, ColumnRoute]:
+    """Find the sources, by node, whose only consumer stands behind a ``key_by`` on columns."""
+    nodes = {node.id: node for node in graph.nodes}
+    routes: dict[int, ColumnRoute] = {}
+    for source in graph.spark_sources:
+        outputs = graph.outputs(source.node)
+        columns = tuple(source.data_frame.columns)
+        if len(outputs) != 1 or outputs[0].partitioner.kind is not Partitioning.HASH or _ambiguous(columns):
+            continue
+        edge = outputs[0]
+        assert edge.partitioner.key_selector is not None
+        key = traced_key(edge.partitioner.key_selector, columns)
+        if key is not None:
+            target = nodes[edge.target]
+            positions = (key,) if isinstance(key, int) else key
+            routes[source.node] = ColumnRoute(
+                edge.id, positions, isinstance(key, int), target.parallelism, target.max_parallelism
+            )
+    return routes
 
 
 def traced_key(selector: Callable[[Any], Any], columns: tuple[str, ...]) -> int | tuple[int, ...] | None:
@@ -89,6 +96,10 @@ def traced_key(selector: Callable[[Any], Any], columns: tuple[str, ...]) -> int 
     return None
 
 
+def _ambiguous(columns: tuple[str, ...]) -> bool:
+    return len(set(columns)) != len(columns)
+
+
 class _Field:
     """Stand for the value of a field; whatever is done with it raises."""
 
@@ -102,6 +113,14 @@ class _Field:
         raise _Opaque
 
     def __eq__(self, other: object) -> bool:
+        raise _Opaque
+
+    def __str__(self) -> str:
+        raise _Opaque
+
+    __repr__ = __str__
+
+    def __format__(self, specification: str) -> str:
         raise _Opaque
 
 
@@ -126,12 +145,3 @@ class _TracedRow:
 
 class _Opaque(Exception):  # noqa: N818 - a signal, not an error
     pass
-
-
-def _hashed(frame: DataFrame, column: Column, index: int) -> Column:
-    kind = frame.schema[index].dataType
-    return column.cast("long") if isinstance(kind, _LONGS) else column
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
