@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import select
 import socket
 import threading
 from collections import Counter
@@ -305,9 +306,18 @@ class TestFailures:
             run(level(served.directory(slot, slot)), envelopes((0, 1, b"a")))
         assert [str(error) for error in served.errors] == ["a user's mistake"], "the job master is told as well"
 
+    @pytest.mark.parametrize("noticed", [True, False], ids=["before it sends on", "by sending on"])
     def test_what_a_slot_said_is_heard_though_it_has_hung_up_while_the_task_still_has_much_to_send(
-        self, served: Served
+        self, served: Served, monkeypatch: pytest.MonkeyPatch, noticed: bool
     ) -> None:
+        ready, blind = select.select, [False]
+
+        def may_be_late(readers: list[Any], writers: list[Any], *rest: Any) -> tuple[list[Any], list[Any], list[Any]]:
+            if blind[0] and writers:
+                blind[0] = False
+                return [], writers, []
+            return ready(readers, writers, *rest)
+
         def fail(frames: Iterator[tuple[int, bytearray]], send: Send) -> None:
             next(frames)
             raise ValueError("early")
@@ -315,8 +325,10 @@ class TestFailures:
         def frames() -> Iterator[pa.RecordBatch]:
             yield envelopes((0, 1, b"the first"))
             served.wait()  # the slot has failed, said so, and hung up
+            blind[0] = not noticed
             yield from (envelopes((0, 1, bytes(MEGABYTE))) for _ in range(50))
 
+        monkeypatch.setattr(forwarder.select, "select", may_be_late)
         slot = FakeSlot(fail)
         with pytest.raises(SlotProtocolError, match="slot 1 failed: ValueError: early"):
             list(level(served.directory(slot, slot))(frames()))

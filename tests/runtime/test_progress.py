@@ -197,6 +197,7 @@ class TestChoosing:
 @pytest.mark.parametrize(
     ("watermark", "shown"),
     [
+        (MIN, "none"),
         (MAX, "end"),
         (1_700_000_000_123, "2023-11-14 22:13:20.123Z"),
         (-1, "1969-12-31 23:59:59.999Z"),
@@ -204,10 +205,6 @@ class TestChoosing:
 )
 def test_a_watermark_is_shown_as_a_time(watermark: int, shown: str) -> None:
     assert format_watermark(watermark) == shown
-
-
-def test_before_the_first_watermark_a_dash_is_shown() -> None:
-    assert len(format_watermark(MIN)) == 1
 
 
 @pytest.mark.parametrize(
