@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rekindle.checkpoint.storage import LocalCheckpointFiles
-from rekindle.datastream import CheckpointingMode, FileSystemCheckpointStorage, JobManagerCheckpointStorage
+from rekindle.datastream import FileSystemCheckpointStorage, JobManagerCheckpointStorage
 from rekindle.exceptions import CheckpointCorruptError, CheckpointStorageError, JobExecutionError, StateRestoreError
 from rekindle.testing import FaultInjectingCheckpointStorage, FaultKind
 from support.balances import assert_exactly_once, environment, numbering_job
@@ -147,13 +147,13 @@ def test_a_half_written_checkpoint_is_not_restored(spark: Any, tmp_path: Path) -
     directory = tmp_path / "checkpoints" / "job" / "chk-7"
     directory.mkdir(parents=True)
     (directory / "slot-0-0").write_bytes(b"RKSN...")
-    env = environment(
-        spark, None, CheckpointingMode.EXACTLY_ONCE, execution_state__recovery_path=str(tmp_path / "checkpoints")
-    )
+    resume = {"execution_state__recovery_path": str(tmp_path / "checkpoints")}
+    env = environment(spark, None, **resume)
     numbering_job(env, EVENTS, str(tmp_path / "out"))
     with pytest.raises(StateRestoreError, match="there is no checkpoint at"):
         env.execute()
     (directory / "_metadata").write_bytes(b"RKMD\x01\x00")
+    env = environment(spark, None, **resume)
     numbering_job(env, EVENTS, str(tmp_path / "out"))
     with pytest.raises(CheckpointCorruptError, match=r"chk-7/_metadata cannot be read: it has only 6 bytes"):
         env.execute()

@@ -7,6 +7,7 @@ pickle of a few lists is two to three times faster than that of many tuples.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -106,4 +107,26 @@ def _column_values(column: pa.ChunkedArray) -> list[Any]:
         values: list[Any] = column.to_numpy().tolist()  # a fifth of the time that to_pylist takes
         return values
     objects: list[Any] = column.to_pylist()
-    return objects
+    convert = _converter(column.type)
+    return objects if convert is None else [None if value is None else convert(value) for value in objects]
+
+
+def _converter(kind: pa.DataType) -> Callable[[Any], Any] | None:
+    """Give what turns Arrow's idea of a nested value into Spark's: maps are dicts, structs are rows."""
+    if pa.types.is_map(kind):
+        key, item = _converter(kind.key_type) or _same, _converter(kind.item_type) or _same
+        return lambda pairs: {key(k): None if v is None else item(v) for k, v in pairs}
+    if pa.types.is_struct(kind):
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        make = row_maker(tuple(field.name for field in fields))
+        parts = [(field.name, _converter(field.type) or _same) for field in fields]
+        return lambda value: make(tuple(None if value[n] is None else convert(value[n]) for n, convert in parts))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        element = _converter(kind.value_type)
+        if element is not None:
+            return lambda values: [None if value is None else element(value) for value in values]
+    return None
+
+
+def _same(value: Any) -> Any:
+    return value

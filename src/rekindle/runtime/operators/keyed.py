@@ -16,6 +16,7 @@ from rekindle.datastream.state import ValueState, ValueStateDescriptor
 from rekindle.datastream.time_domain import TimeDomain
 from rekindle.datastream.timerservice import TimerService
 from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.stateless import append_results
@@ -66,7 +67,8 @@ class KeyedMapOperator(KeyedOperator):
         values: list[Any] = []
         append = values.append
         for backend.key, value in zip(_keys(chunk), chunk.values, strict=True):
-            append(call(value))
+            result = call(value)
+            append(result if type(result) in FIXED else detached(result))
         return Chunk(values, chunk.timestamps)
 
 
@@ -113,7 +115,7 @@ class ReduceOperator(KeyedOperator):
             if current is not None:
                 value = reduce(current, value)
             state.update(value)
-            append(value)
+            append(value if type(value) in FIXED else detached(value))
         return Chunk(values, chunk.timestamps)
 
 
@@ -131,13 +133,14 @@ class KeyedProcessOperator(KeyedOperator):
     def process(self, chunk: Chunk) -> Chunk:
         call, backend, context = self.function.process_element, self.backend, self._context
         values: list[Any] = []
-        extend = values.extend
+        append = values.append
         if chunk.timestamps is None:
             context.current_timestamp = None
             for backend.key, value in zip(_keys(chunk), chunk.values, strict=True):
                 results = call(value, context)
                 if results is not None:
-                    extend(results)
+                    for result in results:
+                        append(result if type(result) in FIXED else detached(result))
             return Chunk(values)
         timestamps: list[int | None] = []
         for backend.key, value, timestamp in zip(_keys(chunk), chunk.values, chunk.timestamps, strict=True):

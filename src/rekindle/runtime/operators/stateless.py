@@ -9,6 +9,7 @@ from typing import Any
 from rekindle.datastream.functions import Function, ProcessFunction
 from rekindle.datastream.timerservice import TimerService
 from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 
@@ -36,7 +37,12 @@ class MapOperator(FunctionOperator):
 
     def process(self, chunk: Chunk) -> Chunk:
         call = self._call()
-        return Chunk([call(value) for value in chunk.values], chunk.timestamps)
+        values: list[Any] = []
+        append = values.append
+        for value in chunk.values:
+            result = call(value)
+            append(result if type(result) in FIXED else detached(result))
+        return Chunk(values, chunk.timestamps)
 
 
 class FilterOperator(FunctionOperator):
@@ -123,11 +129,12 @@ def expand(call: Callable[[Any], Any], chunk: Chunk) -> Chunk:
     """Call a function that returns an iterable, or None, for every record, and string the results together."""
     values: list[Any] = []
     if chunk.timestamps is None:
-        extend = values.extend
+        append = values.append
         for value in chunk.values:
             results = call(value)
             if results is not None:
-                extend(results)
+                for result in results:
+                    append(result if type(result) in FIXED else detached(result))
         return Chunk(values)
     timestamps: list[int | None] = []
     for value, timestamp in zip(chunk.values, chunk.timestamps, strict=True):
@@ -139,6 +146,7 @@ def append_results(results: Any, values: list[Any], timestamp: int | None, times
     """Add what a function returned, with the timestamp of the record that caused it."""
     if results is None:
         return
-    values.extend(results)
+    for result in results:
+        values.append(result if type(result) in FIXED else detached(result))
     if timestamps is not None:
         timestamps.extend([timestamp] * (len(values) - len(timestamps)))

@@ -15,12 +15,11 @@ from rekindle.graph.partitioning import Partitioning
 from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.exchange.writers import keys_of, unhashable_key
 from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.detached import FIXED
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, SourceOperator
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.progress import InputProgress
 from rekindle.runtime.slot.task_output import TaskOutput
-
-_SCALARS = frozenset({int, str, float, bool, bytes, type(None)})
 
 
 class RunningNode:
@@ -186,7 +185,7 @@ class _blaming:  # noqa: N801 - reads as a statement
 
 
 def _copy(chunk: Chunk) -> Chunk:
-    if set(map(type, chunk.values)) <= _SCALARS:
+    if set(map(type, chunk.values)) <= FIXED:
         return chunk
     return Chunk(pickle.loads(pickle.dumps(chunk.values, 5)), chunk.timestamps, chunk.keys)
 

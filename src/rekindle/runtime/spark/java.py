@@ -24,8 +24,9 @@ def require_java() -> str:
         raise SparkSetupError(f"no Java was found: JAVA_HOME is not set and there is no java on the PATH. {_ADVICE}")
     try:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
-    except OSError as error:
-        raise SparkSetupError(f"Java at {java} cannot be started: {error.strerror}. {_ADVICE}") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        why = getattr(error, "strerror", None) or error
+        raise SparkSetupError(f"Java at {java} cannot be started: {why}. {_ADVICE}") from error
     version = parse_java_version(answer.stderr + answer.stdout)
     if version is None:
         raise SparkSetupError(f"{java} does not say which version of Java it is. {_ADVICE}")

@@ -16,11 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import types as T  # noqa: N812 - the customary name
 
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.partitioning import Partitioning
 from rekindle.runtime.exchange.payload import encode_batch
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
+
+_ROUTABLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.BooleanType, T.StringType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +77,9 @@ def column_routes(graph: JobGraph) -> dict[int, ColumnRoute]:
         edge = outputs[0]
         assert edge.partitioner.key_selector is not None
         key = traced_key(edge.partitioner.key_selector, columns)
-        if key is not None:
+        positions = () if key is None else (key,) if isinstance(key, int) else key
+        if positions and all(isinstance(source.data_frame.schema[i].dataType, _ROUTABLE) for i in positions):
             target = nodes[edge.target]
-            positions = (key,) if isinstance(key, int) else key
             routes[source.node] = ColumnRoute(
                 edge.id, positions, isinstance(key, int), target.parallelism, target.max_parallelism
             )

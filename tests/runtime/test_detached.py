@@ -1,0 +1,94 @@
+"""What user code emitted and changed afterwards stays as it was emitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from rekindle.datastream import KeyedProcessFunction
+from rekindle.datastream.function_adapters import as_flat_map_function, as_map_function, as_reduce_function
+from rekindle.datastream.state import ValueStateDescriptor
+from rekindle.runtime.operators.detached import detached
+from rekindle.runtime.operators.stateless import FlatMapOperator, MapOperator
+from rekindle.testing import OperatorHarness
+
+
+class EmitsItsState(KeyedProcessFunction):
+    def open(self, runtime_context: Any) -> None:
+        self._seen = runtime_context.get_state(ValueStateDescriptor("seen", None))
+
+    def process_element(self, value: tuple[str, int], ctx: Any) -> Any:
+        seen = self._seen.value() or []
+        seen.append(value[1])
+        self._seen.update(seen)
+        yield seen
+        yield value[0], seen
+        yield {"seen": seen}
+
+
+def test_a_list_that_is_emitted_and_goes_on_growing_in_state() -> None:
+    harness = OperatorHarness.keyed(EmitsItsState(), key_selector=lambda value: value[0])
+    out = harness.process(("a", 1), ("a", 2))
+    assert out == [[1], ("a", [1]), {"seen": [1]}, [1, 2], ("a", [1, 2]), {"seen": [1, 2]}]
+
+
+def test_a_reduce_function_that_changes_its_argument_in_place() -> None:
+    def add(left: list[int], right: list[int]) -> list[int]:
+        left[0] += right[0]
+        return left
+
+    harness = OperatorHarness.keyed(as_reduce_function(add), key_selector=lambda value: 0)
+    assert harness.process([1], [2], [3]) == [[1], [3], [6]]
+
+
+def test_a_downstream_operator_that_changes_records_in_place_does_not_reach_the_state() -> None:
+    function = as_reduce_function(lambda left, right: [left[0] + right[0]])
+    harness = OperatorHarness.keyed(function, key_selector=lambda value: 0)
+    for record in harness.process([1], [2]):
+        record.append("changed")
+    assert harness.process([3]) == [[6]]
+
+
+def test_a_function_that_returns_the_same_object_again_and_again() -> None:
+    buffer: list[int] = []
+
+    def collect(value: int) -> list[int]:
+        buffer.append(value)
+        return buffer
+
+    assert OperatorHarness(MapOperator(as_map_function(collect), "map")).process(1, 2) == [[1], [1, 2]]
+    nested = {"buffer": buffer}
+    harness = OperatorHarness(FlatMapOperator(as_flat_map_function(lambda v: [buffer.append(v) or nested]), "flat_map"))
+    assert harness.process(3, 4) == [{"buffer": [1, 2, 3]}, {"buffer": [1, 2, 3, 4]}]
+
+
+@dataclass
+class Point:
+    x: int
+    tags: Any = None
+
+
+@pytest.mark.parametrize("value", [1, "text", (1, "a"), None, b"x", 1.5])
+def test_what_cannot_change_is_not_copied(value: Any) -> None:
+    assert detached(value) is value
+
+
+def test_fresh_objects_of_plain_content_are_not_copied() -> None:
+    for make in (lambda: {"a": 1}, lambda: [1, 2], lambda: Point(1)):
+        fresh = make()
+        identity = id(fresh)
+        fresh = detached(fresh)
+        assert id(fresh) == identity
+
+
+def test_objects_that_somebody_else_holds_are_copied() -> None:
+    held = Point(1)
+    assert detached(held) == held
+    keeper = [held]
+    assert detached(held) is not held
+    assert keeper[0] is held
+    inner: list[int] = []
+    assert detached({"inner": inner})["inner"] is not inner
+    assert detached((1, inner))[1] is not inner
