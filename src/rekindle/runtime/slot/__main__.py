@@ -71,11 +71,11 @@ def main() -> int:
         failed(error)
         control.receive_all(lambda order: None)
         return 1
-    # Records and state are many small objects, hardly ever in cycles: the collector need not walk over them again and
-    # again (it took a third of the time of a slot).
+    # Records and state are many small objects, hardly ever in cycles: full collections over them took a third of a
+    # slot's time. Young ones must stay frequent: they take tuples of plain values out of the collector's lists for good.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(200_000, 20, 100)
+    gc.set_threshold(2_000, 20, 1_000)
     control.send(m.Ready())
     handle = _dispatcher(slot, failed)
     control.receive_all(handle)

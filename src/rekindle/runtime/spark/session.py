@@ -18,7 +18,7 @@ from rekindle.runtime.spark.java import require_java
 QUERY_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",  # an empty exchange must still run all its tasks
     "spark.sql.codegen.wholeStage": "false",  # plans are rebuilt every epoch; compiling them costs more than it gives
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",  # above that, the JVM's collector gets busy
     # Spark's logs of batches are scratch on the driver's disk: the plainer way of writing them saves 60 ms an epoch.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -35,7 +35,11 @@ _SESSION_SETTINGS = {
     "spark.stage.maxConsecutiveAttempts": "1",
     "spark.speculation": "false",
 }
-_LOCAL_SETTINGS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_LOCAL_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.shuffle.compress": "false",  # the exchange goes through this machine's page cache
+}
 
 _LOGGING = os.path.join(os.path.dirname(__file__), "log4j2.properties")
 
