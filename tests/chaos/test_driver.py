@@ -13,7 +13,7 @@ from support.balances import assert_exactly_once, read_output
 from support.driver import Driver, driver
 from support.processes import is_slot, tagged_pids, wait_until
 
-EVENTS = 60_000
+EVENTS = 24_000
 
 
 def completed_checkpoints(directory: Path) -> list[str]:

@@ -81,6 +81,17 @@ class CheckpointExecutor:
         if stored.files is self._settings.checkpoint_files:
             self._delete(stored.directory)
 
+    def remove_job_directory(self) -> None:
+        """Delete the directory of this job's checkpoints if there is none left in it."""
+        files = self._settings.checkpoint_files
+        if files is None:
+            return
+        try:
+            if not files.list(self._settings.job_id):
+                files.delete(self._settings.job_id)
+        except CheckpointError as error:
+            log.warning("%s. The directory is empty and can be deleted by hand", error)
+
     def _write_metadata(self, coordinator: CheckpointCoordinator, order: events.WriteMetadata) -> None:
         acks = [ack for _, ack in order.acks if isinstance(ack, m.SnapshotDone)]
         positions = order.source_positions

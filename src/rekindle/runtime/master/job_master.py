@@ -201,9 +201,7 @@ class JobMaster:
         own = [checkpoint for checkpoint in coordinator.completed() if not checkpoint.savepoint]
         for checkpoint in own:
             executor.drop(checkpoint)
-        files = self.settings.checkpoint_files
-        if files is not None and not files.list(self.settings.job_id):
-            files.delete(self.settings.job_id)
+        executor.remove_job_directory()
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:
         with self._lock:

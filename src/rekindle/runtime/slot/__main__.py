@@ -72,7 +72,7 @@ def main() -> int:
         control.receive_all(lambda order: None)
         return 1
     # Records and state are many small objects, hardly ever in cycles: full collections over them took a third of a
-    # slot's time. Young ones must stay frequent: they take tuples of plain values out of the collector's lists for good.
+    # slot's time. Young ones must stay frequent: they take tuples of plain values out of the collector's lists.
     gc.collect()
     gc.freeze()
     gc.set_threshold(2_000, 20, 1_000)
