@@ -71,11 +71,18 @@ class LocalCheckpointFiles(CheckpointFiles):
         with self._explaining("write", path):
             full = self._full(path)
             os.makedirs(os.path.dirname(full), exist_ok=True)
-            with open(full, "wb") as target:
-                shutil.copyfileobj(source, target, _COPY_BYTES)
-                target.flush()
-                os.fsync(target.fileno())
-                return target.tell()
+            try:
+                with open(full, "wb") as target:
+                    shutil.copyfileobj(source, target, _COPY_BYTES)
+                    target.flush()
+                    os.fsync(target.fileno())
+                    size = target.tell()
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.unlink(full)
+                raise
+            _sync_directory(os.path.dirname(full))
+            return size
 
     def create(self, path: str, data: bytes) -> None:
         with self._explaining("create", path):
@@ -88,6 +95,7 @@ class LocalCheckpointFiles(CheckpointFiles):
                     target.flush()
                     os.fsync(target.fileno())
                 os.link(temporary, full)  # unlike rename, link never replaces what is there
+                _sync_directory(os.path.dirname(full))
             finally:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(temporary)
@@ -195,6 +203,17 @@ def checkpoint_files(location: str) -> CheckpointFiles:
     if "://" in location and not location.startswith("file:"):
         return ArrowCheckpointFiles(location)
     return LocalCheckpointFiles(_local_path(location))
+
+
+def _sync_directory(directory: str) -> None:
+    """Make new names in a directory durable, and its own name in the two above it (job and checkpoint)."""
+    for _ in range(3):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        directory = os.path.dirname(directory)
 
 
 def _local_path(location: str) -> str:

@@ -29,7 +29,14 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.checkpoint.metadata import SparkPosition
-from rekindle.exceptions import CheckpointError, JobExecutionError, RekindleError, SlotLostError, UserCodeError
+from rekindle.exceptions import (
+    CheckpointError,
+    JobCancelledError,
+    JobExecutionError,
+    RekindleError,
+    SlotLostError,
+    UserCodeError,
+)
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.pickling import main_classes
 from rekindle.runtime.clock import Clock
@@ -136,6 +143,11 @@ class Attempt:
         self._next_timer: int | None = None
         self._stopping = False
         self._ended_for_spark = threading.Event()
+        # In the middle of an epoch, what an operator has sent but the next has not seen is in no snapshot. Replaying the
+        # sources brings it again only if the sender has no state; and what was collected is already on its way.
+        self._aligned = (
+            shared.settings.checkpoints.mode_exactly_once or shared.graph.levels != 2 or shared.collected is not None
+        )
         self._all_finished = False
         self._input_ended = False
         self._final_id: int | None = None
@@ -170,8 +182,10 @@ class Attempt:
         return {slot: connection.registration.pid for slot, connection in connections.items()}
 
     def cancel(self) -> None:
-        """Ask the attempt to end."""
+        """Ask the attempt to end, also while it waits for its slots."""
         self._events.put(_Cancel())
+        for gathering in (self._registered, self._ready):
+            gathering.fail(JobCancelledError("the job was cancelled"))
 
     def _supervise(self, query: StreamingQuery) -> Outcome:
         while True:
@@ -209,8 +223,7 @@ class Attempt:
         if self._input_ended:
             self._finish_output(now)
             return
-        aligned = self._settings.checkpoints.mode_exactly_once or not self._shared.graph.has_exchange
-        if not (aligned and self._epoch_running):
+        if not (self._aligned and self._epoch_running):
             self._trigger_if_due(now)
         if self._next_timer is not None and self._next_timer <= now and not self._epoch_running:
             self._next_timer = None

@@ -141,8 +141,7 @@ class CheckpointExecutor:
 
     def _discard_state(self, checkpoint_id: int, ack: object) -> None:
         if isinstance(ack, m.SnapshotDone) and ack.handle.path is not None:
-            directory = paths.checkpoint_directory(self._settings.job_id, checkpoint_id)
-            self._delete(paths.join(directory, ack.handle.path))
+            self._delete(paths.checkpoint_directory(self._settings.job_id, checkpoint_id))
 
     def _delete(self, path: str) -> None:
         files = self._settings.checkpoint_files

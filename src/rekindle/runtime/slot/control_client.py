@@ -6,6 +6,7 @@ A slot whose job master is gone ends itself: when the connection closes, or when
 from __future__ import annotations
 
 import os
+import queue
 import socket
 import sys
 import threading
@@ -15,6 +16,8 @@ from collections.abc import Callable
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.framing import MESSAGE, receive_frame, send_frame
 from rekindle.runtime.wire.handshake import connect
+
+_GRACE_SECONDS = 5.0
 
 
 class ControlClient:
@@ -28,7 +31,9 @@ class ControlClient:
         self._heartbeat = heartbeat_ms / 1000
         self._orphan_timeout = orphan_timeout_ms / 1000
         self._heard = time.monotonic()
-        threading.Thread(target=self._beat, daemon=True, name="heartbeat").start()
+        self._orders: queue.SimpleQueue[m.ToSlot | None] = queue.SimpleQueue()
+        for target in (self._beat, self._read):
+            threading.Thread(target=target, daemon=True, name=f"control-{target.__name__}").start()
 
     @property
     def own_host(self) -> str:
@@ -44,33 +49,22 @@ class ControlClient:
 
     def receive_all(self, handle: Callable[[m.ToSlot], None]) -> None:
         """Handle orders one after the other until the job master is gone."""
-        # Heartbeats are noted by a thread of their own, so that a long order does not make the slot an orphan.
-        orders: list[m.ToSlot | None] = []
-        arrived = threading.Condition()
-
-        def read() -> None:
-            order: m.ToSlot | None
-            while True:
-                try:
-                    order = m.decode_to_slot(receive_frame(self._socket)[2])
-                except (OSError, EOFError):
-                    order = None
-                self._heard = time.monotonic()
-                if not isinstance(order, m.Heartbeat):
-                    with arrived:
-                        orders.append(order)
-                        arrived.notify()
-                if order is None:
-                    return
-
-        threading.Thread(target=read, daemon=True, name="control").start()
-        while True:
-            with arrived:
-                arrived.wait_for(lambda: orders)
-                order = orders.pop(0)
-            if order is None:
-                return
+        while (order := self._orders.get()) is not None:
             handle(order)
+
+    def _read(self) -> None:
+        """Take orders from the beginning: a long restore, or a long order, must not make the slot an orphan."""
+        while True:
+            try:
+                order = m.decode_to_slot(receive_frame(self._socket)[2])
+            except (OSError, EOFError):
+                break
+            self._heard = time.monotonic()
+            if not isinstance(order, m.Heartbeat):
+                self._orders.put(order)
+        self._orders.put(None)
+        time.sleep(_GRACE_SECONDS)  # for an order under way; user code that hangs does not keep the slot alive
+        os._exit(1)
 
     def _beat(self) -> None:
         while True:
@@ -82,4 +76,4 @@ class ControlClient:
             try:
                 self.send(m.Heartbeat())
             except OSError:
-                return  # the reading thread sees the end, too
+                continue  # the reading thread sees the end, too

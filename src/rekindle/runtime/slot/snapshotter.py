@@ -7,7 +7,11 @@ little state encoding takes no longer than a fork would, and happens on the spot
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
+import stat
+import sys
 import tempfile
 import time
 import warnings
@@ -28,6 +32,8 @@ from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.runtime.slot.operator_graph import OperatorGraph
 from rekindle.runtime.wire.messages import OperatorSnapshot, SlotFailed, SnapshotDone, SnapshotFailed
 
+_LIBC = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+_PR_SET_PDEATHSIG = 1
 _FORK_FROM_ENTRIES = 5_000
 _UPLOADS = 4
 _BUFFER = 1 << 20
@@ -160,6 +166,7 @@ class Snapshotter:
             return child
         status = 1
         try:
+            _leave_the_slot()
             self._encode(buffer, lists)
             status = 0
         except BaseException as error:
@@ -198,6 +205,16 @@ class Snapshotter:
     def _fail(self, checkpoint_id: int, error: Exception) -> None:
         failure = describe_failure(error, self._slot)
         self._report(SnapshotFailed(self._attempt, checkpoint_id, _explain(failure)))
+
+
+def _leave_the_slot() -> None:
+    """Make a forked child independent: it holds no connection of the slot, and does not outlive it."""
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                os.close(int(name))
 
 
 def _explain(failure: SlotFailed) -> str:

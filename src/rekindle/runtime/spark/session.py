@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -41,6 +42,7 @@ _LOCAL_SETTINGS = {
     "spark.shuffle.compress": "false",  # the exchange goes through this machine's page cache
 }
 
+_SETTINGS_LOCK = threading.RLock()  # a session's settings are shared by all jobs on it
 _LOGGING = os.path.join(os.path.dirname(__file__), "log4j2.properties")
 
 
@@ -78,6 +80,11 @@ def _worker_sockets() -> dict[str, str]:
 @contextmanager
 def query_settings(session: SparkSession) -> Iterator[None]:
     """Apply the settings of a job's query while it is started, and put back what was there."""
+    with _SETTINGS_LOCK:
+        yield from _changed_settings(session)
+
+
+def _changed_settings(session: SparkSession) -> Iterator[None]:
     before = {key: session.conf.get(key, None) for key in QUERY_SETTINGS}
     for key, value in QUERY_SETTINGS.items():
         session.conf.set(key, value)
