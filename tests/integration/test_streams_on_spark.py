@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from rekindle.common import Configuration, JobStatus, WatermarkStrategy
 from rekindle.datastream import (
+    CheckpointingMode,
     FilterFunction,
     FlatMapFunction,
     KeyedProcessFunction,
@@ -203,6 +205,38 @@ def test_a_job_that_never_ends_can_be_cancelled(spark: Any, tmp_path: Any) -> No
     with pytest.raises(JobCancelledError):
         client.get_job_execution_result().result()
     assert list((tmp_path / "checkpoints").iterdir()) == [], "checkpoints are deleted unless they are to be retained"
+
+
+class OpensSlowly(MapFunction):
+    def open(self, runtime_context: Any) -> None:
+        self._parameter = runtime_context.get_job_parameter("factor", "1")
+        time.sleep(3)
+
+    def map(self, value: int) -> int:
+        return value * int(self._parameter)
+
+
+def test_a_slot_that_opens_longer_than_the_orphan_timeout_is_no_orphan(spark: Any) -> None:
+    settings = {"rekindle_slot_orphan__timeout": "1 s", "pipeline_global__job__parameters": "factor:2"}
+    env = environment(spark, None, restarts=0, **settings)
+    assert list(env.from_collection([1, 2]).map(OpensSlowly()).set_parallelism(1).execute_and_collect()) == [2, 4]
+
+
+def test_at_least_once_loses_nothing_behind_an_operator_that_emits_only_once(spark: Any, tmp_path: Any) -> None:
+    """A deduplicating operator does not emit again after a replay: what it sent must not be lost on the way."""
+    marker = tmp_path / "failed"
+
+    def fail_once(n: int) -> int:
+        if n == 9_000 and not marker.exists():
+            marker.write_text("x")
+            raise RuntimeError("this once")
+        return n
+
+    env = environment(spark, str(tmp_path / "checkpoints"), CheckpointingMode.AT_LEAST_ONCE)
+    unique = numbers(env, 1, 10_000).key_by(lambda n: n).filter(FirstOfKey())
+    seen = set(unique.key_by(lambda n: n % 7).map(fail_once).execute_and_collect())
+    assert marker.exists()
+    assert seen == set(range(1, 10_001))
 
 
 def test_limit_ends_the_job(spark: Any) -> None:

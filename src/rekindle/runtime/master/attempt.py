@@ -143,8 +143,8 @@ class Attempt:
         self._next_timer: int | None = None
         self._stopping = False
         self._ended_for_spark = threading.Event()
-        # In the middle of an epoch, what an operator has sent but the next has not seen is in no snapshot. Replaying the
-        # sources brings it again only if the sender has no state; and what was collected is already on its way.
+        # In the middle of an epoch, what an operator has sent but the next has not seen is in no snapshot. Replaying
+        # the sources brings it again only if the sender has no state; what was collected is already on its way.
         self._aligned = (
             shared.settings.checkpoints.mode_exactly_once or shared.graph.levels != 2 or shared.collected is not None
         )
@@ -155,7 +155,7 @@ class Attempt:
         self._bounded = {s.uid for s in shared.graph.spark_sources if s.bounded} - shared.plan.static_uids()
         self._source_nodes = {s.uid: s.node for s in shared.graph.spark_sources}
         self._ended: set[str] = set()
-        self._static_read = not shared.plan.static_uids()
+        self._unread: set[str] = set()  # bounded DataFrames that the next epoch reads
 
     # --- the job master's thread ---
 
@@ -274,9 +274,7 @@ class Attempt:
 
     def _positions(self) -> list[SparkPosition]:
         consumed = [
-            SparkPosition(uid, [], [], consumed=True)
-            for uid in sorted(self._shared.plan.static_uids())
-            if self._static_read
+            SparkPosition(uid, [], [], consumed=True) for uid in sorted(self._shared.plan.static_uids() - self._unread)
         ]
         return [*self._spark.positions(self._last_epoch), *consumed]
 
@@ -302,8 +300,8 @@ class Attempt:
     def _prepare_positions(self, restore: StoredCheckpoint | None) -> None:
         positions = {p.uid: p for p in restore.metadata.positions} if restore is not None else {}
         statics = self._shared.plan.static_uids()
-        self._static_read = all(uid in positions and positions[uid].consumed for uid in statics)
-        self._ended = set(statics) if self._static_read else set()
+        self._unread = {uid for uid in statics if not (uid in positions and positions[uid].consumed)}
+        self._ended = statics - self._unread
         self._spark.prepare(positions, self._shared.clock.now())
         write_tick(self._tick_path, 0)
 
@@ -430,7 +428,7 @@ class Attempt:
         with self._lock:
             if self._stopping or self._all_finished:
                 return  # nothing counts any more, such as what a bounded stream gets after its end
-            read_static = not self._static_read
+            unread = set(self._unread)
             ending = self._ended | self._shared.plan.static_uids()
             self._epoch_running = True
             self._reports = Gathering(self._slots)
@@ -438,7 +436,7 @@ class Attempt:
             ended = sorted(self._source_nodes[uid] for uid in ending)
             budget = -(-self._pacer.budget // self._shared.plan.polled_slots)  # up, so that all together use it up
             self._shared.server.broadcast(m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget))
-        self._shared.plan.run(envelopes, self._directory, read_static)
+        self._shared.plan.run(envelopes, self._directory, unread)
         self._shared.server.broadcast(m.EndEpoch(epoch))
         reports = self._reports.wait()
         summary = EpochSummary(
@@ -457,7 +455,7 @@ class Attempt:
         """Take stock, checkpoint if one is due, and see to it that the next epoch starts if there is work."""
         self._epoch_running = False
         self._last_epoch = epoch
-        self._static_read = True
+        self._unread = set()
         # A bounded stream has ended when Spark found nothing new in it.
         quiet = self._bounded - self._ended - self._spark.moved(epoch)
         self._ended |= quiet | self._shared.plan.static_uids()

@@ -70,8 +70,10 @@ class Snapshotter:
             positions: The positions of the hosted sources at the end of the checkpoint's epoch.
         """
         started = time.monotonic()
+        # A sink that cannot make its output durable may have lost some of it: that fails the attempt, not just this
+        # checkpoint, so that the records come again.
+        lists = self._prepare(checkpoint_id, positions)
         try:
-            lists = self._prepare(checkpoint_id, positions)
             operators = self._describe(lists)
             # Has no name: nothing is left behind, however the slot ends.
             buffer = cast(BinaryIO, tempfile.TemporaryFile("w+b", _BUFFER))  # noqa: SIM115 - closed after the upload

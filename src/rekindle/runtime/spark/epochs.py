@@ -82,10 +82,16 @@ class EpochPlan:
         with query_settings(self._session):
             return plan.writeStream.foreachBatch(run_epoch).option("checkpointLocation", f"file://{scratch}").start()
 
-    def run(self, envelopes: DataFrame, directory: SlotDirectory, read_static: bool) -> None:
-        """Run the one action of an epoch; returns when all its records have been processed."""
-        if read_static:
-            for source in self._static:
+    def run(self, envelopes: DataFrame, directory: SlotDirectory, unread: set[str]) -> None:
+        """Run the one action of an epoch; returns when all its records have been processed.
+
+        Args:
+            envelopes: What the streaming plan gave.
+            directory: Where the slots are.
+            unread: The bounded DataFrames to be read in this epoch.
+        """
+        for source in self._static:
+            if source.uid in unread:
                 envelopes = envelopes.union(self._source(directory, source))
         slots = self._graph.slots
         for level in range(1, self._graph.levels):
