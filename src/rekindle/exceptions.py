@@ -13,10 +13,16 @@ RekindleError
 └── CheckpointError
     ├── CheckpointStorageError  the checkpoint storage cannot be written or read
     ├── CheckpointCorruptError  a file is half written, damaged or of an unknown version
-    └── StateRestoreError       a snapshot does not fit the program that restores it
+    ├── StateRestoreError       a snapshot does not fit the program that restores it
+    └── InvalidCheckpointTransitionError  a bug: the checkpoint coordinator was driven wrongly
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rekindle.checkpoint.events import Event
 
 
 class RekindleError(Exception):
@@ -92,3 +98,22 @@ class CheckpointCorruptError(CheckpointError):
 
 class StateRestoreError(CheckpointError):
     """A snapshot does not fit the program that restores it."""
+
+
+class InvalidCheckpointTransitionError(CheckpointError):
+    """The checkpoint coordinator was driven wrongly: a bug in Rekindle, not in the program.
+
+    Attributes:
+        problem: What was wrong.
+        history: The events before it, oldest first.
+    """
+
+    def __init__(self, problem: str, history: tuple[Event, ...] = ()) -> None:
+        super().__init__(problem, history)
+        self.problem = problem
+        self.history = history
+
+    def __str__(self) -> str:
+        lines = [f"{self.problem} This is a bug in Rekindle; the last events were:"]
+        lines += [f"  {event}" for event in self.history] or ["  (none)"]
+        return "\n".join(lines)

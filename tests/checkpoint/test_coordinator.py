@@ -25,10 +25,9 @@ from rekindle.checkpoint.events import (
     TriggerCheckpoint,
     WriteMetadata,
 )
-from rekindle.checkpoint.invalid_transition import InvalidCheckpointTransitionError
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.statistics import CheckpointHistory, CheckpointStatistics, CheckpointStatus
-from rekindle.exceptions import CheckpointError, ConfigurationError
+from rekindle.exceptions import CheckpointError, ConfigurationError, InvalidCheckpointTransitionError
 
 Kind = TypeVar("Kind")
 
@@ -232,6 +231,29 @@ class TestTrigger:
         subject = coordinator()
         assert subject.trigger(1, 5, "p", savepoint=True) == [TriggerCheckpoint(1, 1, 5, 1, True, False)]
         assert subject.trigger(2, 6, "p", final=True) == [TriggerCheckpoint(1, 2, 6, 2, False, True)]
+
+    def test_names_the_newest_completed_checkpoint_as_the_one_to_build_on(self) -> None:
+        subject = coordinator(max_concurrent=3)
+        run(subject, 100)
+        orders = [subject.trigger(now, now, "p")[0] for now in (200, 300)]
+        assert [order.base_id for order in of(TriggerCheckpoint, orders)] == [1, 1]
+        complete(subject, 310, 2)
+        [order] = of(TriggerCheckpoint, subject.trigger(400, 400, "p"))
+        assert order.base_id == 2
+
+    def test_a_savepoint_builds_on_nothing_and_nothing_builds_on_a_savepoint(self) -> None:
+        subject = coordinator()
+        run(subject, 100)
+        [order] = of(TriggerCheckpoint, subject.trigger(110, 110, "p", savepoint=True))
+        assert order.base_id is None
+        complete(subject, 120, 2)
+        [order] = of(TriggerCheckpoint, subject.trigger(200, 200, "p"))
+        assert order.base_id == 1
+
+    def test_what_the_job_was_started_from_is_not_built_on(self) -> None:
+        subject = coordinator(next_checkpoint_id=5, completed=(done(4, savepoint=True),))
+        [order] = of(TriggerCheckpoint, subject.trigger(100, 100, "p"))
+        assert order.base_id is None
 
     def test_a_periodic_one_that_is_not_due_is_a_bug(self) -> None:
         subject = coordinator()
@@ -711,6 +733,20 @@ class TestSuccessor:
         checkpoint_id = trigger(subject, 1_100)
         assert of(WriteMetadata, subject.acknowledge(1_110, 2, checkpoint_id, 0, "s5.0"))
 
+    def test_builds_on_what_an_earlier_attempt_completed_and_keeps_it_as_long_as_that_takes(self) -> None:
+        subject = self.ended().successor(2, SLOTS, 1_000)
+        subject.metadata_failed(1_010, 4, "no space")
+        orders = [subject.trigger(now, now, "p")[0] for now in (1_100, 1_200)]
+        assert [order.base_id for order in of(TriggerCheckpoint, orders)] == [1, 1]
+        assert of(DropCompleted, complete(subject, 1_210, 5)) == []
+        assert [order.checkpoint.checkpoint_id for order in of(DropCompleted, complete(subject, 1_220, 6))] == [1, 5]
+
+    def test_keeps_the_base_of_a_write_that_was_under_way(self) -> None:
+        subject = self.ended().successor(2, SLOTS, 1_000)
+        assert of(DropCompleted, run(subject, 1_100)) == []
+        [drop] = of(DropCompleted, subject.metadata_written(1_200, 4, "chk-4"))
+        assert drop.checkpoint.checkpoint_id == 1
+
     def test_before_the_end_of_the_attempt_is_a_bug(self) -> None:
         with pytest.raises(InvalidCheckpointTransitionError):
             coordinator().successor(2, SLOTS, 10)
@@ -718,6 +754,69 @@ class TestSuccessor:
     def test_of_the_same_attempt_is_a_bug(self) -> None:
         with pytest.raises(InvalidCheckpointTransitionError):
             self.ended().successor(1, SLOTS, 10)
+
+
+class TestDamage:
+    def ended(self, **options: Any) -> CheckpointCoordinator:
+        """Return an ended attempt with the completed checkpoints 1 and 2, of which 2 is damaged."""
+        subject = coordinator(num_retained=2, **options)
+        run(subject, 100)
+        run(subject, 200)
+        subject.abort_all(210, REASON.JOB_FAILED)
+        subject.mark_damaged(2)
+        return subject
+
+    def test_the_one_before_is_restored_from_and_built_on(self) -> None:
+        subject = self.ended()
+        assert [each.checkpoint_id for each in subject.completed()] == [1]
+        assert [each.checkpoint_id for each in subject.damaged()] == [2]
+        latest = subject.latest_completed()
+        assert latest is not None
+        assert latest.checkpoint_id == 1
+        successor = subject.successor(2, SLOTS, 1_000)
+        [order] = of(TriggerCheckpoint, successor.trigger(1_100, 1_100, "p"))
+        assert (order.checkpoint_id, order.base_id) == (3, 1)
+
+    def test_it_is_dropped_when_a_newer_one_is_complete_and_not_before(self) -> None:
+        subject = self.ended().successor(2, SLOTS, 1_000)
+        assert of(DropCompleted, run(subject, 1_050, savepoint=True)) == []
+        assert of(DropCompleted, fail(subject, 1_110, trigger(subject, 1_100))) == []
+        assert [each.checkpoint_id for each in subject.damaged()] == [2]
+        [drop] = of(DropCompleted, run(coordinator_again(subject), 3_100))
+        assert drop.checkpoint.checkpoint_id == 2
+
+    def test_the_last_one_leaves_nothing_to_restore_from(self) -> None:
+        subject = self.ended()
+        subject.mark_damaged(1)
+        assert subject.latest_completed() is None
+        assert [each.checkpoint_id for each in subject.damaged()] == [1, 2]
+        subject.restore_from(done(0, savepoint=True))
+        latest = subject.successor(2, SLOTS, 1_000).latest_completed()
+        assert latest is not None
+        assert latest.checkpoint_id == 0
+
+    def test_what_the_job_was_started_from_is_forgotten_not_dropped(self) -> None:
+        subject = coordinator(next_checkpoint_id=5, completed=(done(4, savepoint=True),))
+        subject.abort_all(10, REASON.JOB_FAILED)
+        subject.mark_damaged(4)
+        assert subject.damaged() == ()
+        subject.restore_from(done(3, savepoint=True))
+        successor = subject.successor(2, SLOTS, 1_000)
+        assert of(DropCompleted, run(successor, 1_100)) == []
+
+    def test_of_what_is_not_there_is_a_bug(self) -> None:
+        with pytest.raises(InvalidCheckpointTransitionError, match="Checkpoint 2 is damaged, but was not there"):
+            self.ended().mark_damaged(2)
+
+    def test_restoring_from_elsewhere_while_there_is_one_of_its_own_is_a_bug(self) -> None:
+        with pytest.raises(InvalidCheckpointTransitionError):
+            self.ended().restore_from(done(0, savepoint=True))
+
+
+def coordinator_again(ended: CheckpointCoordinator) -> CheckpointCoordinator:
+    """End an attempt and start the next one."""
+    ended.abort_all(2_000, REASON.JOB_FAILED)
+    return ended.successor(ended.attempt + 1, SLOTS, 3_000)
 
 
 class TestConstruction:

@@ -101,6 +101,7 @@ class World:
         self.bases: dict[int, int] = {}  # by id, the checkpoint an incremental one may build on
         self.ended: dict[int, str] = {}
         self.completed_checkpoints: list[int] = []
+        self.damaged: set[int] = set()
         self.failures_in_a_row = 0
         self.failing = False
         self.ending = False
@@ -139,8 +140,12 @@ class World:
                     assert not self.triggered or instruction.checkpoint_id > self.triggered[-1]
                     self.triggered.append(instruction.checkpoint_id)
                     self.kinds[instruction.checkpoint_id] = instruction
-                    if self.completed_checkpoints and not instruction.savepoint:
-                        self.bases[instruction.checkpoint_id] = self.completed_checkpoints[-1]
+                    usable = [each for each in self.completed_checkpoints if each not in self.damaged]
+                    if instruction.base_id is not None:
+                        assert instruction.base_id == usable[-1]
+                        self.bases[instruction.checkpoint_id] = instruction.base_id
+                    elif not instruction.savepoint:
+                        assert not any(not each.savepoint for each in self.coordinator.completed())
                     self.snapshots[instruction.checkpoint_id] = []
                     self.send(instruction)
                 case WriteMetadata():
@@ -336,9 +341,19 @@ class World:
             self.failing = False
             self.failures_in_a_row = 0
             self.participants = frozenset(range(self.random.randint(1, 4)))
+            self.find_damage()
             attempt = self.coordinator.attempt + self.random.randint(1, 2)
             self.coordinator = self.coordinator.successor(attempt, self.participants, self.now)
             self.deploy()
+
+    def find_damage(self) -> None:
+        """Let some checkpoints turn out to be unreadable when the next attempt is to restore them."""
+        latest = self.coordinator.latest_completed()
+        while latest is not None and self.random.random() < 0.3:
+            self.seen["damaged"] += 1
+            self.coordinator.mark_damaged(latest.checkpoint_id)
+            self.damaged.add(latest.checkpoint_id)
+            latest = self.coordinator.latest_completed()
 
     def end_attempt(self, reason: CheckpointFailureReason) -> None:
         self.ending = True
@@ -371,6 +386,7 @@ class World:
         assert sum(not each.savepoint for each in completed) <= self.options.num_retained
         ids = [each.checkpoint_id for each in completed]
         assert ids == sorted(set(ids))
+        assert not self.damaged & set(ids)
         for each in completed:
             assert self.manifests[each.checkpoint_id] <= self.files, f"checkpoint {each} lost files"
             assert each.location in self.metadata
@@ -388,7 +404,7 @@ class World:
         assert len(periodic) <= self.options.max_concurrent
 
     def check_nothing_kept_for_nothing(self) -> None:
-        retained = {each.checkpoint_id for each in self.coordinator.completed()}
+        retained = {each.checkpoint_id for each in (*self.coordinator.completed(), *self.coordinator.damaged())}
         under_way = {*self.coordinator.pending_ids(), *self.writes}
         bases = {self.bases[each] for each in under_way if each in self.bases}
         checkpoints = {each for each in self.manifests if not self.kinds[each].savepoint}
@@ -397,7 +413,7 @@ class World:
     def check_end(self) -> None:
         assert sorted(self.ended) == self.triggered
         assert self.coordinator.outstanding_write_ids() == ()
-        kept = {each.checkpoint_id for each in self.coordinator.completed()}
+        kept = {each.checkpoint_id for each in (*self.coordinator.completed(), *self.coordinator.damaged())}
         completed = {each for each, how in self.ended.items() if how == "complete"}
         savepoints = completed - set(self.completed_checkpoints)
         assert set(self.manifests) == kept | savepoints, "a completed checkpoint was neither kept nor dropped"
@@ -449,7 +465,7 @@ def test_schedules_reach_every_situation() -> None:
             "complete",
             *(reason.name for reason in CheckpointFailureReason if reason.name != "JOB_CANCELLED"),
             *("DiscardState", "DiscardCheckpoint", "DropCompleted", "FailJob", "ReportSavepointFailure"),
-            *("discarded with metadata", "savepoint", "lost", "doubled", "old attempt"),
+            *("discarded with metadata", "savepoint", "lost", "doubled", "old attempt", "damaged"),
         ]
         if seen[situation] < 20
     }

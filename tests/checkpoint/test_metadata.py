@@ -11,10 +11,12 @@ from rekindle.checkpoint.metadata import (
     MAGIC,
     VERSION,
     CheckpointMetadata,
+    NativeState,
     OperatorMetadata,
     SourceLog,
     SparkPosition,
     StateHandle,
+    StoredFile,
     decode_metadata,
     encode_metadata,
 )
@@ -36,7 +38,16 @@ FULL = CheckpointMetadata(
     timestamp=1_700_000_000_123,
     epoch=42,
     operators=[operator(["count", "names"], {"position": [1, 0]})],
-    handles=[StateHandle(0, 1234, path="slot-0-1"), StateHandle(1, 3, inline=b"\0\1\2")],
+    handles=[
+        StateHandle(0, StoredFile(1234, 99, path="slot-0-1"), written=1234),
+        StateHandle(
+            1,
+            StoredFile(3, 98, inline=b"\0\1\2"),
+            before=[StoredFile(20, 97, path="../shared/5-1-0-state", shared=True)],
+            native=[NativeState("uid-1", {"7.sst": StoredFile(400, 96, path="../shared/6-1-0-7.sst", shared=True)})],
+            written=3,
+        ),
+    ],
     positions=[
         SparkPosition("files", ['{"logOffset":3}', "-"], [SourceLog(0, {"3.compact": b"v1\n"})]),
         SparkPosition("table", [], [], consumed=True),
@@ -108,15 +119,35 @@ def test_an_operator_is_stateful_when_there_is_anything_to_restore(described: Op
 
 
 def test_the_state_size_is_that_of_all_slots() -> None:
-    assert FULL.state_size == 1237
+    assert FULL.state_size == 1234 + 3 + 20 + 400
 
 
-WRITTEN_BY_VERSION_1 = bytes.fromhex(
-    "524b4d4401003fc49a4289ad636865636b706f696e745f696401a66a6f625f6964a16aa86a6f625f6e616d65a16ea974696d"
-    "657374616d7000a565706f636800a96f70657261746f727390a768616e646c657390a9706f736974696f6e7390a973617665"
-    "706f696e74c2"
+def test_the_written_size_counts_what_was_stored_for_this_checkpoint_only() -> None:
+    assert FULL.written_size == 1237
+
+
+def test_the_shared_files_are_those_of_all_slots_and_all_their_parts() -> None:
+    assert [file.path for file in FULL.shared_files()] == ["../shared/5-1-0-state", "../shared/6-1-0-7.sst"]
+
+
+WRITTEN_BY_VERSION_2 = bytes.fromhex(
+    "524b4d4402002e4a7a0c89ad636865636b706f696e745f696401a66a6f625f6964a16aa86a6f625f6e616d65a16ea974696d"
+    "657374616d7000a565706f636800a96f70657261746f727390a768616e646c65739185a4736c6f7400a466696c6585a47369"
+    "7a6505a363726307a470617468a8736c6f742d302d30a6696e6c696e65c0a6736861726564c2a66265666f72659185a47369"
+    "7a6509a363726308a470617468b52e2e2f7368617265642f302d302d302d7374617465a6696e6c696e65c0a6736861726564"
+    "c3a66e617469766590a77772697474656e05a9706f736974696f6e7390a973617665706f696e74c2"
 )
 
 
-def test_a_file_that_version_1_wrote_can_be_read_for_ever() -> None:
-    assert decode_metadata(WRITTEN_BY_VERSION_1, NAME) == EMPTY
+def test_a_file_that_version_2_wrote_can_be_read_for_ever() -> None:
+    file = StoredFile(5, 7, path="slot-0-0")
+    before = StoredFile(9, 8, path="../shared/0-0-0-state", shared=True)
+    written = CheckpointMetadata(1, "j", "n", 0, 0, [], [StateHandle(0, file, [before], written=5)], [])
+    assert decode_metadata(WRITTEN_BY_VERSION_2, NAME) == written
+
+
+def test_version_1_which_was_never_released_is_refused_by_its_number() -> None:
+    data = bytearray(WRITTEN_BY_VERSION_2)
+    data[4:6] = (1).to_bytes(2, "little")
+    with pytest.raises(CheckpointCorruptError, match="format version 1, and this release reads version 2"):
+        decode_metadata(bytes(data), NAME)

@@ -7,8 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, encode_metadata
-from rekindle.checkpoint.restoring import fit_to_checkpoint, open_checkpoint
+from rekindle.checkpoint.restoring import FALLBACK_KEY, RestorePath, fit_to_checkpoint, open_checkpoint
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from rekindle.common.options import known_key
 from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
 from rekindle.graph.job_graph import JobGraph, JobNode, compile_job
 from rekindle.graph.stream_graph import StreamGraph
@@ -27,54 +30,81 @@ def write_checkpoint(job: Path, checkpoint_id: int, timestamp: int = 0, complete
     return directory
 
 
+def read(checkpoint: StoredCheckpoint, path: str) -> bytes:
+    """Read a file that the metadata points to, as a slot does."""
+    assert checkpoint.files is not None
+    return checkpoint.files.read(paths.resolve(checkpoint.directory, path))
+
+
+def damage(checkpoint: Path) -> Path:
+    file = checkpoint / "_metadata"
+    file.write_bytes(file.read_bytes()[:-1])
+    return file
+
+
 class TestOpening:
     @pytest.mark.parametrize("ending", ["", "/", "/_metadata"])
     @pytest.mark.parametrize("scheme", ["", "file://"])
     def test_by_its_directory_or_its_metadata_file(self, tmp_path: Path, ending: str, scheme: str) -> None:
         directory = write_checkpoint(tmp_path / "job", 3)
         write_checkpoint(tmp_path / "job", 4)
-        found, files = open_checkpoint(f"{scheme}{directory}{ending}")
-        assert found == metadata(3)
-        assert files.read("slot-0-0") == b"state", "paths are relative to the metadata"
+        found = open_checkpoint(f"{scheme}{directory}{ending}")
+        assert found.metadata == metadata(3)
+        assert read(found, "slot-0-0") == b"state", "paths are relative to the metadata"
 
     def test_a_directory_that_was_moved_can_be_opened(self, tmp_path: Path) -> None:
         moved = write_checkpoint(tmp_path / "job", 3).rename(tmp_path / "kept for later")
-        assert open_checkpoint(str(moved))[0].checkpoint_id == 3
+        assert open_checkpoint(str(moved)).metadata.checkpoint_id == 3
 
     def test_the_newest_below_the_directory_of_a_job(self, tmp_path: Path) -> None:
         for number in (2, 10, 9):
             write_checkpoint(tmp_path / "job", number)
-        found, files = open_checkpoint(str(tmp_path / "job"))
-        assert found.checkpoint_id == 10
-        assert files.read("slot-0-0") == b"state"
+        found = open_checkpoint(str(tmp_path / "job"))
+        assert found.metadata.checkpoint_id == 10
+        assert read(found, "slot-0-0") == b"state"
 
     def test_the_newest_below_the_root_of_all_checkpoints(self, tmp_path: Path) -> None:
         write_checkpoint(tmp_path / "job", 2)
         write_checkpoint(tmp_path / "job", 3)
         (tmp_path / "a file").write_text("of somebody else's")
-        assert open_checkpoint(str(tmp_path))[0].checkpoint_id == 3
+        assert open_checkpoint(str(tmp_path)).metadata.checkpoint_id == 3
 
     def test_between_jobs_the_one_taken_last_is_the_newest_whatever_its_number(self, tmp_path: Path) -> None:
         write_checkpoint(tmp_path / "old job", 900, timestamp=1_000)
         write_checkpoint(tmp_path / "new job", 3, timestamp=2_000)
         write_checkpoint(tmp_path / "new job", 4, timestamp=3_000)
         write_checkpoint(tmp_path / "older job", 901, timestamp=500)
-        assert open_checkpoint(str(tmp_path))[0].checkpoint_id == 4
+        assert open_checkpoint(str(tmp_path)).metadata.checkpoint_id == 4
 
     def test_a_half_written_checkpoint_is_skipped(self, tmp_path: Path) -> None:
         write_checkpoint(tmp_path / "job", 7)
         write_checkpoint(tmp_path / "job", 8, complete=False)
         (tmp_path / "job" / "chk-9").mkdir()
         (tmp_path / "job" / "chk-8" / "_metadata.inprogress-1").write_bytes(b"half")
-        assert open_checkpoint(str(tmp_path / "job"))[0].checkpoint_id == 7
-        assert open_checkpoint(str(tmp_path))[0].checkpoint_id == 7
+        assert open_checkpoint(str(tmp_path / "job")).metadata.checkpoint_id == 7
+        assert open_checkpoint(str(tmp_path)).metadata.checkpoint_id == 7
 
     def test_a_damaged_checkpoint_is_not_skipped_but_named(self, tmp_path: Path) -> None:
-        write_checkpoint(tmp_path / "job", 7)
-        damaged = write_checkpoint(tmp_path / "job", 8) / "_metadata"
-        damaged.write_bytes(damaged.read_bytes()[:-1])
-        with pytest.raises(CheckpointCorruptError, match=str(damaged)):
+        older = write_checkpoint(tmp_path / "job", 7)
+        damaged = damage(write_checkpoint(tmp_path / "job", 8))
+        with pytest.raises(CheckpointCorruptError, match=str(damaged)) as info:
             open_checkpoint(str(tmp_path / "job"))
+        assert f"Earlier checkpoints exist ({older}): set {FALLBACK_KEY} to true" in str(info.value)
+        assert known_key(FALLBACK_KEY)
+
+    def test_a_damaged_checkpoint_with_none_before_it_comes_without_that_advice(self, tmp_path: Path) -> None:
+        damaged = damage(write_checkpoint(tmp_path / "job", 8))
+        write_checkpoint(tmp_path / "job", 9)
+        with pytest.raises(CheckpointCorruptError, match=str(damaged)) as info:
+            open_checkpoint(str(tmp_path / "job" / "chk-8"))
+        assert FALLBACK_KEY not in str(info.value)
+
+    def test_shared_files_are_found_beside_the_checkpoint(self, tmp_path: Path) -> None:
+        directory = write_checkpoint(tmp_path / "job", 3)
+        (tmp_path / "job" / "shared").mkdir()
+        (tmp_path / "job" / "shared" / "1-0-0-x").write_bytes(b"shared")
+        for location in (directory, tmp_path / "job", tmp_path):
+            assert read(open_checkpoint(str(location)), paths.from_checkpoint("1-0-0-x")) == b"shared"
 
     @pytest.mark.parametrize("below", ["missing", "", "job", "job/chk-1", "job/chk-1/slot-0-0"])
     def test_where_there_is_none_it_raises_naming_the_place_and_what_to_give(self, tmp_path: Path, below: str) -> None:
@@ -82,6 +112,66 @@ class TestOpening:
         location = str(tmp_path / below)
         with pytest.raises(StateRestoreError, match=f"there is no checkpoint at {location}: .*Give the directory of"):
             open_checkpoint(location)
+
+
+class TestGoingBack:
+    @pytest.mark.parametrize("named", ["", "job", "job/chk-8", "job/chk-8/_metadata"])
+    def test_the_newest_that_can_be_read_stands_in_for_damaged_ones(
+        self, tmp_path: Path, named: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write_checkpoint(tmp_path / "job", 2)
+        older = write_checkpoint(tmp_path / "job", 5)
+        write_checkpoint(tmp_path / "job", 6, complete=False)
+        damaged = [damage(write_checkpoint(tmp_path / "job", number)) for number in (7, 8)]
+        path = RestorePath(str(tmp_path / named), fallback=True)
+        assert path.current.metadata.checkpoint_id == 5
+        assert path.earlier() == [str(tmp_path / "job" / "chk-2")]
+        assert str(damaged[1]) in caplog.messages[0]
+        assert f"{older} is used instead" in caplog.messages[1]
+        assert "committed after that one may be written again" in caplog.messages[1]
+
+    def test_checkpoints_newer_than_the_one_that_is_named_are_not_considered(self, tmp_path: Path) -> None:
+        for number in (4, 5, 6):
+            write_checkpoint(tmp_path / "job", number)
+        path = RestorePath(str(tmp_path / "job" / "chk-5"), fallback=True)
+        assert path.current.metadata.checkpoint_id == 5
+        assert path.earlier() == [str(tmp_path / "job" / "chk-4")]
+
+    def test_one_after_the_other_until_none_is_left(self, tmp_path: Path) -> None:
+        for number in (4, 5, 6):
+            write_checkpoint(tmp_path / "job", number)
+        path = RestorePath(str(tmp_path / "job"), fallback=True)
+        found = [path.current, path.go_back(), path.go_back()]
+        assert [stored.metadata.checkpoint_id for stored in found if stored is not None] == [6, 5, 4]
+        assert path.go_back() is None
+
+    def test_where_all_before_it_are_damaged_there_is_none(self, tmp_path: Path) -> None:
+        for number in (4, 5):
+            damage(write_checkpoint(tmp_path / "job", number))
+        write_checkpoint(tmp_path / "job", 6)
+        assert RestorePath(str(tmp_path / "job"), fallback=True).go_back() is None
+
+    def test_where_all_are_damaged_it_raises(self, tmp_path: Path) -> None:
+        for number in (4, 5):
+            damage(write_checkpoint(tmp_path / "job", number))
+        with pytest.raises(CheckpointCorruptError, match="chk-4/_metadata"):
+            RestorePath(str(tmp_path), fallback=True)
+
+    def test_a_savepoint_has_none_before_it(self, tmp_path: Path) -> None:
+        directory = write_checkpoint(tmp_path / "job", 3).rename(tmp_path / "job" / "savepoint-123456-abc")
+        write_checkpoint(tmp_path / "job", 2)
+        path = RestorePath(str(directory), fallback=True)
+        assert path.current.metadata.checkpoint_id == 3
+        assert path.earlier() == []
+
+    def test_between_jobs_it_is_the_newest_checkpoint_that_can_be_read_that_counts(self, tmp_path: Path) -> None:
+        write_checkpoint(tmp_path / "one", 3, timestamp=3_000)
+        write_checkpoint(tmp_path / "two", 1, timestamp=2_000)
+        damage(write_checkpoint(tmp_path / "two", 2, timestamp=4_000))
+        damage(write_checkpoint(tmp_path / "three", 1, timestamp=5_000))
+        assert RestorePath(str(tmp_path), fallback=True).current.metadata.timestamp == 3_000
+        with pytest.raises(CheckpointCorruptError):
+            RestorePath(str(tmp_path))
 
 
 class Keyed:

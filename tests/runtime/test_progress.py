@@ -68,6 +68,11 @@ class TestLogView:
             "[word count] checkpoint 7 (12 ms, 2.0 KiB) is complete"
         ]
 
+    def test_a_completed_savepoint_has_a_line_with_its_location(self) -> None:
+        assert self.lines(lambda view: view.savepoint_completed("/s/savepoint-1")) == [
+            "[word count] savepoint /s/savepoint-1 is complete"
+        ]
+
     def test_a_failure_has_a_line_that_says_what_follows(self) -> None:
         def run(view: LogView) -> None:
             view.failed(ValueError("broken"), 1_000)

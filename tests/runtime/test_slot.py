@@ -262,14 +262,14 @@ class TestRestoring:
             job.run_epoch()
             checkpoint = job.checkpoint()
         assert files.list(checkpoint.directory) == ["_metadata", "slot-0-4", "slot-1-4"]
-        assert [handle.path for handle in checkpoint.metadata.handles] == ["slot-0-4", "slot-1-4"]
+        assert [handle.file.path for handle in checkpoint.metadata.handles] == ["slot-0-4", "slot-1-4"]
 
     def test_small_state_is_kept_in_the_metadata(self, tmp_path: Path) -> None:
         files = LocalCheckpointFiles(str(tmp_path))
         with InProcessJob(counting(100), 2, files=files, inline_below=1 << 20) as job:
             checkpoint = job.checkpoint()
         assert files.list(checkpoint.directory) == ["_metadata"]
-        assert all(handle.inline for handle in checkpoint.metadata.handles)
+        assert all(handle.file.inline for handle in checkpoint.metadata.handles)
 
     def test_the_metadata_tells_what_each_operator_has(self) -> None:
         with InProcessJob(counting(100), 2) as job:
@@ -461,9 +461,9 @@ class TestSnapshots:
         files: CheckpointFiles = LocalCheckpointFiles(str(tmp_path))
         with InProcessJob(counting(100), 2, files=files) as job:
             job.run_epoch()
-            failing = job.slots[1]._snapshotter
-            failing._settings.files = None
-            failing._settings.inline_limit = 0
+            failing = job.slots[1]._job.snapshots
+            failing.files = None
+            failing.inline_limit = 0
             with pytest.raises(DeclinedError):
                 job.checkpoint()
         assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -12,7 +12,8 @@ from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.deployment import SnapshotSettings
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.snapshotter import Snapshotter
-from rekindle.runtime.wire.messages import SnapshotFailed
+from rekindle.runtime.wire.messages import SnapshotFailed, TriggerSnapshot
+from rekindle.state.backend_settings import BackendSettings
 
 
 class Broken(Operator):
@@ -27,7 +28,7 @@ class Broken(Operator):
             raise OSError("no space left")
         return {}
 
-    def keyed_blocks(self) -> Any:
+    def timer_blocks(self) -> Any:
         raise OSError("cannot be encoded")
 
 
@@ -35,9 +36,10 @@ def take(operator: Operator) -> list[Any]:
     reports: list[Any] = []
     node = SimpleNamespace(uid="sink", name="the sink")
     graph: Any = [SimpleNamespace(node=node, operator=operator)]
-    snapshotter = Snapshotter(graph, SnapshotSettings(None, 0, 1000), "job", 0, 0, reports.append)
+    job: Any = SimpleNamespace(job_id="job", snapshots=SnapshotSettings(None, 0, 1000), backend=BackendSettings())
+    snapshotter = Snapshotter(graph, job, 0, 0, reports.append)
     try:
-        snapshotter.take(1, {})
+        snapshotter.take(TriggerSnapshot(1, 1), {})
     finally:
         snapshotter.close()
     return reports

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rekindle.checkpoint.metadata import NativeState, StoredFile
 from rekindle.exceptions import SlotProtocolError
 from rekindle.runtime.wire import handshake
 from rekindle.runtime.wire import messages as m
@@ -221,25 +222,40 @@ class TestHandshake:
         assert {len(secret) for secret in secrets} == {32}
 
 
+STORED = StoredFile(4, 5, inline=b"data")
+SHARED = StoredFile(6, 7, path="../shared/1-0-0-x", shared=True)
 MESSAGES_TO_SLOT: list[m.ToSlot] = [
     m.BeginEpoch(3, 1_000, [1, 2], 10_000),
     m.EndEpoch(3),
     m.TriggerSnapshot(7, 3),
+    m.TriggerSnapshot(7, 3, base_id=6),
+    m.TriggerSnapshot(7, 3, savepoint="/savepoints/savepoint-1"),
     m.NotifyComplete(7),
+    m.NotifyComplete(7, restore_point=False),
     m.NotifyAborted(7),
     m.CommitFinal(),
     m.Heartbeat(),
     m.Shutdown(),
+    m.Shutdown(job_over=True),
 ]
 MESSAGES_TO_MASTER: list[m.ToMaster] = [
     m.Register(1, 0, 4711, "host", "rekindle-x", 0, "127.0.0.1"),
     m.Ready(),
     m.EpochReport(3, 10, 5, False, True, None, -(1 << 63)),
     m.Output("stdout", -1, b"text"),
-    m.SnapshotDone(1, 7, m.StateHandle(0, 4, inline=b"data"), [m.OperatorSnapshot("u", ["s"], {"l": 2})], 1, 2),
+    m.SnapshotDone(1, 7, m.StateHandle(0, STORED), [m.OperatorSnapshot("u", ["s"], {"l": 2})], 1, 2),
+    m.SnapshotDone(
+        1,
+        7,
+        m.StateHandle(0, STORED, [SHARED, SHARED], [NativeState("u", {"1.sst": SHARED, "CURRENT": STORED})], 4),
+        [],
+        1,
+        2,
+    ),
     m.SnapshotFailed(1, 7, "reason"),
     m.CommitDone(7),
     m.SlotFailed("Map", 0, "ValueError: x", "traceback"),
+    m.SlotFailed("", 0, "CheckpointCorruptError: x", "traceback", corrupt=True),
     m.Heartbeat(),
 ]
 

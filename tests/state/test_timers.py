@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_groups import KeyGroupRange, key_group_range
 from rekindle.state.key_hash import key_group_of
-from rekindle.state.keyed_backend import KeyGroupBlock
 from rekindle.state.timers import TimerQueue
 
 MAX_PARALLELISM = 128

@@ -30,6 +30,7 @@ from rekindle.runtime.operators.sinks import COLLECTED, CollectOperator, unpickl
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire import messages as m
+from rekindle.state.backend_settings import BackendSettings
 from rekindle.testing import ManualClock
 
 JOB_ID = "00000000000000000000000000000001"
@@ -65,6 +66,8 @@ class InProcessJob:
         inline_limit: int = 5 << 20,
         asynchronous: bool = True,
         restore: StoredCheckpoint | None = None,
+        own: bool = False,
+        backend: BackendSettings | None = None,
         attempt: int = 0,
         clock: ManualClock | None = None,
     ) -> None:
@@ -86,9 +89,10 @@ class InProcessJob:
                 checkpointing=True,
                 restore=None
                 if restore is None
-                else RestoredCheckpoint(restore.metadata, restore.files, restore.directory),
+                else RestoredCheckpoint(restore.metadata, restore.files, restore.directory, own),
                 epoch_max_ms=60_000,
                 main_classes={},
+                backend=backend or BackendSettings(),
             )
         )
         self.slots = [
@@ -235,10 +239,10 @@ class InProcessJob:
                 case m.CommitFinal():
                     slot.commit_final()
 
-    def close(self) -> None:
+    def close(self, job_over: bool = True) -> None:
         """Close all slots."""
         for slot in self.slots:
-            slot.close()
+            slot.close(job_over)
 
     def __enter__(self) -> InProcessJob:
         return self

@@ -55,6 +55,12 @@ class CompletedCheckpointStore:
         self._checkpoints = [other for other in self._checkpoints if other.checkpoint_id not in dropped_ids]
         return dropped
 
+    def remove(self, checkpoint_id: int) -> CompletedCheckpoint | None:
+        """Take a checkpoint out and return it, None where there is no such one."""
+        removed = next((other for other in self._checkpoints if other.checkpoint_id == checkpoint_id), None)
+        self._checkpoints = [other for other in self._checkpoints if other is not removed]
+        return removed
+
     def latest(self) -> CompletedCheckpoint | None:
         """Return the newest checkpoint or savepoint to restore from, None when there is none."""
         return self._checkpoints[-1] if self._checkpoints else None

@@ -25,6 +25,7 @@ from rekindle.checkpoint.completed_store import CompletedCheckpointStore
 from rekindle.checkpoint.events import (
     AllAborted,
     CheckpointAcknowledged,
+    CheckpointDamaged,
     CheckpointDeclined,
     CheckpointExpired,
     CheckpointFailureReason,
@@ -45,13 +46,13 @@ from rekindle.checkpoint.events import (
     WriteMetadata,
 )
 from rekindle.checkpoint.failure_counter import CheckpointFailureCounter
-from rekindle.checkpoint.invalid_transition import InvalidCheckpointTransitionError
+from rekindle.checkpoint.failure_messages import savepoint_failed, too_many_failures, what_is_missing
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.pending import AcknowledgeResult, PendingCheckpoint
 from rekindle.checkpoint.statistics import CheckpointHistory, CheckpointStatistics, CheckpointStatus
+from rekindle.exceptions import InvalidCheckpointTransitionError
 
 _EVENTS_KEPT = 500
-_SLOTS_NAMED = 10
 
 
 class CheckpointCoordinator:
@@ -105,6 +106,8 @@ class CheckpointCoordinator:
         self._abandoned: dict[int, PendingCheckpoint] = {}
         # No longer retained, but a checkpoint under way may still share files with them.
         self._superseded: list[CompletedCheckpoint] = []
+        # Completed, but cannot be read: neither restored from nor built on, and dropped with the next completion.
+        self._damaged: list[CompletedCheckpoint] = []
         self._last_trigger = now
         self._last_end: int | None = None
         self._final_completed = False
@@ -148,6 +151,10 @@ class CheckpointCoordinator:
     def completed(self) -> tuple[CompletedCheckpoint, ...]:
         """Return the retained checkpoints, and a savepoint to restore from if there is one, oldest first."""
         return self._completed.all()
+
+    def damaged(self) -> tuple[CompletedCheckpoint, ...]:
+        """Return the completed checkpoints that turned out to be damaged and are not dropped yet, oldest first."""
+        return tuple(self._damaged)
 
     def pending_ids(self) -> tuple[int, ...]:
         """Return the ids of the checkpoints and savepoints under way, oldest first."""
@@ -208,7 +215,7 @@ class CheckpointCoordinator:
         self._pending[checkpoint_id] = pending
         if not savepoint:
             self._last_trigger = now
-        return [TriggerCheckpoint(self._attempt, checkpoint_id, epoch, now, savepoint, final)]
+        return [TriggerCheckpoint(self._attempt, checkpoint_id, epoch, now, savepoint, final, pending.base_id)]
 
     def acknowledge(self, now: int, attempt: int, checkpoint_id: int, slot: int, ack: object) -> list[Instruction]:
         """Take a slot's acknowledgement; the last one missing leads to the metadata being written.
@@ -280,6 +287,9 @@ class CheckpointCoordinator:
         instructions.append(notification)
         if notification.is_restore_point:
             self._superseded += self._completed.add(completed)
+        if not pending.savepoint:
+            self._superseded += self._damaged
+            self._damaged = []
         return [*instructions, *self._drop_superseded()]
 
     def metadata_failed(self, now: int, checkpoint_id: int, message: str) -> list[Instruction]:
@@ -298,7 +308,7 @@ class CheckpointCoordinator:
         instructions: list[Instruction] = []
         for pending in [other for other in self._pending.values() if other.expires_at <= now]:
             self._events.append(CheckpointExpired(now, pending.checkpoint_id))
-            detail = f"after {self._options.timeout_ms} ms {_what_is_missing(pending)}"
+            detail = f"after {self._options.timeout_ms} ms {what_is_missing(pending)}"
             instructions += self._abort(now, pending, CheckpointFailureReason.EXPIRED, detail)
         return [*instructions, *self._drop_superseded()]
 
@@ -313,6 +323,31 @@ class CheckpointCoordinator:
         for pending in list(self._pending.values()):
             instructions += self._abort(now, pending, reason, "", counted=False)
         return [*instructions, *self._drop_superseded()]
+
+    def mark_damaged(self, checkpoint_id: int) -> None:
+        """Never again restore from a completed checkpoint, nor build on it: it cannot be read.
+
+        Its files stay until a newer checkpoint is complete: what cannot be read now may be all that there is.
+
+        Raises:
+            InvalidCheckpointTransitionError: If it is not among the completed ones.
+        """
+        self._events.append(CheckpointDamaged(checkpoint_id))
+        damaged = self._completed.remove(checkpoint_id)
+        if damaged is None:
+            raise self._invalid(f"Checkpoint {checkpoint_id} is damaged, but was not there to restore from.")
+        if not damaged.savepoint:
+            self._damaged = sorted([*self._damaged, damaged], key=lambda other: other.checkpoint_id)
+
+    def restore_from(self, checkpoint: CompletedCheckpoint) -> None:
+        """Let a restart go back to a checkpoint that is not this job's own.
+
+        Raises:
+            InvalidCheckpointTransitionError: If there are completed checkpoints to go back to.
+        """
+        if self._completed.latest() is not None or not checkpoint.savepoint:
+            raise self._invalid(f"Checkpoint {checkpoint.checkpoint_id} is not what to restore from now.")
+        self._completed.add(checkpoint)
 
     def stop(self) -> None:
         """Trigger no further periodic checkpoints; what is pending goes on, savepoints remain possible."""
@@ -339,6 +374,7 @@ class CheckpointCoordinator:
         )
         successor._abandoned.update(self._abandoned)
         successor._superseded += self._superseded
+        successor._damaged += self._damaged
         return successor
 
     # -------------------------------------------------------------------------------------- decisions
@@ -384,12 +420,13 @@ class CheckpointCoordinator:
         else:
             instructions.append(self._discard(pending))
         if pending.savepoint:
-            message = f"Savepoint {checkpoint_id} failed: {_because(reason, detail)}."
+            message = savepoint_failed(checkpoint_id, reason, detail)
             instructions.append(ReportSavepointFailure(checkpoint_id, reason, message))
         elif counted and reason.counts_as_failure:
             self._last_end = now
             if self._failures.count_failure():
-                message = self._failure_message(checkpoint_id, reason, detail)
+                in_a_row, tolerable = self._failures.in_a_row, self._options.tolerable_failures
+                message = too_many_failures(checkpoint_id, reason, detail, in_a_row, tolerable)
                 instructions.append(FailJob(checkpoint_id, reason, message))
         return instructions
 
@@ -439,29 +476,5 @@ class CheckpointCoordinator:
             )
         )
 
-    def _failure_message(self, checkpoint_id: int, reason: CheckpointFailureReason, detail: str) -> str:
-        advice = "raise execution.checkpointing.tolerable-failed-checkpoints to let the job go on without it"
-        if reason is CheckpointFailureReason.EXPIRED:
-            advice = f"raise execution.checkpointing.timeout to give it more time, or {advice}"
-        return (
-            f"Checkpoint {checkpoint_id} failed: {_because(reason, detail)}. "
-            f"Checkpoint failures in a row: {self._failures.in_a_row}, "
-            f"tolerated: {self._options.tolerable_failures}. You may {advice}."
-        )
-
     def _invalid(self, problem: str) -> InvalidCheckpointTransitionError:
         return InvalidCheckpointTransitionError(problem, tuple(self._events))
-
-
-def _because(reason: CheckpointFailureReason, detail: str) -> str:
-    text = f"{reason.name}, {reason.value}"
-    return f"{text} ({detail})" if detail else text
-
-
-def _what_is_missing(pending: PendingCheckpoint) -> str:
-    if pending.writing:
-        return "its metadata was still being written"
-    missing = pending.missing()
-    named = ", ".join(str(slot) for slot in missing[:_SLOTS_NAMED])
-    more = f" and {len(missing) - _SLOTS_NAMED} more" if len(missing) > _SLOTS_NAMED else ""
-    return f"no acknowledgement had come from slot {named}{more}"

@@ -112,6 +112,13 @@ class AllAborted:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointDamaged:
+    """Record that a completed checkpoint turned out to be unreadable."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class PeriodicTriggeringStopped:
     """Record that no further periodic checkpoints are wanted."""
 
@@ -124,6 +131,7 @@ Event: TypeAlias = (
     | MetadataFailed
     | CheckpointExpired
     | AllAborted
+    | CheckpointDamaged
     | PeriodicTriggeringStopped
 )
 
@@ -141,6 +149,7 @@ class TriggerCheckpoint:
     timestamp: int
     savepoint: bool
     final: bool
+    base_id: int | None = None  # the completed checkpoint that an incremental snapshot may build on
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,23 +9,62 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
 
 import msgspec
 
 from rekindle.exceptions import CheckpointCorruptError
 
 MAGIC = b"RKMD"
-VERSION = 1
+VERSION = 2
 _HEADER = struct.Struct("<4sHI")
 
 
-class StateHandle(msgspec.Struct, frozen=True):
-    """Point to the snapshot of one slot: a file beside the metadata, or the bytes themselves."""
+class StoredFile(msgspec.Struct, frozen=True):
+    """Point to one file of a slot's state: its path relative to the metadata, or the bytes themselves.
 
-    slot: int
+    A shared file stands beside the checkpoints of its job, not in one of them: several may refer to it, and it is
+    deleted with the last of them.
+    """
+
     size: int
+    crc: int  # of the whole file
     path: str | None = None
     inline: bytes | None = None
+    shared: bool = False
+
+
+class NativeState(msgspec.Struct, frozen=True):
+    """List the files of one operator's state in its backend's own format, by the names they have there."""
+
+    uid: str
+    files: dict[str, StoredFile]
+
+
+class StateHandle(msgspec.Struct, frozen=True):
+    """Point to the state of one slot.
+
+    ``file`` is its snapshot file. Managed keyed state may be spread: over the snapshot files in ``before``, oldest
+    first, to which ``file`` holds the changes, and over files of the backend in ``native``.
+    """
+
+    slot: int
+    file: StoredFile
+    before: list[StoredFile] = []
+    native: list[NativeState] = []
+    written: int = 0  # bytes stored for this checkpoint; the others were there before
+
+    def files(self) -> Iterator[StoredFile]:
+        """Give all files."""
+        yield self.file
+        yield from self.before
+        for native in self.native:
+            yield from native.files.values()
+
+    @property
+    def size(self) -> int:
+        """Count the bytes of all files."""
+        return sum(file.size for file in self.files())
 
 
 class OperatorMetadata(msgspec.Struct, frozen=True):
@@ -75,8 +114,17 @@ class CheckpointMetadata(msgspec.Struct, frozen=True):
 
     @property
     def state_size(self) -> int:
-        """Count the bytes of state."""
+        """Count the bytes of state, those shared with other checkpoints included."""
         return sum(handle.size for handle in self.handles)
+
+    @property
+    def written_size(self) -> int:
+        """Count the bytes of state that were written for this checkpoint."""
+        return sum(handle.written for handle in self.handles)
+
+    def shared_files(self) -> Iterator[StoredFile]:
+        """Give the files that other checkpoints may refer to as well."""
+        return (file for handle in self.handles for file in handle.files() if file.shared)
 
 
 def encode_metadata(metadata: CheckpointMetadata) -> bytes:

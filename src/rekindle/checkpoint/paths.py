@@ -2,6 +2,8 @@
 
 <checkpoint dir>/<job id>/chk-<n>/_metadata            the commit point: a checkpoint without it does not exist
 <checkpoint dir>/<job id>/chk-<n>/slot-<i>-<attempt>   the state of slot i
+<checkpoint dir>/<job id>/shared/<n>-<i>-<attempt>-…   a file written for checkpoint n that later ones may refer to
+<savepoint dir>/savepoint-<job id, 6 digits>-<random>/…  a savepoint: its metadata, and beside it all of its files
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import re
 
 METADATA = "_metadata"
+SHARED = "shared"
 _CHECKPOINT = re.compile(r"^chk-(\d+)$")
 
 
@@ -29,6 +32,40 @@ def checkpoint_id_of(directory: str) -> int | None:
     return int(match.group(1)) if match else None
 
 
+def savepoint_directory(job_id: str, distinct: str) -> str:
+    """Name the directory of a savepoint, relative to where the user wants it."""
+    return f"savepoint-{job_id[:6]}-{distinct}"
+
+
 def slot_file(slot: int, attempt: int) -> str:
     """Name the state file of a slot; the attempt keeps a late writer of an old attempt out of the way."""
     return f"slot-{slot}-{attempt}"
+
+
+def shared_file(checkpoint_id: int, slot: int, attempt: int, name: str) -> str:
+    """Name a file, below the directory of shared ones, that a slot writes for a checkpoint."""
+    return f"{checkpoint_id}-{slot}-{attempt}-{name}"
+
+
+def written_for(shared_name: str) -> int | None:
+    """Read from a shared file's name for which checkpoint it was written; None where it is no such name."""
+    number = shared_name.partition("-")[0]
+    return int(number) if number.isdigit() else None
+
+
+def from_checkpoint(shared_name: str) -> str:
+    """Give the path of a shared file relative to the directory of a checkpoint of the same job."""
+    return join("..", SHARED, shared_name)
+
+
+def resolve(directory: str, path: str) -> str:
+    """Give the path, relative to the storage's root, of a file that metadata in ``directory`` points to."""
+    parts = [part for part in directory.split("/") if part]
+    for part in path.split("/"):
+        if part == "..":
+            if not parts:
+                return path  # a checkpoint moved without what it shares: reading it says so
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)

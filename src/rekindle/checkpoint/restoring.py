@@ -2,59 +2,146 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from dataclasses import replace
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, decode_metadata
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
-from rekindle.exceptions import StateRestoreError
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
 from rekindle.graph.job_graph import JobGraph, JobNode
 
+log = logging.getLogger(__name__)
 
-def open_checkpoint(location: str) -> tuple[CheckpointMetadata, CheckpointFiles]:
-    """Open a checkpoint by its directory, its metadata file, or a directory of which it is the newest.
+FALLBACK_KEY = "execution.state-recovery.fallback-to-earlier"
+WRITTEN_AGAIN = "Output that was committed after that one may be written again"
 
-    Returns:
-        The metadata, and the files below the directory that holds it.
+
+class RestorePath:
+    """Give the checkpoint that a location names and, while what was given is damaged, the ones before it.
+
+    The location is the directory of a checkpoint, its metadata file, or a directory of which it is the newest. Those
+    before it are the older ones in the same job's directory.
+
+    Attributes:
+        current: The newest checkpoint that is not known to be damaged.
+
+    Args:
+        location: What the user gave.
+        fallback: Whether an earlier checkpoint may stand in for a damaged one.
+
+    Raises:
+        StateRestoreError: If there is no checkpoint.
+        CheckpointCorruptError: If its metadata is damaged, and no other may, or can, stand in.
     """
+
+    def __init__(self, location: str, fallback: bool = False) -> None:
+        self._fallback = fallback
+        self._directories = _directories(location, fallback)
+        self.current = self._open_next()
+
+    def earlier(self) -> list[str]:
+        """Name the checkpoints before the current one, newest first."""
+        return list(self._directories)
+
+    def go_back(self) -> StoredCheckpoint | None:
+        """Take the current checkpoint for damaged; return the next one before it, None where there is none."""
+        if not self._directories:
+            return None
+        try:
+            self.current = self._open_next()
+        except CheckpointCorruptError as error:
+            log.warning("%s", error)
+            return None
+        return self.current
+
+    def _open_next(self) -> StoredCheckpoint:
+        directory = self._directories.pop(0)
+        while True:
+            try:
+                return _open(directory)
+            except CheckpointCorruptError as error:
+                if not self._directories:
+                    raise
+                if not self._fallback:
+                    raise CheckpointCorruptError(f"{error}. {advice(self._directories)}") from error
+                directory = self._directories.pop(0)
+                log.warning("%s; %s is used instead. %s", error, directory, WRITTEN_AGAIN)
+
+
+def advice(earlier: list[str]) -> str:
+    """Say what to do about a damaged checkpoint with others before it."""
+    return f"Earlier checkpoints exist ({', '.join(earlier)}): set {FALLBACK_KEY} to true to go back to them"
+
+
+def open_checkpoint(location: str) -> StoredCheckpoint:
+    """Open a checkpoint by its directory, its metadata file, or a directory of which it is the newest."""
+    return RestorePath(location).current
+
+
+def _open(directory: str) -> StoredCheckpoint:
+    """Open a checkpoint by its own directory, from the one above it: beside it are the files it shares."""
+    above, _, name = directory.rpartition("/")
+    if not above or above.endswith(("/", ":")):  # nothing above it but the root of the file system
+        above, name = directory, ""
+    files = checkpoint_files(above)
+    path = paths.join(name, paths.METADATA)
+    return StoredCheckpoint(decode_metadata(files.read(path), files.describe(path)), files, name)
+
+
+def _directories(location: str, skip_damaged: bool) -> list[str]:
+    """List the directories of the checkpoints that a location may stand for, newest first."""
     location = location.rstrip("/")
     if location.endswith("/" + paths.METADATA):
         location = location[: -len(paths.METADATA) - 1]
     files = checkpoint_files(location)
     names = files.list("")
-    if paths.METADATA not in names:
-        newest = _newest(files, names)
-        if newest is None:
-            raise StateRestoreError(
-                f"there is no checkpoint at {location}: no {paths.METADATA} file in it or in a chk-… directory below. "
-                "Give the directory of a checkpoint, or of a job that has completed one"
-            )
-        files = checkpoint_files(paths.join(location, newest))
-    data = files.read(paths.METADATA)
-    return decode_metadata(data, files.describe(paths.METADATA)), files
+    if paths.METADATA in names:
+        return [location, *_before(location)]
+    jobs = [("", names), *((name, files.list(name)) for name in names if paths.checkpoint_id_of(name) is None)]
+    found = [numbered for job, below in jobs if (numbered := list(_completed(files, job, below)))]
+    if not found:
+        raise StateRestoreError(
+            f"there is no checkpoint at {location}: no {paths.METADATA} file in it or in a chk-… directory below. "
+            "Give the directory of a checkpoint, or of a job that has completed one"
+        )
+    # Ids count within a job. Between jobs, the one that was taken last is the newest.
+    newest = found[0] if len(found) == 1 else max(found, key=lambda job: _taken(files, job, skip_damaged))
+    return [paths.join(location, checkpoint) for checkpoint in newest]
 
 
-def _newest(files: CheckpointFiles, names: list[str]) -> str | None:
-    """Find the newest completed checkpoint below a directory: in it, or in the directories of jobs in it.
+def _before(directory: str) -> list[str]:
+    """List the older checkpoints beside one."""
+    above, _, name = directory.rpartition("/")
+    number = paths.checkpoint_id_of(name)
+    if number is None or not above:
+        return []
+    files = checkpoint_files(above)
+    older = [name for name in files.list("") if (other := paths.checkpoint_id_of(name)) is not None and other < number]
+    return [paths.join(above, checkpoint) for checkpoint in _completed(files, "", older)]
 
-    Ids count within a job. Between jobs, the one that was taken last is the newest.
-    """
-    jobs = [("", names), *((f"{name}/", files.list(name)) for name in names if paths.checkpoint_id_of(name) is None)]
-    newest = [found for job, below in jobs if (found := _newest_of_job(files, job, below)) is not None]
-    return newest[0] if len(newest) == 1 else max(newest, key=lambda name: _timestamp(files, name), default=None)
 
-
-def _newest_of_job(files: CheckpointFiles, job: str, names: list[str]) -> str | None:
+def _completed(files: CheckpointFiles, job: str, names: list[str]) -> Iterator[str]:
+    """Give the checkpoints in a job's directory that have metadata, newest first."""
     numbered = [(number, name) for name in names if (number := paths.checkpoint_id_of(name)) is not None]
     for _, name in sorted(numbered, reverse=True):
-        if paths.METADATA in files.list(job + name):
-            return job + name
-    return None
+        checkpoint = paths.join(job, name)
+        if paths.METADATA in files.list(checkpoint):
+            yield checkpoint
 
 
-def _timestamp(files: CheckpointFiles, checkpoint: str) -> int:
-    path = paths.join(checkpoint, paths.METADATA)
-    return decode_metadata(files.read(path), files.describe(path)).timestamp
+def _taken(files: CheckpointFiles, checkpoints: list[str], skip_damaged: bool) -> int:
+    """Tell when the newest of a job's checkpoints was taken."""
+    for checkpoint in checkpoints:
+        path = paths.join(checkpoint, paths.METADATA)
+        try:
+            return decode_metadata(files.read(path), files.describe(path)).timestamp
+        except CheckpointCorruptError:
+            if not skip_damaged:
+                raise
+    return -1
 
 
 def fit_to_checkpoint(graph: JobGraph, metadata: CheckpointMetadata, allow_non_restored: bool) -> JobGraph:

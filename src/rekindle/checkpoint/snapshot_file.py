@@ -17,11 +17,11 @@ from typing import BinaryIO
 import msgspec
 
 from rekindle.exceptions import CheckpointCorruptError
+from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_groups import KeyGroupRange
-from rekindle.state.keyed_backend import KeyGroupBlock
 
 MAGIC = b"RKSN"
-VERSION = 1
+VERSION = 2
 _HEADER = struct.Struct("<4sH")
 _TRAILER = struct.Struct("<II4s")
 
@@ -42,6 +42,9 @@ class KeyedStateIndex(msgspec.Struct, frozen=True):
     name: str
     kind: str
     blocks: list[BlockIndex]
+    ttl: bool = False
+    namespaced: bool = False
+    delta: bool = False
 
 
 class ListStateIndex(msgspec.Struct, frozen=True):
@@ -77,7 +80,9 @@ class SnapshotWriter:
     def keyed(self, uid: str, block: KeyGroupBlock) -> None:
         """Add a block of keyed state."""
         states = self._keyed.setdefault(uid, {})
-        state = states.setdefault(block.state, KeyedStateIndex(block.state, block.kind, []))
+        state = states.setdefault(
+            block.state, KeyedStateIndex(block.state, block.kind, [], block.ttl, block.namespaced, block.delta)
+        )
         state.blocks.append(self._block(block.key_group, block.entries, block.data))
 
     def operator_list(self, uid: str, name: str, items: list[bytes]) -> None:
@@ -119,7 +124,16 @@ class SnapshotReader:
                     for block in state.blocks:
                         if block.key_group in key_groups:
                             data = self._read_block(block, f"state {state.name!r} of operator {uid!r}")
-                            yield KeyGroupBlock(state.name, state.kind, block.key_group, block.entries, data)
+                            yield KeyGroupBlock(
+                                state.name,
+                                state.kind,
+                                block.key_group,
+                                block.entries,
+                                data,
+                                state.ttl,
+                                state.namespaced,
+                                state.delta,
+                            )
 
     def operator_list(self, uid: str, name: str) -> list[bytes]:
         """Give the items of an operator list state."""

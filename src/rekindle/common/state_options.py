@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.common.config_options import ConfigOptions
+from rekindle.common.config_options import ConfigOption, ConfigOptions
 
 __all__ = [
     "CheckpointingOptions",
@@ -154,7 +154,10 @@ class StateBackendOptions:
         )
         .default_value("hashmap")
         .with_fallback_keys("state.backend")
-        .with_description("Where working state lives: on the heap, or in RocksDB.")
+        .with_description(
+            "Where working state lives: on the heap, or in RocksDB; jobmanager and filesystem are the heap, and also "
+            "say where checkpoints go."
+        )
     )
     ASYNC_SNAPSHOTS = (
         _key("state.backend.async")
@@ -164,14 +167,50 @@ class StateBackendOptions:
     )
 
 
+def _rocksdb_size(name: str, description: str) -> ConfigOption[int | None]:
+    return _key(f"state.backend.rocksdb.{name}").memory_type().no_default_value().with_description(description)
+
+
+def _rocksdb_count(name: str, description: str, minimum: int = 1) -> ConfigOption[int | None]:
+    count = _key(f"state.backend.rocksdb.{name}").int_type(minimum=minimum)
+    return count.no_default_value().with_description(description)
+
+
 class RocksDBOptions:
-    """List the options of the RocksDB state backend."""
+    """List the options of the RocksDB state backend; what has no default is as the predefined options have it."""
 
     LOCAL_DIRECTORIES = (
         _key("state.backend.rocksdb.localdir")
         .string_type()
         .no_default_value()
-        .with_description("Where slots put RocksDB's files.")
+        .with_description("Local directories for RocksDB's files, with commas or colons between.")
+    )
+    WRITE_BUFFER_SIZE = _rocksdb_size("writebuffer.size", "Size of a state's write buffer.")
+    WRITE_BUFFER_COUNT = _rocksdb_count("writebuffer.count", "How many write buffers a state has at most.")
+    WRITE_BUFFERS_TO_MERGE = _rocksdb_count(
+        "writebuffer.number-to-merge", "How many write buffers are merged before they are written to a file."
+    )
+    BLOCK_CACHE_SIZE = _rocksdb_size("block.cache-size", "Size of the cache of blocks that were read.")
+    BLOCK_SIZE = _rocksdb_size("block.blocksize", "Size of a block, the least that is read from a file.")
+    USE_BLOOM_FILTER = (
+        _key("state.backend.rocksdb.use-bloom-filter")
+        .boolean_type()
+        .no_default_value()
+        .with_description("Whether files have bloom filters, which spare reads of keys that are not there.")
+    )
+    COMPRESSION_PER_LEVEL = (
+        _key("state.backend.rocksdb.compression.per.level")
+        .string_type()
+        .no_default_value()
+        .with_description("Compression of the files, by RocksDB's names; the first of a list holds for all levels.")
+    )
+    THREADS = _rocksdb_count("thread.num", "How many threads flush and compact.")
+    OPEN_FILES = _rocksdb_count("files.open", "How many files may be open at once; -1: all.", minimum=-1)
+    CACHE_ENTRIES = (
+        _key("rekindle.rocksdb.cache.entries")
+        .int_type(minimum=0)
+        .default_value(100_000)
+        .with_description("How many entries of each state are kept as Python objects in front of RocksDB; 0: none.")
     )
     TTL_COMPACTION_FILTER = (
         _key("state.backend.rocksdb.ttl.compaction.filter.enabled")
@@ -202,7 +241,7 @@ class RocksDBOptions:
         _key("state.backend.rocksdb.options-factory")
         .string_type()
         .no_default_value()
-        .with_description("A factory of RocksDB's settings, as module:name.")
+        .with_description("A factory of RocksDB's settings, as module:name of an object or class.")
     )
     TIMER_SERVICE_FACTORY = (
         _key("state.backend.rocksdb.timer-service.factory")
@@ -228,6 +267,12 @@ class StateRecoveryOptions:
         .default_value(False)
         .with_fallback_keys("execution.savepoint.ignore-unclaimed-state")
         .with_description("Whether state that no operator asks for is dropped instead of an error.")
+    )
+    FALLBACK_TO_EARLIER = (
+        _key("execution.state-recovery.fallback-to-earlier")
+        .boolean_type()
+        .default_value(False)
+        .with_description("Whether an earlier checkpoint stands in for a damaged one.")
     )
     CLAIM_MODE = (
         _key("execution.state-recovery.claim-mode")

@@ -60,7 +60,7 @@ class JobManagerCheckpointStorage(CheckpointStorage):
         size = self.DEFAULT_MAX_STATE_SIZE if max_state_size is None else max_state_size
         if size <= 0:
             raise ConfigurationError(f"max_state_size must be greater than zero, got {size!r}")
-        self._checkpoint_path = None if checkpoint_path is None else _normalized_directory(checkpoint_path)
+        self._checkpoint_path = None if checkpoint_path is None else checked_directory(checkpoint_path)
         self._max_state_size = size
 
     def get_checkpoint_path(self) -> str | None:
@@ -110,7 +110,7 @@ class FileSystemCheckpointStorage(CheckpointStorage):
                 "write_buffer_size must not be less than -1, which leaves it to the configuration, "
                 f"got {write_buffer_size!r}"
             )
-        self._checkpoint_path = _normalized_directory(checkpoint_path)
+        self._checkpoint_path = checked_directory(checkpoint_path)
         self._file_state_size_threshold = threshold
         self._write_buffer_size = write_buffer_size
 
@@ -160,17 +160,23 @@ class CustomCheckpointStorage(CheckpointStorage):
         )
 
 
-def _normalized_directory(path: str) -> str:
+def checked_directory(path: str, what: str = "checkpoint path") -> str:
+    """Return a directory without a slash at its end; raise for one that cannot be meant.
+
+    Args:
+        path: A URI or an absolute path.
+        what: What it is for, for the error message.
+    """
     if not isinstance(path, str):
-        raise ConfigurationError(f"the checkpoint path must be a string, got {path!r}")
+        raise ConfigurationError(f"the {what} must be a string, got {path!r}")
     if not path.strip():
-        raise ConfigurationError("the checkpoint path must not be empty")
+        raise ConfigurationError(f"the {what} must not be empty")
     parts = urlsplit(path)
     if not parts.scheme and not path.startswith("/"):
         raise ConfigurationError(
-            f"the checkpoint path {path!r} is relative, and would mean another directory on every host: "
+            f"the {what} {path!r} is relative, and would mean another directory on every host: "
             "use a URI (file://, hdfs://, s3://, …) or an absolute path"
         )
     if not parts.path.strip("/"):
-        raise ConfigurationError(f"the checkpoint path {path!r} is the root directory: name one below it")
+        raise ConfigurationError(f"the {what} {path!r} is the root directory: name one below it")
     return path.rstrip("/")

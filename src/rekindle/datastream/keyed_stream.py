@@ -22,6 +22,12 @@ from rekindle.datastream.functions import (
     MapFunction,
     ReduceFunction,
 )
+from rekindle.datastream.stateful_functions import (
+    FilterWithState,
+    FlatMapWithState,
+    MapWithState,
+    StatefulCallable,
+)
 from rekindle.graph.stream_graph import StreamEdge
 from rekindle.runtime.operators.keyed import (
     KeyedFilterOperator,
@@ -75,6 +81,45 @@ class KeyedStream(DataStream):
         function = require(func, KeyedProcessFunction, "process on a keyed stream")
         return self._transform("KEYED PROCESS", KeyedProcessOperator(function), output_type)
 
+    def map_with_state(
+        self,
+        func: StatefulCallable,
+        output_type: TypeInformation | None = None,
+        state_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Turn each record into one, with one value of state per key.
+
+        Args:
+            func: ``(value, state) -> (result, new state)``; the state is None where a key has none, and None drops it.
+            output_type: The type of the results.
+            state_type: The type of the state; pickled Python objects if None.
+        """
+        return self.map(MapWithState("map_with_state", func, state_type), output_type)
+
+    def flat_map_with_state(
+        self,
+        func: StatefulCallable,
+        output_type: TypeInformation | None = None,
+        state_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Turn each record into any number, with one value of state per key.
+
+        Args:
+            func: ``(value, state) -> (results, new state)``.
+            output_type: The type of the results.
+            state_type: The type of the state; pickled Python objects if None.
+        """
+        return self.flat_map(FlatMapWithState("flat_map_with_state", func, state_type), output_type)
+
+    def filter_with_state(self, func: StatefulCallable, state_type: TypeInformation | None = None) -> DataStream:
+        """Keep some records, with one value of state per key.
+
+        Args:
+            func: ``(value, state) -> (keep it?, new state)``.
+            state_type: The type of the state; pickled Python objects if None.
+        """
+        return self.filter(FilterWithState("filter_with_state", func, state_type))
+
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
     ) -> KeyedStream:
@@ -121,9 +166,6 @@ declare_unsupported(
     "as_queryable_state",
     "connect",
     "count_window",
-    "filter_with_state",
-    "flat_map_with_state",
-    "map_with_state",
     "max",
     "max_by",
     "min",

@@ -47,10 +47,22 @@ class PredefinedOptions(Enum):
 
 
 class StateBackend:
-    """Say how working state is kept. Two backends of one kind with equal settings are equal."""
+    """Say how working state is kept. Two backends of one kind with equal settings are equal.
+
+    Attributes:
+        incremental: Whether a checkpoint stores only what changed; None leaves it to the configuration.
+        asynchronous: Whether snapshots are written in the background; None leaves it to the configuration.
+    """
+
+    incremental: bool | None = None
+    asynchronous: bool | None = None
 
     def get_checkpoint_storage(self) -> CheckpointStorage | None:
         """Return the storage a backend of Flink 1.x brings along; None for those that leave it open."""
+        return None
+
+    def get_savepoint_path(self) -> str | None:
+        """Return the default directory of savepoints, None if the configuration is to decide."""
         return None
 
     def __eq__(self, other: object) -> bool:
@@ -79,7 +91,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
             enable_incremental_checkpointing: Whether a checkpoint stores only what changed since the last
                 one; None leaves it to the configuration, which says no by default.
         """
-        self._incremental = _optional_flag("enable_incremental_checkpointing", enable_incremental_checkpointing)
+        self.incremental = _optional_flag("enable_incremental_checkpointing", enable_incremental_checkpointing)
         self._db_storage_paths: list[str] = []
         self._predefined_options: PredefinedOptions | None = None
         self._options: Any = None
@@ -87,7 +99,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
 
     def is_incremental_checkpoints_enabled(self) -> bool:
         """Return True if the program asked for incremental checkpoints."""
-        return bool(self._incremental)
+        return bool(self.incremental)
 
     def set_db_storage_paths(self, *paths: str | None) -> None:
         """Spread the database's files over these local directories; without any, over temporary ones."""
@@ -108,10 +120,12 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         return self._predefined_options or PredefinedOptions.DEFAULT
 
     def set_options(self, options_factory: Any) -> None:
-        """Set the factory whose options are applied on top of the predefined ones.
+        """Set the factory whose options are applied on top of all others.
 
         Args:
-            options_factory: A Python object, or the dotted name of its class.
+            options_factory: An object with ``create_db_options(options)`` and ``create_column_options(options)``, which
+                are given rocksdict's options as settled so far and return those to use; or the name of such an object
+                or its class, ``module:name``.
         """
         self._options = options_factory
 
@@ -131,6 +145,14 @@ class EmbeddedRocksDBStateBackend(StateBackend):
     def get_number_of_transfer_threads(self) -> int:
         """Return how many threads copy files when snapshots are written or restored."""
         return _DEFAULT_TRANSFER_THREADS if self._transfer_threads is None else self._transfer_threads
+
+    def is_predefined_options_set(self) -> bool:
+        """Return True if the program chose a set of options, False if the configuration is to decide."""
+        return self._predefined_options is not None
+
+    def is_number_of_transfer_threads_set(self) -> bool:
+        """Return True if the program set the number of threads, False if the configuration is to decide."""
+        return self._transfer_threads is not None
 
 
 class MemoryStateBackend(HashMapStateBackend):
@@ -156,7 +178,7 @@ class MemoryStateBackend(HashMapStateBackend):
         """
         self._checkpoint_storage = JobManagerCheckpointStorage(checkpoint_path, max_state_size)
         self._savepoint_path = savepoint_path
-        self._asynchronous = _optional_flag("using_asynchronous_snapshots", using_asynchronous_snapshots)
+        self.asynchronous = _optional_flag("using_asynchronous_snapshots", using_asynchronous_snapshots)
 
     def get_checkpoint_storage(self) -> JobManagerCheckpointStorage:
         """Return the storage this backend brings along."""
@@ -176,7 +198,7 @@ class MemoryStateBackend(HashMapStateBackend):
 
     def is_using_asynchronous_snapshots(self) -> bool:
         """Return whether snapshots are written in the background."""
-        return self._asynchronous is not False
+        return self.asynchronous is not False
 
 
 class FsStateBackend(HashMapStateBackend):
@@ -205,7 +227,7 @@ class FsStateBackend(HashMapStateBackend):
             -1 if write_buffer_size is None else write_buffer_size,
         )
         self._savepoint_path = default_savepoint_directory_uri
-        self._asynchronous = _optional_flag("using_asynchronous_snapshots", using_asynchronous_snapshots)
+        self.asynchronous = _optional_flag("using_asynchronous_snapshots", using_asynchronous_snapshots)
 
     def get_checkpoint_storage(self) -> FileSystemCheckpointStorage:
         """Return the storage this backend brings along."""
@@ -229,7 +251,7 @@ class FsStateBackend(HashMapStateBackend):
 
     def is_using_asynchronous_snapshots(self) -> bool:
         """Return whether snapshots are written in the background."""
-        return self._asynchronous is not False
+        return self.asynchronous is not False
 
 
 class RocksDBStateBackend(EmbeddedRocksDBStateBackend):
@@ -267,6 +289,10 @@ class RocksDBStateBackend(EmbeddedRocksDBStateBackend):
     def get_checkpoint_storage(self) -> CheckpointStorage | None:
         """Return the storage this backend brings along."""
         return self._checkpoint_backend.get_checkpoint_storage()
+
+    def get_savepoint_path(self) -> str | None:
+        """Return the default directory of savepoints, None if the configuration is to decide."""
+        return self._checkpoint_backend.get_savepoint_path()
 
 
 class CustomStateBackend(StateBackend):

@@ -33,7 +33,7 @@ from rekindle.datastream.closeable_iterator import CloseableIterator
 from rekindle.datastream.connectors.base import Source
 from rekindle.datastream.data_stream import DataStream, declare_unsupported
 from rekindle.datastream.execution_mode import RuntimeExecutionMode
-from rekindle.datastream.state_backend import HashMapStateBackend, StateBackend
+from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import InvalidProgramError, JobCancelledError
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.partitioning import FORWARD
@@ -149,15 +149,14 @@ class StreamExecutionEnvironment:
         return self._config.get_restart_strategy()
 
     def set_state_backend(self, state_backend: StateBackend) -> StreamExecutionEnvironment:
-        """Set where working state is kept; only the heap is supported yet."""
-        if not isinstance(state_backend, HashMapStateBackend):
-            raise NotImplementedError(
-                f"StreamExecutionEnvironment.set_state_backend({type(state_backend).__name__}) is not supported yet"
-            )
+        """Set where working state is kept; wins over the configuration.
+
+        A backend of Flink 1.x also says where checkpoints go, unless that is set on its own: by
+        ``get_checkpoint_config().set_checkpoint_storage(…)`` or in the configuration.
+        """
+        if not isinstance(state_backend, StateBackend):
+            raise TypeError(f"a state backend is given as StateBackend, got {state_backend!r}")
         self._state_backend = state_backend
-        storage = state_backend.get_checkpoint_storage()
-        if storage is not None:
-            self._checkpoint_config.set_checkpoint_storage(storage)
         return self
 
     def get_state_backend(self) -> StateBackend | None:
@@ -257,7 +256,14 @@ class StreamExecutionEnvironment:
     ) -> JobMaster:
         graph = self._compile()
         name = job_name or self._configuration.get(PipelineOptions.NAME) or _DEFAULT_JOB_NAME
-        settings = settle(JobID().to_hex_string(), name, self._configuration, self._checkpoint_config, self._config)
+        settings = settle(
+            JobID().to_hex_string(),
+            name,
+            self._configuration,
+            self._checkpoint_config,
+            self._config,
+            self._state_backend,
+        )
         if view is None:
             view = progress_view(self._configuration.get(RekindleOptions.PROGRESS), name)
         session = self._spark_session(graph.slots)

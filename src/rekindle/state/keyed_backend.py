@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.datastream.state import State, StateDescriptor
-from rekindle.exceptions import StateAccessError
+from rekindle.datastream.state import (
+    AggregatingStateDescriptor,
+    FoldingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    State,
+    StateDescriptor,
+    StateTtlConfig,
+    ValueStateDescriptor,
+)
+from rekindle.exceptions import InvalidProgramError, StateAccessError
+from rekindle.state.accumulating_states import accumulating
+from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec
 from rekindle.state.key_groups import KeyGroupRange
+from rekindle.state.scope import NamespacedState, NamespaceScope, Scope
+from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
+from rekindle.state.ttl.cleanup import TtlCleanup
+from rekindle.state.ttl.states import with_ttl
 
-
-@dataclass(frozen=True, slots=True)
-class KeyGroupBlock:
-    """Carry the entries of one state in one key group, encoded."""
-
-    state: str
-    kind: str
-    key_group: int
-    entries: int
-    data: bytes
+_KINDS: dict[type[StateDescriptor], StateKind] = {
+    ValueStateDescriptor: StateKind.VALUE,
+    ListStateDescriptor: StateKind.LIST,
+    MapStateDescriptor: StateKind.MAP,
+    ReducingStateDescriptor: StateKind.REDUCING,
+    AggregatingStateDescriptor: StateKind.AGGREGATING,
+    FoldingStateDescriptor: StateKind.FOLDING,
+}
 
 
 class _NoKey:
@@ -41,6 +55,13 @@ class _NoKey:
 NO_KEY = _NoKey()
 
 
+@dataclass(slots=True)
+class _Registered:
+    descriptor: StateDescriptor
+    state: State
+    scope: NamespaceScope | None
+
+
 class KeyedStateBackend(ABC):
     """Keep the keyed state of one operator in one subtask.
 
@@ -48,23 +69,121 @@ class KeyedStateBackend(ABC):
     call into user code, so it is a plain attribute; before that it is NO_KEY.
     """
 
-    __slots__ = ("key", "key_groups", "max_parallelism")
+    __slots__ = ("_registered", "_sweeps", "key", "key_groups", "max_parallelism", "now", "operator", "ttl_configs")
 
-    key: Any
-    key_groups: KeyGroupRange
-    max_parallelism: int
+    def __init__(self, operator: str, key_groups: KeyGroupRange, max_parallelism: int, now: Callable[[], int]) -> None:
+        """Make an empty backend.
 
-    @abstractmethod
+        Args:
+            operator: The operator's name, for messages.
+            key_groups: The key groups whose state is kept here.
+            max_parallelism: The number of all key groups.
+            now: Tells the processing time, in milliseconds.
+        """
+        self.key: Any = NO_KEY
+        self.key_groups = key_groups
+        self.max_parallelism = max_parallelism
+        self.operator = operator
+        self.now = now
+        self.ttl_configs: dict[str, StateTtlConfig] = {}
+        self._registered: dict[str, _Registered] = {}
+        self._sweeps: list[tuple[str, TtlCleanup]] = []
+
+    # --- states ---
+
     def get_or_create(self, descriptor: StateDescriptor) -> State:
         """Give the handle of a state; the same descriptor gives the same state."""
+        return self._find_or_create(descriptor, namespaced=False).state
+
+    def get_or_create_namespaced(self, descriptor: StateDescriptor) -> NamespacedState:
+        """Give a state that each key has once in each namespace, such as a window."""
+        found = self._find_or_create(descriptor, namespaced=True)
+        assert found.scope is not None
+        return NamespacedState(found.state, found.scope)
+
+    def after_chunk(self, records: int) -> None:
+        """Do what is to be done from time to time; called by the operator between chunks of records."""
+        for name, cleanup in self._sweeps:
+            self.sweep(name, cleanup.per_record * records, cleanup)
+
+    def _find_or_create(self, descriptor: StateDescriptor, namespaced: bool) -> _Registered:
+        name = descriptor.get_name()
+        known = self._registered.get(name)
+        if known is not None:
+            if known.descriptor != descriptor or (known.scope is not None) != namespaced:
+                raise InvalidProgramError(
+                    f"state {name!r} of operator {self.operator!r} was first asked for with {known.descriptor!r} and "
+                    f"now with {descriptor!r}; give the second state another name"
+                )
+            return known
+        if descriptor.is_queryable():
+            raise NotImplementedError(f"StateDescriptor.set_queryable is not supported yet (state {name!r})")
+        scope = NamespaceScope(self) if namespaced else None
+        state = self._create(descriptor, scope)
+        created = self._registered[name] = _Registered(descriptor, state, scope)
+        return created
+
+    def _create(self, descriptor: StateDescriptor, namespace: NamespaceScope | None) -> State:
+        kind = next((kind for cls, kind in _KINDS.items() if isinstance(descriptor, cls)), None)
+        if kind is None:
+            raise TypeError(f"{descriptor!r} is no descriptor of keyed state")
+        config = descriptor.get_ttl_config()
+        expires = config is not None and config.is_enabled()
+        spec = StateSpec(descriptor.get_name(), kind, expires, namespace is not None)
+        scope: Scope = self if namespace is None else namespace
+        if not expires:
+            return self._plain(descriptor, spec, scope)
+        assert config is not None
+        self.ttl_configs[spec.name] = config
+        cleanup = self._cleanup(config)
+        if cleanup is not None and cleanup.per_record:
+            self._sweeps.append((spec.name, cleanup))
+        on_access = None
+        if cleanup is not None and cleanup.per_access:
+            on_access = lambda: self.sweep(spec.name, cleanup.per_access, cleanup)  # noqa: E731
+        return with_ttl(descriptor, self._open(spec, scope), config, self.now, on_access)
+
+    def _plain(self, descriptor: StateDescriptor, spec: StateSpec, scope: Scope) -> State:
+        """Give the handle of a state without time-to-live."""
+        default = descriptor.default_value if isinstance(descriptor, ValueStateDescriptor) else None
+        stored = self._open(spec, scope, default)
+        if spec.kind in (StateKind.VALUE, StateKind.LIST, StateKind.MAP):
+            return stored
+        return accumulating(descriptor, stored)  # type: ignore[arg-type]
 
     @abstractmethod
-    def snapshot_blocks(self) -> Iterator[KeyGroupBlock]:
-        """Encode all state, a block per state and key group."""
+    def _open(self, spec: StateSpec, scope: Scope, default: Any = None) -> State:
+        """Give a ListState or MapState for these kinds, and for all others a ValueState that keeps the accumulator.
+
+        With ``spec.ttl`` each value, list element and map value that goes in and comes out is a pair (value, last
+        access). State that was restored is taken over; where it was written with the other ``ttl`` it is converted,
+        and where it was written as another kind, or namespaced and now not, StateRestoreError is raised.
+        """
+
+    @abstractmethod
+    def _cleanup(self, config: StateTtlConfig) -> TtlCleanup | None:
+        """Say how this backend removes what has expired, besides when it is read; None: not at all."""
+
+    @abstractmethod
+    def sweep(self, name: str, limit: int, cleanup: TtlCleanup) -> None:
+        """Visit the next ``limit`` entries of a state with time-to-live, in turn, and remove what has expired."""
+
+    @abstractmethod
+    def keys(self, name: str) -> Iterator[Any]:
+        """Give the keys that have an entry in a state, each once; without their namespaces."""
+
+    # --- snapshots ---
+
+    @abstractmethod
+    def snapshot(self, request: SnapshotRequest) -> KeyedSnapshot:
+        """Freeze the state as it is now. Nothing else runs until this returns: it should be short."""
+
+    def snapshot_completed(self, checkpoint_id: int) -> None:  # noqa: B027 - of no interest to some backends
+        """Learn that a checkpoint is complete: later snapshots may build on it, none will build on an older one."""
 
     @abstractmethod
     def restore_blocks(self, blocks: Iterable[KeyGroupBlock]) -> None:
-        """Take over the entries of blocks that were written by :meth:`snapshot_blocks`."""
+        """Take over the entries of blocks of the own key groups, in their order. Before any state is asked for."""
 
     @abstractmethod
     def state_names(self) -> list[str]:
@@ -72,4 +191,7 @@ class KeyedStateBackend(ABC):
 
     @abstractmethod
     def entry_count(self) -> int:
-        """Count the entries held, as a measure of how long a snapshot takes."""
+        """Count the entries held in memory."""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to give back
+        """Give back what the backend holds outside of memory; it is not used any more."""

@@ -8,8 +8,11 @@ import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
-from rekindle.state.keyed_backend import KeyGroupBlock
+
+TIMERS = "timers"
+"""The kind of blocks that hold timers."""
 
 _SLACK = 64  # deleted timers stay in the heap until they are due, or until there are more of them than of the others
 
@@ -64,7 +67,7 @@ class TimerQueue:
         for timestamp, _, key in sorted((e for e in self._heap if self._is_live(*e)), key=lambda entry: entry[:2]):
             groups.setdefault(key_group_of(key, max_parallelism), []).append((key, timestamp))
         for key_group, timers in groups.items():
-            yield KeyGroupBlock(self.name, "timers", key_group, len(timers), pickle.dumps(timers, 5))
+            yield KeyGroupBlock(self.name, TIMERS, key_group, len(timers), pickle.dumps(timers, 5))
 
     def restore_blocks(self, blocks: Iterable[KeyGroupBlock]) -> None:
         """Take over the timers of blocks written by :meth:`snapshot_blocks`."""

@@ -33,9 +33,11 @@ from rekindle.runtime.operators.keyed import (
 )
 from rekindle.runtime.operators.operator import Operator, OperatorContext
 from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
-from rekindle.state.heap_backend import HeapKeyedStateBackend
+from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import check_parallelism, key_group_range
-from rekindle.state.keyed_backend import KeyGroupBlock
+from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.snapshots import SnapshotRequest
 from rekindle.testing.clock import ManualClock
 
 __all__ = ["HarnessSnapshot", "OperatorHarness"]
@@ -47,6 +49,8 @@ class HarnessSnapshot:
 
     blocks: tuple[KeyGroupBlock, ...]
     lists: dict[str, list[bytes]]
+    timers: tuple[KeyGroupBlock, ...] = ()
+    raw: tuple[tuple[int, bytes], ...] = ()
 
 
 class OperatorHarness:
@@ -94,6 +98,13 @@ class OperatorHarness:
         self.sent: list[tuple[str, bytes]] = []
         self._key = None if key_selector is None else as_key_selector(key_selector)
         own = key_group_range(subtask, parallelism, max_parallelism)
+        snapshots = restored or ()
+
+        def restored_backend() -> KeyedStateBackend:
+            backend = HeapKeyedStateBackend(name, own, max_parallelism, self.clock.now)
+            backend.restore_blocks(b for snapshot in snapshots for b in snapshot.blocks if b.key_group in own)
+            return backend
+
         context = OperatorContext(
             job_id="harness",
             uid=name,
@@ -104,15 +115,14 @@ class OperatorHarness:
             attempt=attempt,
             clock=self.clock,
             job_parameters=job_parameters or {},
-            keyed_backend=lambda: HeapKeyedStateBackend(name, own, max_parallelism),
+            keyed_backend=restored_backend,
             to_driver=lambda channel, data: self.sent.append((channel, data)),
             checkpointing=True,
             restored=restored is not None,
         )
         if restored is not None:
-            context.restored_blocks = [
-                block for snapshot in restored for block in snapshot.blocks if block.key_group in own
-            ]
+            context.restored_timers = [b for snapshot in restored for b in snapshot.timers if b.key_group in own]
+            context.restored_raw = [raw for snapshot in restored for raw in snapshot.raw if raw[0] in own]
             context.restored_lists = _dealt(restored, operator.union_state, parallelism, subtask)
         operator.open(context)
 
@@ -148,7 +158,13 @@ class OperatorHarness:
     def snapshot(self, checkpoint_id: int = 1) -> HarnessSnapshot:
         """Take a snapshot, from which another harness can be opened."""
         lists = self.operator.prepare_snapshot(checkpoint_id)
-        return HarnessSnapshot(tuple(self.operator.keyed_blocks()), lists)
+        operator = self.operator
+        return HarnessSnapshot(
+            tuple(operator.snapshot_keyed(SnapshotRequest(checkpoint_id)).blocks()),
+            lists,
+            tuple(operator.timer_blocks()),
+            tuple(operator.raw_keyed_state()),
+        )
 
     def complete(self, checkpoint_id: int = 1) -> None:
         """Say that a checkpoint is complete."""

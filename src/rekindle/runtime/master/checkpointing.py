@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from rekindle.checkpoint import events, paths
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
+from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SparkPosition, encode_metadata
-from rekindle.checkpoint.storage import CheckpointFiles
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.savepoints import SavepointRequest, Savepoints
 from rekindle.runtime.wire import messages as m
+
+__all__ = ["CheckpointExecutor", "StoredCheckpoint"]
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCheckpoint:
-    """Point to a completed checkpoint: its metadata, and the directory it is in (None: in memory)."""
-
-    metadata: CheckpointMetadata
-    files: CheckpointFiles | None
-    directory: str
-
-
 class CheckpointExecutor:
-    """Stand between the pure coordinator and the world. The caller holds the job master's lock."""
+    """Stand between the pure coordinator and the world. The caller holds the job master's lock.
+
+    Args:
+        settings: The job's.
+        graph: The job.
+        clock: Tells the time.
+        broadcast: Tells all slots something.
+        completed: Is told of a completed checkpoint that a restart may go back to.
+        fail_job: Is told why the job must fail.
+        directory: The job's checkpoints; its own for a job with one attempt.
+        savepoints: The savepoints that were asked for.
+    """
 
     def __init__(
         self,
@@ -40,6 +45,8 @@ class CheckpointExecutor:
         broadcast: Callable[[m.ToSlot], None],
         completed: Callable[[CompletedCheckpoint], None],
         fail_job: Callable[[str], None],
+        directory: JobCheckpointDirectory | None = None,
+        savepoints: Savepoints | None = None,
     ) -> None:
         self._settings = settings
         self._graph = graph
@@ -47,67 +54,63 @@ class CheckpointExecutor:
         self._broadcast = broadcast
         self._completed = completed
         self._fail_job = fail_job
+        self._directory = directory or JobCheckpointDirectory(settings.checkpoint_files, settings.job_id)
+        self._savepoints = savepoints or Savepoints(settings.job_id)
 
     def run(self, coordinator: CheckpointCoordinator, instructions: Iterable[events.Instruction]) -> None:
         """Carry out instructions, and those that follow from their outcome."""
         for instruction in instructions:
             match instruction:
                 case events.TriggerCheckpoint():
-                    self._broadcast(m.TriggerSnapshot(instruction.checkpoint_id, instruction.epoch))
+                    self._trigger(instruction)
                 case events.WriteMetadata():
                     self._write_metadata(coordinator, instruction)
                 case events.NotifyComplete():
-                    latest = coordinator.latest_completed()
-                    if latest is not None and latest.checkpoint_id == instruction.checkpoint_id:
-                        self._completed(latest)
-                    self._broadcast(m.NotifyComplete(instruction.checkpoint_id))
+                    self._notify_complete(coordinator, instruction)
                 case events.NotifyAborted():
                     self._broadcast(m.NotifyAborted(instruction.checkpoint_id))
                 case events.DiscardState():
-                    self._discard_state(instruction.checkpoint_id, instruction.ack)
+                    if _left_files(instruction.ack):
+                        self._discard(instruction.checkpoint_id)
                 case events.DiscardCheckpoint():
-                    self._delete(paths.checkpoint_directory(self._settings.job_id, instruction.checkpoint_id))
+                    self._discard(instruction.checkpoint_id)
                 case events.DropCompleted():
-                    self.drop(instruction.checkpoint)
+                    stored = instruction.checkpoint.location
+                    assert isinstance(stored, StoredCheckpoint)
+                    self._directory.drop(stored)
                 case events.FailJob():
                     self._fail_job(instruction.message)
                 case events.ReportSavepointFailure():
                     log.warning(instruction.message)
+                    self._savepoints.failed(instruction.checkpoint_id, instruction.message)
 
-    def drop(self, checkpoint: CompletedCheckpoint) -> None:
-        """Delete a completed checkpoint of this job; one of another job is not ours to delete."""
-        stored = checkpoint.location
-        assert isinstance(stored, StoredCheckpoint)
-        if stored.files is self._settings.checkpoint_files:
-            self._delete(stored.directory)
+    def _trigger(self, order: events.TriggerCheckpoint) -> None:
+        request = self._savepoints.find(order.checkpoint_id)
+        location = None if request is None else request.location
+        self._broadcast(m.TriggerSnapshot(order.checkpoint_id, order.epoch, order.base_id, location))
 
-    def remove_job_directory(self) -> None:
-        """Delete the directory of this job's checkpoints if there is none left in it."""
-        files = self._settings.checkpoint_files
-        if files is None:
-            return
-        try:
-            if not files.list(self._settings.job_id):
-                files.delete(self._settings.job_id)
-        except CheckpointError as error:
-            log.warning("%s. The directory is empty and can be deleted by hand", error)
+    def _notify_complete(self, coordinator: CheckpointCoordinator, order: events.NotifyComplete) -> None:
+        latest = coordinator.latest_completed()
+        if latest is not None and latest.checkpoint_id == order.checkpoint_id:
+            self._completed(latest)
+        self._broadcast(m.NotifyComplete(order.checkpoint_id, order.is_restore_point))
+        if order.savepoint:
+            self._savepoints.completed(order.checkpoint_id)
 
     def _write_metadata(self, coordinator: CheckpointCoordinator, order: events.WriteMetadata) -> None:
         acks = [ack for _, ack in order.acks if isinstance(ack, m.SnapshotDone)]
         positions = order.source_positions
         assert isinstance(positions, list)
         metadata = self._metadata(order, acks, positions)
-        files = self._settings.checkpoint_files
-        directory = paths.checkpoint_directory(self._settings.job_id, order.checkpoint_id)
+        request = self._savepoints.find(order.checkpoint_id)
         try:
-            if files is not None:
-                files.create(paths.join(directory, paths.METADATA), encode_metadata(metadata))
+            stored = self._directory.commit(metadata) if request is None else _commit(request, metadata)
         except CheckpointError as error:
-            outcome = coordinator.metadata_failed(self._clock.now(), order.checkpoint_id, str(error))
+            then = coordinator.metadata_failed(self._clock.now(), order.checkpoint_id, str(error))
         else:
-            stored = StoredCheckpoint(metadata, files, directory)
-            outcome = coordinator.metadata_written(self._clock.now(), order.checkpoint_id, stored, metadata.state_size)
-        self.run(coordinator, outcome)
+            size = metadata.written_size
+            then = coordinator.metadata_written(self._clock.now(), order.checkpoint_id, stored, size)
+        self.run(coordinator, then)
 
     def _metadata(
         self, order: events.WriteMetadata, acks: list[m.SnapshotDone], positions: list[SparkPosition]
@@ -139,15 +142,22 @@ class CheckpointExecutor:
             savepoint=order.savepoint,
         )
 
-    def _discard_state(self, checkpoint_id: int, ack: object) -> None:
-        if isinstance(ack, m.SnapshotDone) and ack.handle.path is not None:
-            self._delete(paths.checkpoint_directory(self._settings.job_id, checkpoint_id))
-
-    def _delete(self, path: str) -> None:
-        files = self._settings.checkpoint_files
-        if files is None:
+    def _discard(self, checkpoint_id: int) -> None:
+        request = self._savepoints.find(checkpoint_id)
+        if request is None:
+            self._directory.discard(checkpoint_id)
             return
         try:
-            files.delete(path)
+            request.files.delete(paths.METADATA)  # first, so that nobody takes what is left for a savepoint
+            request.files.delete("")
         except CheckpointError as error:
-            log.warning("%s. It is no longer needed and can be deleted by hand", error)
+            log.warning("%s. What is left of the savepoint can be deleted by hand", error)
+
+
+def _commit(request: SavepointRequest, metadata: CheckpointMetadata) -> StoredCheckpoint:
+    request.files.create(paths.METADATA, encode_metadata(metadata))
+    return StoredCheckpoint(metadata, request.files, "")
+
+
+def _left_files(ack: object) -> bool:
+    return isinstance(ack, m.SnapshotDone) and any(file.path is not None for file in ack.handle.files())

@@ -37,7 +37,7 @@ class LocalJobClient(JobClient):
         raise NotImplementedError("JobClient.stop_with_savepoint is not supported yet")
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        raise NotImplementedError("JobClient.trigger_savepoint is not supported yet")
+        return CompletableFuture(self._master.trigger_savepoint(savepoint_directory))
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         return CompletableFuture.completed({})

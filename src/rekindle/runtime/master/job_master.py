@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import shutil
+import tempfile
 import threading
 import time
 from concurrent.futures import Future
@@ -10,26 +13,33 @@ from pyspark.sql import SparkSession
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
-from rekindle.checkpoint.events import CheckpointFailureReason
-from rekindle.checkpoint.restoring import fit_to_checkpoint, open_checkpoint
+from rekindle.checkpoint.job_directory import JobCheckpointDirectory
+from rekindle.checkpoint.restoring import WRITTEN_AGAIN, RestorePath, fit_to_checkpoint
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.job_execution_result import JobExecutionResult
 from rekindle.common.job_id import JobID
 from rekindle.common.job_status import JobStatus
+from rekindle.datastream.checkpoint_storage import checked_directory
 from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from rekindle.exceptions import JobCancelledError, JobExecutionError
+from rekindle.exceptions import CheckpointCorruptError, ConfigurationError, JobCancelledError, JobExecutionError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.clock import Clock
-from rekindle.runtime.master.attempt import Attempt, JobShared, Outcome
-from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint
+from rekindle.runtime.master.attempt import Attempt, Outcome
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
 from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.progress import ProgressView
-from rekindle.runtime.restart import GiveUp
+from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
+from rekindle.runtime.master.savepoints import Savepoints
+from rekindle.runtime.restart import GiveUp, Restart
 from rekindle.runtime.scratch import ScratchDirectory
+from rekindle.runtime.slot.local_directory import job_directory
 from rekindle.runtime.spark.epochs import EpochPlan
 from rekindle.runtime.spark.session import is_local
 from rekindle.runtime.wire.handshake import new_secret
+
+log = logging.getLogger(__name__)
 
 _KEPT = {
     ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION: {JobStatus.CANCELED, JobStatus.FAILED},
@@ -60,20 +70,23 @@ class JobMaster:
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
         self._lock = threading.Lock()
-        self._restored: CompletedCheckpoint | None = None
-        if settings.restore_path is not None:
-            metadata, files = open_checkpoint(settings.restore_path)
-            graph = fit_to_checkpoint(graph, metadata, settings.allow_non_restored_state)
-            self._restored = CompletedCheckpoint(
-                metadata.checkpoint_id,
-                metadata.epoch,
-                metadata.timestamp,
-                StoredCheckpoint(metadata, files, ""),
-                savepoint=True,  # not this job's to delete
-                size=metadata.state_size,
-            )
-        self._graph = graph
-        self._plan = EpochPlan(session, graph)
+        self._checkpoints = JobCheckpointDirectory(settings.checkpoint_files, settings.job_id)
+        self._savepoints = Savepoints(settings.job_id)
+        path, fallback = settings.restore_path, settings.fallback_to_earlier
+        origin = None if path is None else RestorePath(path, fallback)
+        self._recovery = Recovery(settings.restart_strategy, fallback, origin)
+        self._program = graph
+        restored = None if origin is None else as_restored(origin.current)
+        self._graph = graph if restored is None else self._fitted(restored)
+        self._plan = EpochPlan(session, self._graph)
+        self._coordinator = CheckpointCoordinator(
+            settings.checkpoints,
+            frozenset(range(self._graph.slots)),
+            attempt=0,
+            next_checkpoint_id=1 if restored is None else restored.checkpoint_id + 1,
+            now=clock.now(),
+            completed=() if restored is None else (restored,),
+        )
 
     def start(self) -> None:
         """Run the job in a thread of its own."""
@@ -100,6 +113,31 @@ class JobMaster:
             if self._attempt is not None:
                 self._attempt.cancel()
 
+    def trigger_savepoint(self, directory: str | None) -> Future[str]:
+        """Take a savepoint at the end of the current epoch; the future has its location.
+
+        Args:
+            directory: Where it goes; None: where the settings say.
+
+        Raises:
+            ConfigurationError: If neither says where, or if that cannot be used.
+        """
+        directory = directory or self.settings.savepoint_directory
+        if directory is None:
+            raise ConfigurationError(
+                "a savepoint needs a directory, and none is configured: name one, or set state.savepoints.dir"
+            )
+        future = self._savepoints.request(checked_directory(directory, "savepoint directory"))
+        future.add_done_callback(self._show_savepoint)
+        with self._lock:
+            if self._attempt is not None:
+                self._attempt.wake()
+        return future
+
+    def _show_savepoint(self, done: Future[str]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            self._view.savepoint_completed(done.result())
+
     def _open_storage(self) -> None:
         """Find out now, not at the first checkpoint, whether checkpoints can be written."""
         files = self.settings.checkpoint_files
@@ -124,84 +162,120 @@ class JobMaster:
                 self.settings.heartbeat_ms,
                 self.settings.heartbeat_timeout_ms,
             )
-            shared = JobShared(
-                session=self._session,
-                graph=self._graph,
-                plan=self._plan,
-                settings=self.settings,
-                clock=self._clock,
-                server=server,
-                host=host,
-                secret=secret,
-                scratch=scratch.path,
-                view=self._view,
-                collected=self._collected,
+            outcome = self._attempts(
+                JobShared(
+                    session=self._session,
+                    graph=self._graph,
+                    plan=self._plan,
+                    settings=self.settings,
+                    clock=self._clock,
+                    server=server,
+                    host=host,
+                    secret=secret,
+                    scratch=scratch.path,
+                    view=self._view,
+                    collected=self._collected,
+                    checkpoints=self._checkpoints,
+                    savepoints=self._savepoints,
+                )
             )
-            outcome, coordinator = self._attempts(shared)
             status = JobStatus.FINISHED if outcome is Outcome.FINISHED else JobStatus.CANCELED
-            self._clean_up(coordinator, status)
         except BaseException as failure:
             error = failure
         finally:
             if server is not None:
                 server.close()
             scratch.close()
+        self._clean_up(status)
         runtime = round((time.monotonic() - started) * 1000)
         self._end(status, error, runtime)
 
-    def _attempts(self, shared: JobShared) -> tuple[Outcome, CheckpointCoordinator]:
-        participants = frozenset(range(self._graph.slots))
-        completed = () if self._restored is None else (self._restored,)
-        first_id = 1 if self._restored is None else self._restored.checkpoint_id + 1
-        coordinator = CheckpointCoordinator(
-            self.settings.checkpoints, participants, 0, first_id, self._clock.now(), completed
-        )
+    def _attempts(self, shared: JobShared) -> Outcome:
         number = 0
         while True:
-            attempt = Attempt(shared, number, coordinator)
+            attempt = Attempt(shared, number, self._coordinator)
             with self._lock:
                 if self._cancelled.is_set():
-                    coordinator.abort_all(self._clock.now(), CheckpointFailureReason.JOB_CANCELLED)
-                    return Outcome.CANCELLED, coordinator
+                    return Outcome.CANCELLED
                 self._attempt = attempt
                 self._status = JobStatus.RUNNING
+            job_over = True
             try:
-                return attempt.run(), coordinator
-            except Exception as failure:
+                return attempt.run()
+            except Exception as error:
                 if self._cancelled.is_set():
-                    return Outcome.CANCELLED, coordinator
-                self._decide(failure, coordinator)
+                    return Outcome.CANCELLED
+                failure, decision = self._decide(error, attempt.damage)
+                job_over = isinstance(decision, GiveUp)
+            finally:
+                attempt.stop(job_over)
+            self._follow(failure, decision, shared)
             if self._collected is not None:
                 self._collected.rewind()
             number += 1
-            coordinator = coordinator.successor(number, participants, self._clock.now())
+            self._coordinator = self._coordinator.successor(
+                number, frozenset(range(shared.graph.slots)), self._clock.now()
+            )
 
-    def _decide(self, failure: Exception, coordinator: CheckpointCoordinator) -> None:
-        """Wait for the restart, or let the job fail."""
-        decision = self.settings.restart_strategy.on_failure(self._clock.now())
+    def _decide(
+        self, failure: Exception, damage: CheckpointCorruptError | None
+    ) -> tuple[Exception, Restart | GiveUp | FallBack]:
+        """Decide what follows a failure; give the failure, too, as it is to be told."""
+        now = self._clock.now()
+        if damage is None:
+            return failure, self._recovery.on_failure(now)
+        completed = self._coordinator.completed()
+        return self._recovery.explain(damage, completed), self._recovery.on_damage(now, completed)
+
+    def _follow(self, failure: Exception, decision: Restart | GiveUp | FallBack, shared: JobShared) -> None:
+        """Wait for the restart, go back further, or let the job fail."""
         if isinstance(decision, GiveUp):
             self._view.failed(failure, None)
-            self._clean_up(coordinator, JobStatus.FAILED)
             raise JobExecutionError(
                 f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}"
             ) from failure
-        self._view.failed(failure, decision.delay_ms)
+        delay_ms = decision.delay_ms if isinstance(decision, Restart) else 0
+        self._view.failed(failure, delay_ms)
+        if isinstance(decision, FallBack):
+            self._fall_back(failure, decision, shared)
         with self._lock:
             if not self._cancelled.is_set():
                 self._status = JobStatus.RESTARTING
-        self._cancelled.wait(decision.delay_ms / 1000)
+        self._cancelled.wait(delay_ms / 1000)
 
-    def _clean_up(self, coordinator: CheckpointCoordinator, status: JobStatus) -> None:
-        """Delete this job's checkpoints unless they are to be kept in this case."""
-        if status in _KEPT[self.settings.retention]:
-            return
-        executor = CheckpointExecutor(
-            self.settings, self._graph, self._clock, lambda _: None, lambda _: None, lambda _: None
+    def _fall_back(self, failure: Exception, decision: FallBack, shared: JobShared) -> None:
+        stored = decision.instead.location
+        assert isinstance(stored, StoredCheckpoint)
+        log.warning(
+            "checkpoint %d is damaged: %s; %s is used instead. %s",
+            decision.damaged.checkpoint_id,
+            failure,
+            stored.describe(),
+            WRITTEN_AGAIN,
         )
-        own = [checkpoint for checkpoint in coordinator.completed() if not checkpoint.savepoint]
-        for checkpoint in own:
-            executor.drop(checkpoint)
-        executor.remove_job_directory()
+        self._coordinator.mark_damaged(decision.damaged.checkpoint_id)
+        if decision.instead not in self._coordinator.completed():
+            self._coordinator.restore_from(decision.instead)
+            shared.graph = self._graph = self._fitted(decision.instead)
+            shared.plan = EpochPlan(self._session, self._graph)
+
+    def _fitted(self, restored: CompletedCheckpoint) -> JobGraph:
+        """Fit the program to the checkpoint that it is started from."""
+        stored = restored.location
+        assert isinstance(stored, StoredCheckpoint)
+        return fit_to_checkpoint(self._program, stored.metadata, self.settings.allow_non_restored_state)
+
+    def _clean_up(self, status: JobStatus) -> None:
+        """Delete this job's checkpoints unless they are to be kept in this case, and whatever else is left of them."""
+        completed = [*self._coordinator.completed(), *self._coordinator.damaged()]
+        kept = [] if status not in _KEPT[self.settings.retention] else completed
+        try:
+            self._checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in kept if not checkpoint.savepoint})
+        except Exception:
+            log.exception("the checkpoints of job %s could not be cleaned up", self.settings.job_id)
+        # What slots on this machine left behind because they were killed, or because a restart did not come about.
+        for base in self.settings.backend.local_directories or (tempfile.gettempdir(),):
+            shutil.rmtree(job_directory(base, self.settings.job_id), ignore_errors=True)
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:
         with self._lock:
@@ -210,6 +284,7 @@ class JobMaster:
         if status is JobStatus.CANCELED:
             error = JobCancelledError(f"job {self.settings.job_name!r} was cancelled")
         self._view.ended(status.name)
+        self._savepoints.job_ended(status.name)
         if self._collected is not None:
             if status is JobStatus.FINISHED:
                 self._collected.completed(1 << 62)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.storage import CheckpointFiles
@@ -14,7 +14,6 @@ from rekindle.common.options import (
     JobManagerOptions,
     PipelineOptions,
     RekindleOptions,
-    StateBackendOptions,
     StateRecoveryOptions,
 )
 from rekindle.datastream.checkpoint_config import CheckpointConfig
@@ -25,8 +24,16 @@ from rekindle.datastream.checkpoint_storage import (
 )
 from rekindle.datastream.checkpointing_mode import CheckpointingMode
 from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import ConfigurationError
+from rekindle.runtime.master.state_settings import (
+    settle_asynchronous,
+    settle_backend,
+    settle_savepoint_directory,
+    settle_storage,
+)
 from rekindle.runtime.restart import RestartStrategy, restart_strategy_for
+from rekindle.state.backend_settings import BackendSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,9 @@ class JobSettings:
     epoch_max_ms: int
     epoch_max_records: int
     job_parameters: dict[str, str]
+    backend: BackendSettings = field(default_factory=BackendSettings)
+    savepoint_directory: str | None = None
+    fallback_to_earlier: bool = False
 
     @property
     def epoch_target_ms(self) -> int:
@@ -69,12 +79,11 @@ def settle(
     configuration: Configuration,
     checkpoint_config: CheckpointConfig,
     execution_config: ExecutionConfig,
+    state_backend: StateBackend | None = None,
 ) -> JobSettings:
     """Read all settings; a value that cannot work raises here, before anything starts."""
-    if configuration.get(StateBackendOptions.STATE_BACKEND) == "rocksdb":
-        raise NotImplementedError("the state backend 'rocksdb' is not supported yet; use 'hashmap'")
     enabled = checkpoint_config.is_checkpointing_enabled()
-    storage = checkpoint_config.get_checkpoint_storage() or JobManagerCheckpointStorage()
+    storage = settle_storage(state_backend, configuration, checkpoint_config)
     return JobSettings(
         job_id=job_id,
         job_name=job_name,
@@ -90,7 +99,7 @@ def settle(
         checkpoint_files=storage.open_files(),
         memory_limit=_memory_limit(storage),
         inline_below=_inline_below(storage, configuration),
-        asynchronous_snapshots=configuration.get(StateBackendOptions.ASYNC_SNAPSHOTS),
+        asynchronous_snapshots=settle_asynchronous(state_backend, configuration),
         retention=checkpoint_config.get_externalized_checkpoint_retention(),
         restore_path=configuration.get(StateRecoveryOptions.SAVEPOINT_PATH),
         allow_non_restored_state=configuration.get(StateRecoveryOptions.IGNORE_UNCLAIMED_STATE),
@@ -104,6 +113,9 @@ def settle(
         epoch_max_ms=configuration.get(RekindleOptions.EPOCH_MAX_DURATION),
         epoch_max_records=configuration.get(RekindleOptions.EPOCH_MAX_RECORDS),
         job_parameters=_job_parameters(configuration) | execution_config.get_global_job_parameters(),
+        backend=settle_backend(state_backend, configuration),
+        savepoint_directory=settle_savepoint_directory(state_backend, configuration),
+        fallback_to_earlier=configuration.get(StateRecoveryOptions.FALLBACK_TO_EARLIER),
     )
 
 

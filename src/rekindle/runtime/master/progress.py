@@ -43,6 +43,9 @@ class ProgressView:
     def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
         """Show a completed checkpoint."""
 
+    def savepoint_completed(self, location: str) -> None:
+        """Show a completed savepoint."""
+
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         """Show a failure; ``delay_ms`` until the restart, None when there is none."""
 
@@ -86,6 +89,9 @@ class LogView(ProgressView):
 
     def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
         self._line(f"checkpoint {describe_checkpoint(checkpoint)} is complete")
+
+    def savepoint_completed(self, location: str) -> None:
+        self._line(f"savepoint {location} is complete")
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         follow = "the job fails" if delay_ms is None else f"restart in {delay_ms} ms"
@@ -140,6 +146,9 @@ class LiveView(ProgressView):
     def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
         self._checkpoint = describe_checkpoint(checkpoint)
         self._refresh()
+
+    def savepoint_completed(self, location: str) -> None:
+        self._print(f"savepoint {location} is complete")
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         self._state = "failed" if delay_ms is None else "restarting"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.operators.chunk import Chunk
-from rekindle.state.keyed_backend import KeyedStateBackend, KeyGroupBlock
+from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 
 MIN_WATERMARK = -(1 << 63)
 MAX_WATERMARK = (1 << 63) - 1
@@ -16,7 +18,11 @@ MAX_WATERMARK = (1 << 63) - 1
 
 @dataclass(slots=True)
 class OperatorContext:
-    """Tell an operator where it runs and what was restored for it."""
+    """Tell an operator where it runs and what was restored for it.
+
+    ``keyed_backend`` makes the backend of its keyed state, restored. ``restored_timers`` are the blocks of its timers,
+    ``restored_raw`` the bytes it wrote itself, by key group.
+    """
 
     job_id: str
     uid: str
@@ -31,7 +37,8 @@ class OperatorContext:
     to_driver: Callable[[str, bytes], None]
     checkpointing: bool
     restored: bool
-    restored_blocks: list[KeyGroupBlock] = field(default_factory=list)
+    restored_timers: list[KeyGroupBlock] = field(default_factory=list)
+    restored_raw: list[tuple[int, bytes]] = field(default_factory=list)
     restored_lists: dict[str, list[bytes]] = field(default_factory=dict)
 
 
@@ -72,17 +79,28 @@ class Operator(ABC):
         """Give the operator's list states; runs while nothing else does."""
         return {}
 
-    def keyed_blocks(self) -> Iterator[KeyGroupBlock]:
-        """Encode the keyed state; may run in a forked copy of the slot."""
+    def snapshot_keyed(self, request: SnapshotRequest) -> KeyedSnapshot:
+        """Freeze the managed keyed state; runs while nothing else does."""
+        return KeyedSnapshot()
+
+    def timer_blocks(self) -> Iterator[KeyGroupBlock]:
+        """Encode the timers; may run in a forked copy of the slot."""
         return iter(())
 
+    def timer_count(self) -> int:
+        """Count the timers."""
+        return 0
+
+    def raw_keyed_state(self) -> Iterable[tuple[int, bytes]]:
+        """Give bytes of the operator's own making per key group of this subtask; they move with their key group."""
+        return ()
+
     def keyed_state_names(self) -> list[str]:
-        """Name the keyed states that exist."""
+        """Name the keyed states that exist, timers included."""
         return []
 
-    def entry_count(self) -> int:
-        """Count entries of keyed state."""
-        return 0
+    def snapshot_completed(self, checkpoint_id: int) -> None:  # noqa: B027
+        """Learn that later snapshots may build on this one."""
 
     def notify_complete(self, checkpoint_id: int) -> None:  # noqa: B027
         """React to a completed checkpoint."""

@@ -5,6 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from rekindle.datastream.functions import RuntimeContext
+from rekindle.datastream.state import (
+    AggregatingStateDescriptor,
+    FoldingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
 from rekindle.exceptions import StateAccessError
 from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -43,24 +52,26 @@ class SlotRuntimeContext(RuntimeContext):
         raise NotImplementedError("RuntimeContext.get_metrics_group is not supported yet")
 
     def get_state(self, state_descriptor: Any) -> Any:
-        return self._keyed(state_descriptor)
+        return self._keyed(state_descriptor, ValueStateDescriptor)
 
     def get_list_state(self, state_descriptor: Any) -> Any:
-        return self._keyed(state_descriptor)
+        return self._keyed(state_descriptor, ListStateDescriptor)
 
     def get_map_state(self, state_descriptor: Any) -> Any:
-        return self._keyed(state_descriptor)
+        return self._keyed(state_descriptor, MapStateDescriptor)
 
     def get_reducing_state(self, state_descriptor: Any) -> Any:
-        return self._keyed(state_descriptor)
+        return self._keyed(state_descriptor, ReducingStateDescriptor)
 
     def get_aggregating_state(self, state_descriptor: Any) -> Any:
-        return self._keyed(state_descriptor)
+        return self._keyed(state_descriptor, AggregatingStateDescriptor)
 
     def get_folding_state(self, state_descriptor: Any) -> Any:
-        raise NotImplementedError("RuntimeContext.get_folding_state is not supported yet")
+        return self._keyed(state_descriptor, FoldingStateDescriptor)
 
-    def _keyed(self, descriptor: Any) -> Any:
+    def _keyed(self, descriptor: Any, wanted: type[StateDescriptor]) -> Any:
+        if not isinstance(descriptor, wanted):
+            raise TypeError(f"this kind of state is described by a {wanted.__name__}, got {descriptor!r}")
         if self._backend is None:
             raise StateAccessError(
                 "This state is only accessible by functions executed on a KeyedStream. "

@@ -80,6 +80,7 @@ def main() -> int:
     handle = _dispatcher(slot, failed)
     control.receive_all(handle)
     server.close()
+    slot.abandon()
     return 0
 
 
@@ -110,7 +111,7 @@ def _dispatcher(slot: Slot, failed: Callable[[BaseException], None]) -> Callable
                 case m.CommitFinal():
                     slot.commit_final()
                 case m.Shutdown():
-                    slot.close()
+                    slot.close(order.job_over)
                     sys.stdout.flush()
                     os._exit(0)
         except Exception as error:

@@ -9,6 +9,7 @@ import msgspec
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.graph.job_graph import JobGraph
+from rekindle.state.backend_settings import BackendSettings
 
 
 class SlotDeployment(msgspec.Struct, frozen=True):
@@ -38,11 +39,15 @@ class SnapshotSettings:
 
 @dataclass(slots=True)
 class RestoredCheckpoint:
-    """Say from which checkpoint a slot restores; ``directory`` is that of its metadata, within ``files``."""
+    """Say from which checkpoint a slot restores; ``directory`` is that of its metadata, within ``files``.
+
+    ``own``: it is of this very job, whose next checkpoints may refer to its files.
+    """
 
     metadata: CheckpointMetadata
     files: CheckpointFiles | None
     directory: str
+    own: bool = False
 
 
 @dataclass(slots=True)
@@ -57,3 +62,4 @@ class SlotJob:
     epoch_max_ms: int
     main_classes: dict[str, type]  # classes of the user's script, which slots must find under __main__, too
     job_parameters: dict[str, str] = field(default_factory=dict)
+    backend: BackendSettings = field(default_factory=BackendSettings)

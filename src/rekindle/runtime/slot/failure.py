@@ -6,6 +6,7 @@ import os
 import traceback
 
 import rekindle
+from rekindle.exceptions import CheckpointCorruptError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.wire.messages import SlotFailed
 
@@ -26,7 +27,18 @@ def describe_failure(error: BaseException, slot: int) -> SlotFailed:
     if isinstance(error, OperatorError):
         operator = error.node.name
         error = error.__cause__ or error
-    return SlotFailed(operator, slot, _summary(error), _trimmed_traceback(error))
+    corrupt = isinstance(error, CheckpointCorruptError)
+    return SlotFailed("" if corrupt else operator, slot, _summary(error), _trimmed_traceback(error), corrupt)
+
+
+def explain(failure: SlotFailed) -> str:
+    """Put a failure into words, with the traceback where user code raised it."""
+    if not failure.operator:
+        return failure.summary
+    return (
+        f"{failure.summary}\n  in operator {failure.operator!r}, subtask {failure.subtask}; "
+        f"the traceback there was:\n\n{failure.traceback}"
+    )
 
 
 def _summary(error: BaseException) -> str:

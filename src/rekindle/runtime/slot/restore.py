@@ -2,27 +2,62 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import BinaryIO
 
 from rekindle.checkpoint import paths
-from rekindle.checkpoint.metadata import OperatorMetadata, StateHandle
+from rekindle.checkpoint.metadata import NativeState, OperatorMetadata, StateHandle, StoredFile
 from rekindle.checkpoint.redistribution import ItemRange, even_split, union
 from rekindle.checkpoint.snapshot_file import SnapshotReader, open_inline
+from rekindle.exceptions import CheckpointCorruptError, CheckpointStorageError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.slot.deployment import RestoredCheckpoint
-from rekindle.state.key_groups import key_group_range
-from rekindle.state.keyed_backend import KeyGroupBlock
+from rekindle.runtime.slot.local_copies import LocalCopies
+from rekindle.runtime.slot.local_directory import LocalDirectory
+from rekindle.runtime.slot.snapshotter import RAW
+from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.key_groups import KeyGroupRange, key_group_range
+from rekindle.state.rocksdb.native_part import NativePart
+from rekindle.state.timers import TIMERS
+
+_CHUNK = 1 << 20
+
+
+@dataclass(slots=True)
+class RestoredKeyedState:
+    """Hold what an operator's key groups in this slot had: blocks, in their order, and files of a backend."""
+
+    blocks: list[KeyGroupBlock] = field(default_factory=list)
+    native: list[NativePart] = field(default_factory=list)
+    timers: list[KeyGroupBlock] = field(default_factory=list)
+    raw: list[tuple[int, bytes]] = field(default_factory=list)
 
 
 class StateReader:
     """Open the snapshot files of a checkpoint as they are needed, each once."""
 
-    def __init__(self, restored: RestoredCheckpoint, slot: int) -> None:
+    def __init__(
+        self,
+        restored: RestoredCheckpoint,
+        slot: int,
+        local: LocalDirectory,
+        copies: LocalCopies | None = None,
+        threads: int = 1,
+    ) -> None:
         self._restored = restored
         self._slot = slot
+        self._local = local
+        self._copies = copies if restored.own else None
+        self._threads = threads
         self._operators = {operator.uid: operator for operator in restored.metadata.operators}
         self._handles = {handle.slot: handle for handle in restored.metadata.handles}
-        self._readers: dict[int, SnapshotReader] = {}
+        self._readers: dict[int, list[SnapshotReader]] = {}
         self._open = ExitStack()
 
     def __enter__(self) -> StateReader:
@@ -35,17 +70,21 @@ class StateReader:
         """Tell whether the checkpoint holds anything of an operator."""
         return node.uid in self._operators
 
-    def keyed(self, node: JobNode) -> list[KeyGroupBlock]:
-        """Give the blocks of an operator's key groups in this slot."""
+    def keyed(self, node: JobNode) -> RestoredKeyedState:
+        """Give what an operator's key groups in this slot had."""
         operator = self._operators[node.uid]
+        state = RestoredKeyedState()
         if not operator.keyed_states:
-            return []
+            return state
         own = key_group_range(self._slot, node.parallelism, operator.max_parallelism)
-        blocks: list[KeyGroupBlock] = []
         for old in range(operator.parallelism):
-            if key_group_range(old, operator.parallelism, operator.max_parallelism).intersects(own):
-                blocks += self._reader(old).keyed(node.uid, own)
-        return blocks
+            written = key_group_range(old, operator.parallelism, operator.max_parallelism)
+            if written.intersects(own):
+                self._add(state, node.uid, old, own)
+                for native in self._handles[old].native:
+                    if native.uid == node.uid:
+                        state.native.append(NativePart(self._fetch(native, old), written))
+        return state
 
     def lists(self, node: JobNode) -> dict[str, list[bytes]]:
         """Give the operator's list states, dealt out to this slot, or whole where the operator asks for it."""
@@ -54,6 +93,19 @@ class StateReader:
             name: [item for part in parts for item in self._items(operator, name, part)]
             for name, parts in self._dealt(operator, node).items()
         }
+
+    def _add(self, state: RestoredKeyedState, uid: str, old: int, own: KeyGroupRange) -> None:
+        """Add the blocks of an old slot: of managed state those of all files, of the rest those of the last."""
+        *before, last = self._opened(old)
+        for reader in before:
+            state.blocks += (block for block in reader.keyed(uid, own) if block.kind not in (TIMERS, RAW))
+        for block in last.keyed(uid, own):
+            if block.kind == TIMERS:
+                state.timers.append(block)
+            elif block.kind == RAW:
+                state.raw.append((block.key_group, block.data))
+            else:
+                state.blocks.append(block)
 
     def _dealt(self, operator: OperatorMetadata, node: JobNode) -> dict[str, list[ItemRange]]:
         if node.operator.union_state:
@@ -66,19 +118,78 @@ class StateReader:
         return dealt
 
     def _items(self, operator: OperatorMetadata, name: str, part: ItemRange) -> list[bytes]:
-        return self._reader(part.old_subtask).operator_list(operator.uid, name)[part.start : part.stop]
+        return self._opened(part.old_subtask)[-1].operator_list(operator.uid, name)[part.start : part.stop]
 
-    def _reader(self, slot: int) -> SnapshotReader:
-        reader = self._readers.get(slot)
-        if reader is None:
-            reader = self._readers[slot] = self._open_handle(self._handles[slot])
-        return reader
+    # --- files ---
 
-    def _open_handle(self, handle: StateHandle) -> SnapshotReader:
-        if handle.inline is not None:
-            return open_inline(handle.inline, f"of slot {handle.slot}, inside the metadata")
-        assert handle.path is not None
+    def _opened(self, slot: int) -> list[SnapshotReader]:
+        """Open the snapshot files of an old slot, oldest first."""
+        readers = self._readers.get(slot)
+        if readers is None:
+            handle = self._handles[slot]
+            readers = self._readers[slot] = [self._reader(handle, file) for file in (*handle.before, handle.file)]
+        return readers
+
+    def _reader(self, handle: StateHandle, file: StoredFile) -> SnapshotReader:
+        if file.inline is not None:
+            return open_inline(file.inline, f"of slot {handle.slot}, inside the metadata")
+        path = self._path(file)
+        copy = None if self._copies is None else self._copies.find(path, file)
+        if copy is not None:
+            return SnapshotReader(self._open.enter_context(open(copy, "rb")), copy)
         assert self._restored.files is not None
-        path = paths.join(self._restored.directory, handle.path)
-        stream = self._open.enter_context(self._restored.files.open(path))
-        return SnapshotReader(stream, self._restored.files.describe(path))
+        return SnapshotReader(self._open.enter_context(self._stored(path)), self._restored.files.describe(path))
+
+    def _fetch(self, native: NativeState, old: int) -> str:
+        """Copy the files of a backend into a directory of this slot."""
+        directory = self._local.fresh(f"restored-{old}")
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="download") as pool:
+            for _ in pool.map(lambda item: self._fetch_file(item[0], item[1], directory), native.files.items()):
+                pass
+        return directory
+
+    def _fetch_file(self, name: str, file: StoredFile, directory: str) -> None:
+        target = os.path.join(directory, name)
+        if file.inline is not None:
+            with open(target, "wb") as written:
+                written.write(file.inline)
+            return
+        path = self._path(file)
+        copy = None if self._copies is None else self._copies.find(path, file)
+        if copy is not None:
+            shutil.copyfile(copy, target)
+            return
+        size, crc = 0, 0
+        with open(target, "wb") as written:
+            for chunk in self._chunks(path):
+                written.write(chunk)
+                size += len(chunk)
+                crc = zlib.crc32(chunk, crc)
+        if (size, crc) != (file.size, file.crc):
+            assert self._restored.files is not None
+            wrong = f"it has {size} bytes, not {file.size}" if size != file.size else "its checksum is wrong"
+            raise CheckpointCorruptError(
+                f"state file {self._restored.files.describe(path)} cannot be read: {wrong}. Restore from another "
+                "checkpoint"
+            )
+
+    def _chunks(self, path: str) -> Iterator[bytes]:
+        with self._stored(path) as source:
+            while chunk := source.read(_CHUNK):
+                yield chunk
+
+    def _stored(self, path: str) -> BinaryIO:
+        assert self._restored.files is not None
+        try:
+            return self._restored.files.open(path)
+        except CheckpointStorageError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise CheckpointCorruptError(
+                    f"state file {self._restored.files.describe(path)} is missing. A checkpoint can be moved only "
+                    "together with what it shares with others of its job; restore from another checkpoint"
+                ) from error
+            raise
+
+    def _path(self, file: StoredFile) -> str:
+        assert file.path is not None
+        return paths.resolve(self._restored.directory, file.path)

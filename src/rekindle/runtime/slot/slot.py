@@ -11,19 +11,23 @@ from collections.abc import Callable, Iterator
 from threading import Condition, RLock
 
 from rekindle.exceptions import SlotProtocolError
+from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.exchange.payload import Progress, decode, is_batch
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
-from rekindle.runtime.slot.deployment import SlotJob
+from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failure import OperatorError
+from rekindle.runtime.slot.local_copies import LocalCopies
+from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
-from rekindle.runtime.slot.restore import StateReader
+from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
 from rekindle.runtime.wire import messages as m
-from rekindle.state.heap_backend import HeapKeyedStateBackend
+from rekindle.state.backends import create_backend, restore_backend
 from rekindle.state.key_groups import key_group_range
+from rekindle.state.keyed_backend import KeyedStateBackend
 
 _POLL_RECORDS = 10_000
 _EPOCH_WAIT_SECONDS = 60.0
@@ -43,7 +47,9 @@ class Slot:
         self._send = send
         self._graph = OperatorGraph(job.graph, slot)
         self._exchanges = Exchanges(job.graph, slot)
-        self._snapshotter = Snapshotter(self._graph, job.snapshots, job.job_id, slot, attempt, send)
+        self._local = LocalDirectory(job.backend.local_directories, job.job_id, slot, attempt)
+        self._copies = LocalCopies(self._local.copies) if job.backend.local_recovery else None
+        self._snapshotter = Snapshotter(self._graph, job, slot, attempt, send, self._copies)
         self._lock = RLock()
         self._epoch_opened = Condition(self._lock)
         self._epoch: m.BeginEpoch | None = None
@@ -55,15 +61,25 @@ class Slot:
 
     def open(self) -> None:
         """Restore and open all operators."""
-        restore = self._job.restore
+        self._local.clear_earlier()
+        try:
+            self._open_all(self._job.restore)
+        except BaseException:
+            self._local.close(job_over=False)
+            raise
+        self._positions = self._current_positions()
+
+    def _open_all(self, restore: RestoredCheckpoint | None) -> None:
         if restore is None:
             for running in self._graph:
                 self._open(running, None)
-        else:
-            with StateReader(restore, self.index) as reader:
-                for running in self._graph:
-                    self._open(running, reader if reader.knows(running.node) else None)
-        self._positions = self._current_positions()
+            return
+        threads = self._job.backend.rocksdb.transfer_threads if self._job.backend.rocksdb is not None else 1
+        with StateReader(restore, self.index, self._local, self._copies, threads) as reader:
+            for running in self._graph:
+                self._open(running, reader if reader.knows(running.node) else None)
+        if restore.own:
+            self._snapshotter.adopt(restore.metadata)
 
     # --- orders of the job master, in the order in which they were sent ---
 
@@ -96,17 +112,20 @@ class Slot:
     def snapshot(self, order: m.TriggerSnapshot) -> None:
         """Take a snapshot between two chunks."""
         with self._lock:
-            self._snapshotter.take(order.checkpoint_id, self._positions)
+            self._snapshotter.take(order, self._positions)
 
     def notify_complete(self, order: m.NotifyComplete) -> None:
         """Commit what was pending up to a checkpoint."""
         with self._lock:
-            self._each(lambda running: running.operator.notify_complete(order.checkpoint_id))
+            if order.restore_point:
+                self._snapshotter.completed(order.checkpoint_id)
+                self._each(lambda running: running.operator.notify_complete(order.checkpoint_id))
         self._send(m.CommitDone(order.checkpoint_id))
 
     def notify_aborted(self, order: m.NotifyAborted) -> None:
         """Forget a checkpoint."""
         with self._lock:
+            self._snapshotter.aborted(order.checkpoint_id)
             self._each(lambda running: running.operator.notify_aborted(order.checkpoint_id))
 
     def commit_final(self) -> None:
@@ -115,11 +134,18 @@ class Slot:
             self._each(lambda running: running.operator.commit_final())
         self._send(m.CommitDone(0))
 
-    def close(self) -> None:
-        """Close all operators."""
-        with self._lock:
-            self._each(lambda running: running.operator.close())
-        self._snapshotter.close()
+    def close(self, job_over: bool) -> None:
+        """Close all operators, and leave nothing behind but what the next attempt may need."""
+        try:
+            with self._lock:
+                self._each(lambda running: running.operator.close())
+            self._snapshotter.close()
+        finally:
+            self._local.close(job_over)
+
+    def abandon(self) -> None:
+        """Remove what is on local disk: the job master is gone."""
+        self._local.close(job_over=True)
 
     # --- records, from the tasks of Spark ---
 
@@ -224,32 +250,37 @@ class Slot:
 
     def _open(self, running: RunningNode, reader: StateReader | None) -> None:
         node = running.node
-        context = OperatorContext(
-            job_id=self._job.job_id,
-            uid=node.uid,
-            name=node.name,
-            subtask=self.index,
-            parallelism=node.parallelism,
-            max_parallelism=node.max_parallelism,
-            attempt=self.attempt,
-            clock=self._clock,
-            job_parameters=self._job.job_parameters,
-            keyed_backend=lambda: HeapKeyedStateBackend(
-                node.name,
-                key_group_range(self.index, node.parallelism, node.max_parallelism),
-                node.max_parallelism,
-            ),
-            to_driver=lambda channel, data: self._send(m.Output(channel, node.id, data)),
-            checkpointing=self._job.checkpointing,
-            restored=reader is not None,
-        )
-        if reader is not None:
-            context.restored_blocks = reader.keyed(node)
-            context.restored_lists = reader.lists(node)
         try:
+            state = RestoredKeyedState() if reader is None else reader.keyed(node)
+            context = OperatorContext(
+                job_id=self._job.job_id,
+                uid=node.uid,
+                name=node.name,
+                subtask=self.index,
+                parallelism=node.parallelism,
+                max_parallelism=node.max_parallelism,
+                attempt=self.attempt,
+                clock=self._clock,
+                job_parameters=self._job.job_parameters,
+                keyed_backend=lambda: self._backend(node, state),
+                to_driver=lambda channel, data: self._send(m.Output(channel, node.id, data)),
+                checkpointing=self._job.checkpointing,
+                restored=reader is not None,
+                restored_timers=state.timers,
+                restored_raw=state.raw,
+                restored_lists={} if reader is None else reader.lists(node),
+            )
             running.operator.open(context)
         except Exception as error:
             raise OperatorError(node) from error
+
+    def _backend(self, node: JobNode, state: RestoredKeyedState) -> KeyedStateBackend:
+        key_groups = key_group_range(self.index, node.parallelism, node.max_parallelism)
+        backend = create_backend(
+            self._job.backend, node.name, key_groups, node.max_parallelism, self._clock.now, self._local.fresh
+        )
+        restore_backend(backend, state.native, state.blocks)
+        return backend
 
     def _each(self, action: Callable[[RunningNode], None]) -> None:
         for running in self._graph:

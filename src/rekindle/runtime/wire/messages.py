@@ -30,16 +30,27 @@ class EndEpoch(_Message, frozen=True):
 
 
 class TriggerSnapshot(_Message, frozen=True):
-    """Take a snapshot now."""
+    """Take a snapshot now.
+
+    ``base_id`` is the completed checkpoint that an incremental one may build on. With ``savepoint``, the directory to
+    write to, the snapshot is whole, in the format that every backend reads, and builds on nothing.
+    """
 
     checkpoint_id: int
     epoch: int
+    base_id: int | None = None
+    savepoint: str | None = None
 
 
 class NotifyComplete(_Message, frozen=True):
-    """Say that a checkpoint is complete. Answered by CommitDone."""
+    """Say that a checkpoint is complete. Answered by CommitDone.
+
+    Only a ``restore_point`` lets sinks commit: after a failure the job goes back to before a savepoint taken in
+    passing, and what was committed for it would be written twice.
+    """
 
     checkpoint_id: int
+    restore_point: bool = True
 
 
 class NotifyAborted(_Message, frozen=True):
@@ -57,7 +68,9 @@ class Heartbeat(_Message, frozen=True):
 
 
 class Shutdown(_Message, frozen=True):
-    """End the slot."""
+    """End the slot. ``job_over``: no other attempt will need what it keeps on local disk."""
+
+    job_over: bool = False
 
 
 # --- slot → job master ---------------------------------------------------------------------------------------------
@@ -139,6 +152,7 @@ class SlotFailed(_Message, frozen=True):
     subtask: int
     summary: str
     traceback: str
+    corrupt: bool = False  # what the slot was to restore is damaged
 
 
 ToSlot = BeginEpoch | EndEpoch | TriggerSnapshot | NotifyComplete | NotifyAborted | CommitFinal | Heartbeat | Shutdown

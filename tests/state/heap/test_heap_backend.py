@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import random
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,11 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.exceptions import InvalidProgramError, StateAccessError, StateRestoreError
-from rekindle.state.heap_backend import HeapKeyedStateBackend
+from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import key_group_range
 from rekindle.state.key_hash import key_group_of, key_hash
-from rekindle.state.keyed_backend import KeyGroupBlock
+from rekindle.state.snapshots import SnapshotRequest
 from rekindle.testing import OperatorHarness
 
 MAX_PARALLELISM = 128
@@ -72,9 +73,13 @@ EVERY_KIND = pytest.mark.parametrize("kind", list(KINDS))
 
 def backend(subtask: int = 0, parallelism: int = 1, blocks: Iterable[KeyGroupBlock] = ()) -> HeapKeyedStateBackend:
     own = key_group_range(subtask, parallelism, MAX_PARALLELISM)
-    created = HeapKeyedStateBackend("counter", own, MAX_PARALLELISM)
+    created = HeapKeyedStateBackend("counter", own, MAX_PARALLELISM, lambda: 0)
     created.restore_blocks(block for block in blocks if block.key_group in own)
     return created
+
+
+def blocks_of(keyed: HeapKeyedStateBackend) -> Iterator[KeyGroupBlock]:
+    return keyed.snapshot(SnapshotRequest(1)).blocks()
 
 
 class TestEveryKind:
@@ -148,7 +153,7 @@ class TestEveryKind:
         assert keyed.entry_count() == 1
         state.clear()
         assert keyed.entry_count() == 0
-        assert list(keyed.snapshot_blocks()) == []
+        assert list(blocks_of(keyed)) == []
 
     @EVERY_KIND
     def test_two_states_of_one_operator_do_not_touch_each_other(self, kind: str) -> None:
@@ -188,7 +193,7 @@ class TestEveryKind:
         keyed = backend()
         keyed.key = "a"
         write(keyed.get_or_create(descriptor), 3)
-        restored = backend(blocks=keyed.snapshot_blocks())
+        restored = backend(blocks=blocks_of(keyed))
         other = ListStateDescriptor(kind) if kind != "list" else ValueStateDescriptor(kind)
         wanted = "list" if kind != "list" else "value"
         expected = rf"state '{kind}' of operator 'counter' is a {kind} state in the snapshot and a {wanted} state"
@@ -212,7 +217,7 @@ class TestEveryKind:
         for number, key in enumerate(KEYS):
             before.key = key
             write(state, number + 1)
-        after = backend(blocks=list(before.snapshot_blocks()))
+        after = backend(blocks=list(blocks_of(before)))
         restored = after.get_or_create(descriptor)
         for key in KEYS:
             before.key = after.key = key
@@ -224,7 +229,7 @@ class TestEveryKind:
         before = backend()
         before.key = "a"
         write(before.get_or_create(descriptor), 1)
-        after = backend(blocks=list(before.snapshot_blocks()))
+        after = backend(blocks=list(blocks_of(before)))
         after.key = "a"
         restored = after.get_or_create(descriptor)
         value = read(restored)
@@ -469,7 +474,7 @@ class TestNames:
         before = backend()
         before.key = "a"
         before.get_or_create(VALUE).update(1)  # type: ignore[attr-defined]
-        after = backend(blocks=list(before.snapshot_blocks()))
+        after = backend(blocks=list(blocks_of(before)))
         after.get_or_create(LIST)
         assert after.state_names() == ["list", "value"]
 
@@ -477,7 +482,7 @@ class TestNames:
         class Odd(StateDescriptor):
             pass
 
-        with pytest.raises(NotImplementedError, match="Odd is not supported by the heap state backend"):
+        with pytest.raises(TypeError, match=r"Odd.* is no descriptor of keyed state"):
             backend().get_or_create(Odd("odd"))
 
 
@@ -506,7 +511,7 @@ def contents(keyed: HeapKeyedStateBackend, keys: Iterable[Hashable]) -> dict[tup
 class TestSnapshots:
     def test_a_block_holds_one_state_in_one_key_group(self) -> None:
         keys = list(range(500))
-        blocks = list(filled(keys).snapshot_blocks())
+        blocks = list(blocks_of(filled(keys)))
         assert len({(block.state, block.key_group) for block in blocks}) == len(blocks)
         for block in blocks:
             stored = pickle.loads(block.data)[0]
@@ -516,7 +521,7 @@ class TestSnapshots:
     def test_what_is_changed_after_a_snapshot_is_not_in_it(self) -> None:
         keyed = filled(["a"])
         before = contents(keyed, ["a", "b"])
-        blocks = list(keyed.snapshot_blocks())
+        blocks = list(blocks_of(keyed))
         for descriptor, write, _, _ in KINDS.values():
             for key in ("a", "b"):
                 keyed.key = key
@@ -540,17 +545,17 @@ class TestSnapshots:
         expected = contents(subtasks[0], keys)
         assert len(expected) == len(KINDS) * len(keys)
         for parallelism in (2, 3, 1):
-            blocks = [block for subtask in subtasks for block in subtask.snapshot_blocks()]
+            blocks = [block for subtask in subtasks for block in blocks_of(subtask)]
             subtasks = [backend(i, parallelism, blocks) for i in range(parallelism)]
             held = [contents(subtask, keys) for subtask in subtasks]
             assert sum(len(own) for own in held) == len(expected)
             assert {name: value for own in held for name, value in own.items()} == expected
             for subtask in subtasks:
-                assert all(block.key_group in subtask.key_groups for block in subtask.snapshot_blocks())
+                assert all(block.key_group in subtask.key_groups for block in blocks_of(subtask))
 
     def test_integer_keys_and_others_of_equal_value_land_in_the_same_key_group(self) -> None:
-        all_integers = {block.key_group for block in filled([7]).snapshot_blocks()}
-        mixed = {block.key_group for block in filled([7.0, "x"]).snapshot_blocks()}
+        all_integers = {block.key_group for block in blocks_of(filled([7]))}
+        mixed = {block.key_group for block in blocks_of(filled([7.0, "x"]))}
         assert all_integers <= mixed
 
     def test_any_sequence_of_changes_and_restores_matches_a_plain_dict(self) -> None:
@@ -572,7 +577,7 @@ class TestSnapshots:
                     model.pop(key, None)
                     state.clear()
                 elif action < 0.9:
-                    keyed = backend(blocks=list(keyed.snapshot_blocks()))
+                    keyed = backend(blocks=list(blocks_of(keyed)))
                 else:
                     assert state.value() == model.get(key)
             state = keyed.get_or_create(VALUE)

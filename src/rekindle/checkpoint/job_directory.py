@@ -1,0 +1,113 @@
+"""The directory of one job's checkpoints: what makes one complete, and what is deleted when, and in which order.
+
+The rule behind every order of operations here: **where there is metadata, all that it refers to is there**, even if the
+process ends between any two of them. So a checkpoint's shared files are registered before its metadata is created, the
+metadata is deleted before anything else of it, and a file that a registered checkpoint refers to is not deleted at all.
+What could not be deleted is tried once more at the end of the job.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+from rekindle.checkpoint import paths
+from rekindle.checkpoint.metadata import CheckpointMetadata, encode_metadata
+from rekindle.checkpoint.shared_registry import SharedStateRegistry
+from rekindle.checkpoint.storage import CheckpointFiles
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from rekindle.exceptions import CheckpointError
+
+log = logging.getLogger(__name__)
+
+
+class JobCheckpointDirectory:
+    """Keep the checkpoints of one job, over all its attempts.
+
+    Args:
+        files: The storage; None: checkpoints are kept in the job master's memory, and there is nothing to do here.
+        job_id: The job, which is also the name of its directory.
+    """
+
+    def __init__(self, files: CheckpointFiles | None, job_id: str) -> None:
+        self._files = files
+        self._job_id = job_id
+        self._registry = SharedStateRegistry()
+
+    def commit(self, metadata: CheckpointMetadata) -> StoredCheckpoint:
+        """Make a checkpoint complete by creating its metadata.
+
+        Raises:
+            CheckpointError: If that fails. The file may be there all the same: the checkpoint must be discarded.
+        """
+        directory = paths.checkpoint_directory(self._job_id, metadata.checkpoint_id)
+        stored = StoredCheckpoint(metadata, self._files, directory)
+        if self._files is not None:
+            self._registry.register(metadata.checkpoint_id, stored.shared_names())
+            self._files.create(paths.join(directory, paths.METADATA), encode_metadata(metadata))
+        return stored
+
+    def drop(self, checkpoint: StoredCheckpoint) -> None:
+        """Delete a completed checkpoint, and the files that it was the last to refer to.
+
+        One that is not in this job's directory, such as the one that the job was started from, is left alone.
+        """
+        if self._files is not None and checkpoint.files is self._files:
+            self._remove(self._files, checkpoint.metadata.checkpoint_id, frozenset())
+
+    def discard(self, checkpoint_id: int) -> None:
+        """Delete all that was written for an aborted checkpoint, also by slots that never acknowledged it."""
+        if self._files is not None:
+            self._remove(self._files, checkpoint_id, self._written_for(self._files, checkpoint_id))
+
+    def sweep(self, retained: Collection[int]) -> None:
+        """Delete whatever is left but the retained checkpoints, and the directory itself if that is all."""
+        if self._files is None:
+            return
+        try:
+            self._sweep(self._files, retained)
+        except CheckpointError as error:
+            log.warning("%s. What is left of %s can be deleted by hand", error, self._files.describe(self._job_id))
+
+    def _sweep(self, files: CheckpointFiles, retained: Collection[int]) -> None:
+        for name in files.list(self._job_id):
+            checkpoint_id = paths.checkpoint_id_of(name)
+            if checkpoint_id is not None and checkpoint_id not in retained:
+                self._remove(files, checkpoint_id, frozenset())
+        for name in files.list(self._path(paths.SHARED)):
+            shared = paths.join(paths.SHARED, name)
+            if not self._registry.is_referenced(shared):
+                self._delete(files, self._path(shared))
+        for directory in (self._path(paths.SHARED), self._job_id):
+            if not files.list(directory):
+                files.delete(directory)
+
+    def _remove(self, files: CheckpointFiles, checkpoint_id: int, written: frozenset[str]) -> None:
+        directory = paths.checkpoint_directory(self._job_id, checkpoint_id)
+        if checkpoint_id in self._registry and not self._delete(files, paths.join(directory, paths.METADATA)):
+            return
+        unused = self._registry.unregister(checkpoint_id)
+        unused |= {name for name in written if not self._registry.is_referenced(name)}
+        self._delete(files, directory)
+        for name in sorted(unused):
+            self._delete(files, self._path(name))
+
+    def _written_for(self, files: CheckpointFiles, checkpoint_id: int) -> frozenset[str]:
+        try:
+            names = files.list(self._path(paths.SHARED))
+        except CheckpointError as error:
+            log.warning("%s. What checkpoint %d left there is deleted when the job ends", error, checkpoint_id)
+            return frozenset()
+        own = (name for name in names if paths.written_for(name) == checkpoint_id)
+        return frozenset(paths.join(paths.SHARED, name) for name in own)
+
+    def _delete(self, files: CheckpointFiles, path: str) -> bool:
+        try:
+            files.delete(path)
+        except CheckpointError as error:
+            log.warning("%s. It is no longer needed and can be deleted by hand", error)
+            return False
+        return True
+
+    def _path(self, name: str) -> str:
+        return paths.join(self._job_id, name)

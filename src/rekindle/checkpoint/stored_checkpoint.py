@@ -1,0 +1,29 @@
+"""Where a completed checkpoint is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rekindle.checkpoint import paths
+from rekindle.checkpoint.metadata import CheckpointMetadata
+from rekindle.checkpoint.storage import CheckpointFiles
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCheckpoint:
+    """Point to a completed checkpoint: its metadata, and the directory it is in (``files`` None: in memory)."""
+
+    metadata: CheckpointMetadata
+    files: CheckpointFiles | None
+    directory: str
+
+    def describe(self) -> str:
+        """Name the checkpoint, for people."""
+        checkpoint = f"checkpoint {self.metadata.checkpoint_id}"
+        return checkpoint if self.files is None else f"{checkpoint} in {self.files.describe(self.directory)}"
+
+    def shared_names(self) -> frozenset[str]:
+        """Name the files it may share with other checkpoints, by their path relative to the job's directory."""
+        own = self.directory.rsplit("/", 1)[-1]
+        files = self.metadata.shared_files()
+        return frozenset(paths.resolve(own, file.path) for file in files if file.path is not None)

@@ -1,0 +1,181 @@
+"""Runs the epochs of one attempt: what Spark's thread does, and how far its sources are.
+
+Spark calls :meth:`EpochRunner._run` from the query's thread, once for each micro-batch. Between two epochs, under the
+attempt's lock, whoever owns the runner is told, so that a checkpoint can stand exactly there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from rekindle.checkpoint.metadata import SparkPosition
+from rekindle.exceptions import JobExecutionError
+from rekindle.runtime.master.epoch_reports import Gathering
+from rekindle.runtime.master.failures import spark_error
+from rekindle.runtime.master.job_shared import JobShared
+from rekindle.runtime.master.pacing import EpochPacer
+from rekindle.runtime.master.progress import EpochSummary
+from rekindle.runtime.spark.forwarder import SlotDirectory
+from rekindle.runtime.spark.positions import SparkScratch
+from rekindle.runtime.spark.tick_source import write_tick
+from rekindle.runtime.wire import messages as m
+
+
+class EpochRunner:
+    """Run epochs, one after the other, until the input ends or somebody stops it.
+
+    Attributes:
+        running: Whether an epoch is under way. Read it, and what follows, under the lock.
+        last_epoch: The last epoch that ended.
+        next_timer: When the next processing-time timer is due.
+        finished: Whether all operators have seen the end of their input.
+
+    Args:
+        shared: The job.
+        number: The attempt.
+        lock: Guards everything in here that is asked from outside.
+        ended: Is called, under the lock, when an epoch has ended and before the next one begins.
+        failed: Is called when an epoch fails.
+    """
+
+    def __init__(
+        self,
+        shared: JobShared,
+        number: int,
+        lock: threading.RLock,
+        ended: Callable[[], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.running = False
+        self.last_epoch = 0
+        self.next_timer: int | None = None
+        self.finished = False
+        self._shared = shared
+        self._lock = lock
+        self._on_end = ended
+        self._on_failure = failed
+        self._tick = 0
+        self._tick_path = os.path.join(shared.scratch, f"tick-{number}")
+        self._spark = SparkScratch(os.path.join(shared.scratch, f"spark-{number}"), shared.plan.layout())
+        self._pacer = EpochPacer(shared.settings.epoch_target_ms, shared.settings.epoch_max_records)
+        self._slots: SlotDirectory | None = None
+        self._reports: Gathering[m.EpochReport] = Gathering(shared.graph.slots)
+        self._statics = shared.plan.static_uids()
+        self._bounded = {source.uid for source in shared.graph.spark_sources if source.bounded} - self._statics
+        self._nodes = {source.uid: source.node for source in shared.graph.spark_sources}
+        self._ended: set[str] = set()
+        self._unread: set[str] = set()  # bounded DataFrames that the next epoch reads
+        self._stopping = False
+        self._stopped = threading.Event()
+
+    def prepare(self, restored: Iterable[SparkPosition]) -> None:
+        """Let the sources stand where a checkpoint left them, and at their beginning where it says nothing."""
+        positions = {position.uid: position for position in restored}
+        self._unread = {uid for uid in self._statics if not (uid in positions and positions[uid].consumed)}
+        self._ended = self._statics - self._unread
+        self._spark.prepare(positions, self._shared.clock.now())
+        write_tick(self._tick_path, 0)
+
+    def start(self, slots: SlotDirectory) -> StreamingQuery:
+        """Start the query, and its first epoch."""
+        self._slots = slots
+        query = self._shared.plan.start(slots, self._tick_path, self._spark.directory, self._run)
+        self.raise_tick()
+        return query
+
+    def positions(self) -> list[SparkPosition]:
+        """Tell where Spark's sources stand after the last epoch."""
+        consumed = [SparkPosition(uid, [], [], consumed=True) for uid in sorted(self._statics - self._unread)]
+        return [*self._spark.positions(self.last_epoch), *consumed]
+
+    def report(self, slot: int, report: m.EpochReport) -> None:
+        """Take a slot's report at the end of an epoch."""
+        self._reports.put(slot, report)
+
+    def start_if_timer_due(self, now: int) -> None:
+        """Start an epoch if a timer waits for one."""
+        if self.next_timer is not None and self.next_timer <= now and not self.running:
+            self.next_timer = None
+            self.raise_tick()
+
+    def raise_tick(self) -> None:
+        """Let Spark start an epoch, though its own sources may have nothing new."""
+        with self._lock:
+            self._tick += 1
+            write_tick(self._tick_path, self._tick)
+
+    def fail(self, error: BaseException) -> None:
+        """End an epoch's wait for its slots."""
+        self._reports.fail(error)
+
+    def stop(self) -> None:
+        """Begin no other epoch, and let go of Spark's thread."""
+        with self._lock:
+            self._stopping = True
+        self._stopped.set()
+        self.fail(JobExecutionError("the attempt has ended"))
+
+    def close(self) -> None:
+        """Delete Spark's scratch directory; the query has ended."""
+        shutil.rmtree(self._spark.directory, ignore_errors=True)
+
+    # --- Spark's thread ---
+
+    def _run(self, envelopes: DataFrame, epoch: int) -> None:
+        """Run an epoch. A failure is told to the attempt, which stops the query; Spark need not hear it."""
+        try:
+            self._epoch(envelopes, epoch)
+        except BaseException as error:
+            self._on_failure(spark_error(error))
+            self._stopped.wait()
+
+    def _epoch(self, envelopes: DataFrame, epoch: int) -> None:
+        assert self._slots is not None
+        plan, server = self._shared.plan, self._shared.server
+        started = time.monotonic()
+        with self._lock:
+            if self._stopping or self.finished:
+                return  # nothing counts any more, such as what a bounded stream gets after its end
+            unread = set(self._unread)
+            self.running = True
+            reports = self._reports = Gathering(self._shared.graph.slots)
+            ended = sorted(self._nodes[uid] for uid in self._ended | self._statics)
+            budget = -(-self._pacer.budget // plan.polled_slots)  # up, so that all together use it up
+            server.broadcast(m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget))
+        plan.run(envelopes, self._slots, unread)
+        server.broadcast(m.EndEpoch(epoch))
+        answers = reports.wait()
+        summary = EpochSummary(
+            epoch=epoch,
+            polled=sum(report.records_polled for report in answers),
+            records=sum(report.records_in for report in answers),
+            seconds=time.monotonic() - started,
+            watermark=min(report.watermark for report in answers),
+        )
+        self._pacer.epoch_finished(summary.polled, summary.seconds)
+        with self._lock:
+            self._end(epoch, answers)
+        self._shared.view.epoch_finished(summary)
+
+    def _end(self, epoch: int, reports: list[m.EpochReport]) -> None:
+        """Take stock, tell of the end, and see to it that the next epoch starts if there is work."""
+        self.running = False
+        self.last_epoch = epoch
+        self._unread = set()
+        # A bounded stream has ended when Spark found nothing new in it.
+        quiet = self._bounded - self._ended - self._spark.moved(epoch)
+        self._ended |= quiet | self._statics
+        timers = [report.next_timer for report in reports if report.next_timer is not None]
+        self.next_timer = min(timers, default=None)
+        self.finished = all(report.finished for report in reports)
+        self._on_end()
+        more = quiet or self._bounded - self._ended or any(report.more for report in reports)
+        if more and not self.finished:
+            self.raise_tick()

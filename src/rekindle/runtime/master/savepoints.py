@@ -1,0 +1,110 @@
+"""The savepoints that users ask for while a job runs: where each goes, and who waits for it.
+
+A request waits for the end of an epoch; what it waits through, a restart for instance, does it no harm. Once its
+savepoint is under way, it ends as that ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from rekindle.checkpoint import paths
+from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
+from rekindle.exceptions import CheckpointError
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointRequest:
+    """Ask for one savepoint.
+
+    Attributes:
+        location: The savepoint's own directory.
+        files: What is below that directory.
+        future: Gets the location, or the reason why there is no savepoint.
+    """
+
+    location: str
+    files: CheckpointFiles
+    future: Future[str] = field(default_factory=Future)
+
+
+class Savepoints:
+    """Keep the requests of one job, over all its attempts."""
+
+    def __init__(self, job_id: str, distinct: Callable[[], str] = lambda: uuid.uuid4().hex[-12:]) -> None:
+        """Start without any.
+
+        Args:
+            job_id: The job.
+            distinct: Makes up a part of a name that no other savepoint has.
+        """
+        self._job_id = job_id
+        self._distinct = distinct
+        self._lock = threading.Lock()
+        self._waiting: deque[SavepointRequest] = deque()
+        self._begun: dict[int, SavepointRequest] = {}  # also what has ended: an answer of a slot may still come
+        self._over: str | None = None
+
+    def request(self, directory: str) -> Future[str]:
+        """Ask for a savepoint below a directory."""
+        location = paths.join(directory, paths.savepoint_directory(self._job_id, self._distinct()))
+        request = SavepointRequest(location, checkpoint_files(location))
+        with self._lock:
+            over = self._over
+            if over is None:
+                self._waiting.append(request)
+        if over is not None:
+            request.future.set_exception(_too_late(over))
+        return request.future
+
+    @property
+    def waiting(self) -> bool:
+        """Tell whether there is a request that has not begun."""
+        return bool(self._waiting)
+
+    def begin(self, checkpoint_id: int) -> bool:
+        """Let the request that has waited longest be the savepoint with this id; tell whether there is one."""
+        with self._lock:
+            while self._waiting:
+                request = self._waiting.popleft()
+                if request.future.set_running_or_notify_cancel():  # not if the user has thought better of it
+                    self._begun[checkpoint_id] = request
+                    return True
+        return False
+
+    def find(self, checkpoint_id: int) -> SavepointRequest | None:
+        """Give the request that a checkpoint was taken for; None: it is no savepoint that was asked for."""
+        return self._begun.get(checkpoint_id)
+
+    def completed(self, checkpoint_id: int) -> None:
+        """Hand over a savepoint that is complete."""
+        request = self._begun.get(checkpoint_id)
+        if request is not None:
+            request.future.set_result(request.location)
+
+    def failed(self, checkpoint_id: int, reason: str) -> None:
+        """Say why there is no savepoint."""
+        request = self._begun.get(checkpoint_id)
+        if request is not None:
+            request.future.set_exception(CheckpointError(reason))
+
+    def job_ended(self, how: str) -> None:
+        """Turn away who still waits, and who comes later."""
+        with self._lock:
+            self._over = how
+            waiting, self._waiting = self._waiting, deque()
+        for request in waiting:
+            if request.future.set_running_or_notify_cancel():
+                request.future.set_exception(_too_late(how))
+        for checkpoint_id, request in self._begun.items():
+            if not request.future.done():
+                self.failed(checkpoint_id, f"the job ended ({how}) before the savepoint was complete")
+
+
+def _too_late(how: str) -> CheckpointError:
+    return CheckpointError(f"no savepoint was taken: the job had ended ({how}) before one could begin")

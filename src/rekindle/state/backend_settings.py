@@ -1,0 +1,24 @@
+"""Which backend keeps the keyed state of a job, and how; settled before the job starts, told to every slot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rekindle.state.rocksdb.settings import RocksDBSettings
+
+
+@dataclass(frozen=True, slots=True)
+class BackendSettings:
+    """Choose and set up the backend of a job.
+
+    Attributes:
+        rocksdb: How RocksDB is set up; None: state is kept on the heap.
+        incremental: Whether a checkpoint stores only what changed since the one before.
+        local_recovery: Whether slots keep copies of their snapshots on local disk.
+        local_directories: Where slots keep what is only theirs: RocksDB's files, those copies. Empty: temporary ones.
+    """
+
+    rocksdb: RocksDBSettings | None = None
+    incremental: bool = False
+    local_recovery: bool = False
+    local_directories: tuple[str, ...] = field(default=())

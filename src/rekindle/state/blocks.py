@@ -1,0 +1,151 @@
+"""The blocks in which keyed state travels: all entries of one state in one key group, in a form every backend reads.
+
+A whole block holds ``(keys, values)``, pickled. A value is what the state keeps for one key: the value, the
+accumulator, the list, the dict. A delta block holds ``(keys, changes, removed keys)``: what became of some keys since
+the blocks before it; a change is the new value, for a list ``(start, elements)`` and for a map a :class:`MapChange`.
+
+In a namespaced state a key is ``(key, namespace)``. In a state with time-to-live each value, list element and map value
+is ``(value, last access in milliseconds)``.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+
+class StateKind(StrEnum):
+    """Name what a state keeps for a key."""
+
+    VALUE = "value"
+    LIST = "list"
+    MAP = "map"
+    REDUCING = "reducing"
+    AGGREGATING = "aggregating"
+    FOLDING = "folding"
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpec:
+    """Say what a backend has to know of a state to store it."""
+
+    name: str
+    kind: StateKind
+    ttl: bool = False
+    namespaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroupBlock:
+    """Carry the entries of one state in one key group, encoded.
+
+    Attributes:
+        state: The state's name.
+        kind: A StateKind; or "timers" or "raw", which are no state of a backend.
+        key_group: The key group.
+        entries: How many entries ``data`` holds.
+        data: The entries.
+        ttl: Whether they carry the time of their last access.
+        namespaced: Whether their keys carry a namespace.
+        delta: Whether they are changes to the blocks before, rather than all there is.
+    """
+
+    state: str
+    kind: str
+    key_group: int
+    entries: int
+    data: bytes
+    ttl: bool = False
+    namespaced: bool = False
+    delta: bool = False
+
+    @property
+    def spec(self) -> StateSpec:
+        """Give the state as it was when the block was written."""
+        return StateSpec(self.state, StateKind(self.kind), self.ttl, self.namespaced)
+
+
+class MapChange(NamedTuple):
+    """Say what became of one key's map: emptied first or not, then entries set and removed."""
+
+    cleared: bool
+    put: dict[Any, Any]
+    removed: list[Any]
+
+
+def whole_block(spec: StateSpec, key_group: int, keys: list[Any], values: list[Any]) -> KeyGroupBlock:
+    """Encode all entries of a state in a key group."""
+    data = pickle.dumps((keys, values), 5)
+    return KeyGroupBlock(spec.name, spec.kind, key_group, len(keys), data, spec.ttl, spec.namespaced)
+
+
+def delta_block(
+    spec: StateSpec, key_group: int, keys: list[Any], changes: list[Any], removed: list[Any]
+) -> KeyGroupBlock:
+    """Encode what became of some keys of a state in a key group."""
+    data = pickle.dumps((keys, changes, removed), 5)
+    entries = len(keys) + len(removed)
+    return KeyGroupBlock(spec.name, spec.kind, key_group, entries, data, spec.ttl, spec.namespaced, delta=True)
+
+
+def decode_whole(block: KeyGroupBlock) -> tuple[list[Any], list[Any]]:
+    """Give the keys and values of a whole block."""
+    keys, values = pickle.loads(block.data)
+    return keys, values
+
+
+def apply_delta(block: KeyGroupBlock, entries: dict[Any, Any]) -> None:
+    """Change the entries of the blocks before as a delta block says."""
+    keys, changes, removed = pickle.loads(block.data)
+    if block.kind == StateKind.LIST:
+        for key, (start, elements) in zip(keys, changes, strict=True):
+            entries[key] = entries[key][:start] + elements if start else elements
+    elif block.kind == StateKind.MAP:
+        for key, change in zip(keys, changes, strict=True):
+            _change_map(entries, key, change)
+    else:
+        entries.update(zip(keys, changes, strict=True))
+    for key in removed:
+        entries.pop(key, None)
+
+
+def with_last_access(kind: StateKind, value: Any, now: int) -> Any:
+    """Turn what a state without time-to-live keeps for a key into what one with it keeps: just written."""
+    if kind is StateKind.LIST:
+        return [(element, now) for element in value]
+    if kind is StateKind.MAP:
+        return {key: (entry, now) for key, entry in value.items()}
+    return value, now
+
+
+def without_last_access(kind: StateKind, value: Any) -> Any:
+    """Turn what a state with time-to-live keeps for a key into what one without it keeps."""
+    if kind is StateKind.LIST:
+        return [element for element, _ in value]
+    if kind is StateKind.MAP:
+        return {key: entry for key, (entry, _) in value.items()}
+    return value[0]
+
+
+def unexpired(kind: StateKind, value: Any, threshold: int) -> Any:
+    """Give what is left of a key's state without what was accessed last at ``threshold`` or before; None: nothing."""
+    if kind is StateKind.LIST:
+        return [pair for pair in value if pair[1] > threshold] or None
+    if kind is StateKind.MAP:
+        return {key: pair for key, pair in value.items() if pair[1] > threshold} or None
+    return value if value[1] > threshold else None
+
+
+def _change_map(entries: dict[Any, Any], key: Any, change: Iterable[Any]) -> None:
+    cleared, put, removed = change
+    mapping = {} if cleared else entries.get(key, {})
+    mapping.update(put)
+    for entry in removed:
+        mapping.pop(entry, None)
+    if mapping:
+        entries[key] = mapping
+    else:
+        entries.pop(key, None)

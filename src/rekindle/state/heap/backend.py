@@ -1,0 +1,140 @@
+"""Keyed state on the heap: one dict per state; key groups appear only in snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from rekindle.datastream.state import ReducingStateDescriptor, State, StateDescriptor, StateTtlConfig
+from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec, apply_delta, decode_whole
+from rekindle.state.heap.states import HeapListState, HeapMapState, HeapReducingState, HeapValueState
+from rekindle.state.heap.table import HeapTable
+from rekindle.state.key_groups import KeyGroupRange
+from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.same_state import check_same_state
+from rekindle.state.scope import Scope
+from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
+from rekindle.state.ttl.cleanup import TtlCleanup
+
+
+class HeapKeyedStateBackend(KeyedStateBackend):
+    """Hold keyed state as live Python objects."""
+
+    __slots__ = ("_incremental", "_tables")
+
+    def __init__(
+        self,
+        operator: str,
+        key_groups: KeyGroupRange,
+        max_parallelism: int,
+        now: Callable[[], int],
+        incremental: bool = False,
+    ) -> None:
+        super().__init__(operator, key_groups, max_parallelism, now)
+        self._incremental = incremental
+        self._tables: dict[str, HeapTable] = {}
+
+    def keys(self, name: str) -> Iterator[Any]:
+        table = self._tables.get(name)
+        if table is None:
+            return iter(())
+        if table.spec.namespaced:
+            return iter(list(dict.fromkeys(key for key, _ in table.entries)))
+        return iter(list(table.entries))
+
+    def sweep(self, name: str, limit: int, cleanup: TtlCleanup) -> None:
+        self._tables[name].sweep(limit, cleanup.threshold())
+
+    def snapshot(self, request: SnapshotRequest) -> KeyedSnapshot:
+        tables = list(self._tables.values())
+        base_id = request.base_id
+        if not self._incremental or request.canonical:
+            return self._whole(tables)
+        for table in tables:
+            table.take_changes(request.checkpoint_id)
+        if base_id is None:
+            return self._whole(tables)
+        changes = [(table, table.changes_since(base_id)) for table in tables]
+        return KeyedSnapshot(
+            blocks=lambda: (
+                block
+                for table, changed in changes
+                for block in table.delta_blocks(changed, self.max_parallelism, self._leaves_out(table.spec.name))
+            ),
+            entries=sum(len(changed) for _, changed in changes),
+            delta=True,
+        )
+
+    def snapshot_completed(self, checkpoint_id: int) -> None:
+        for table in self._tables.values():
+            table.forget_changes(checkpoint_id)
+
+    def restore_blocks(self, blocks: Iterable[KeyGroupBlock]) -> None:
+        for block in blocks:
+            entries = self._table(block.spec).entries
+            if block.delta:
+                apply_delta(block, entries)
+            else:
+                keys, values = decode_whole(block)
+                entries.update(zip(keys, values, strict=True))
+
+    def state_names(self) -> list[str]:
+        return sorted(self._tables)
+
+    def entry_count(self) -> int:
+        return sum(len(table.entries) for table in self._tables.values())
+
+    def _whole(self, tables: list[HeapTable]) -> KeyedSnapshot:
+        now = self.now()
+        return KeyedSnapshot(
+            blocks=lambda: (
+                block
+                for table in tables
+                for block in table.whole_blocks(self.max_parallelism, self._left_out_until(table.spec.name, now))
+            ),
+            entries=sum(len(table.entries) for table in tables),
+        )
+
+    def _leaves_out(self, name: str) -> bool:
+        """Tell whether whole snapshots of a state leave out what has expired."""
+        config = self.ttl_configs.get(name)
+        return config is not None and config.get_cleanup_strategies().in_full_snapshot()
+
+    def _left_out_until(self, name: str, now: int) -> int | None:
+        """Tell up to which time of last access entries are left out of snapshots; None: all are in."""
+        return now - self.ttl_configs[name].get_ttl().to_milliseconds() if self._leaves_out(name) else None
+
+    def _cleanup(self, config: StateTtlConfig) -> TtlCleanup | None:
+        strategy = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
+        if strategy is None:
+            return None
+        size, ttl, now = strategy.get_cleanup_size(), config.get_ttl().to_milliseconds(), self.now
+        per_record = size if strategy.run_cleanup_for_every_record() else 0
+        return TtlCleanup(size, per_record, size, lambda: now() - ttl)
+
+    def _plain(self, descriptor: StateDescriptor, spec: StateSpec, scope: Scope) -> State:
+        if isinstance(descriptor, ReducingStateDescriptor):
+            table = self._opened(spec)
+            return HeapReducingState(scope, table.entries, table.changes, descriptor.get_reduce_function().reduce)
+        return super()._plain(descriptor, spec, scope)
+
+    def _open(self, spec: StateSpec, scope: Scope, default: Any = None) -> State:
+        table = self._opened(spec)
+        if spec.kind is StateKind.LIST:
+            return HeapListState(scope, table.entries, table.changes, spec.name)
+        if spec.kind is StateKind.MAP:
+            return HeapMapState(scope, table.entries, table.changes)
+        return HeapValueState(scope, table.entries, table.changes, default)
+
+    def _opened(self, spec: StateSpec) -> HeapTable:
+        table = self._table(spec)
+        table.set_ttl(spec.ttl, self.now())
+        return table
+
+    def _table(self, spec: StateSpec) -> HeapTable:
+        """Give the entries of a state, empty where the snapshot had none."""
+        table = self._tables.get(spec.name)
+        if table is None:
+            table = self._tables[spec.name] = HeapTable(spec, self._incremental)
+        check_same_state(self.operator, table.spec, spec)
+        return table

@@ -1,0 +1,214 @@
+"""Handles of keyed state on the heap: live Python objects in one dict per state.
+
+These methods run once or more per record. They look up the current key and its entry in the dict, and where snapshots
+are incremental note what they changed; entries are sorted into key groups only when a snapshot is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from rekindle.datastream.state import ListState, MapState, ReducingState, State, ValueState
+from rekindle.state.heap.changes import StateChanges
+from rekindle.state.scope import Scope
+
+
+class _HeapState(State):
+    """Keep an entry per key, and note in ``_changed`` (None: nobody asks) whose entry was changed."""
+
+    __slots__ = ("_changed", "_entries", "_scope")
+
+    def __init__(self, scope: Scope, entries: dict[Any, Any], changes: StateChanges | None) -> None:
+        self._scope = scope
+        self._entries = entries
+        self._changed: Callable[[Any], None] | None = None if changes is None else changes.keys.add
+
+    def clear(self) -> None:
+        key = self._scope.key
+        if key in self._entries:
+            del self._entries[key]
+            if self._changed is not None:
+                self._changed(key)
+
+
+class HeapValueState(_HeapState, ValueState[Any]):
+    """Keep one value per key."""
+
+    __slots__ = ("_default",)
+
+    def __init__(
+        self, scope: Scope, entries: dict[Any, Any], changes: StateChanges | None, default: Any = None
+    ) -> None:
+        super().__init__(scope, entries, changes)
+        self._default = default
+
+    def value(self) -> Any:
+        return self._entries.get(self._scope.key, self._default)
+
+    def update(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+            return
+        if self._changed is None:
+            self._entries[self._scope.key] = value
+        else:
+            key = self._scope.key
+            self._entries[key] = value
+            self._changed(key)
+
+
+class HeapReducingState(_HeapState, ReducingState[Any]):
+    """Keep the reduction of all that was added per key."""
+
+    __slots__ = ("_reduce",)
+
+    def __init__(
+        self,
+        scope: Scope,
+        entries: dict[Any, Any],
+        changes: StateChanges | None,
+        reduce: Callable[[Any, Any], Any],
+    ) -> None:
+        super().__init__(scope, entries, changes)
+        self._reduce = reduce
+
+    def get(self) -> Any:
+        return self._entries.get(self._scope.key)
+
+    def add(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+            return
+        key = self._scope.key
+        current = self._entries.get(key)
+        self._entries[key] = value if current is None else self._reduce(current, value)
+        if self._changed is not None:
+            self._changed(key)
+
+    stored = get
+
+    def store(self, accumulator: Any) -> None:
+        """Replace the accumulator."""
+        key = self._scope.key
+        self._entries[key] = accumulator
+        if self._changed is not None:
+            self._changed(key)
+
+    def merged(self, accumulator: Any, other: Any) -> Any:
+        """Make one accumulator of two."""
+        return self._reduce(accumulator, other)
+
+
+class HeapListState(_HeapState, ListState[Any]):
+    """Keep a list per key."""
+
+    __slots__ = ("_grew", "_name")
+
+    def __init__(self, scope: Scope, entries: dict[Any, list[Any]], changes: StateChanges | None, name: str) -> None:
+        super().__init__(scope, entries, changes)
+        self._name = name
+        self._grew: Callable[[Any, int], object] | None = None if changes is None else changes.starts.setdefault
+
+    def get(self) -> list[Any]:
+        return list(self._entries.get(self._scope.key, ()))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.get())
+
+    def add(self, value: Any) -> None:
+        if value is None:
+            raise none_refused(self._name)
+        key = self._scope.key
+        elements = self._entries.get(key)
+        if elements is None:
+            self._entries[key] = [value]
+            if self._changed is not None:
+                self._changed(key)
+            return
+        if self._grew is not None:
+            self._grew(key, len(elements))
+        elements.append(value)
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        for value in without_none(values, self._name):
+            self.add(value)
+
+    def update(self, values: Iterable[Any]) -> None:
+        replacement = without_none(values, self._name)
+        key = self._scope.key
+        self._entries[key] = replacement
+        if self._changed is not None:
+            self._changed(key)
+
+
+class HeapMapState(_HeapState, MapState[Any, Any]):
+    """Keep a dict per key."""
+
+    __slots__ = ("_touched",)
+
+    def __init__(self, scope: Scope, entries: dict[Any, dict[Any, Any]], changes: StateChanges | None) -> None:
+        super().__init__(scope, entries, changes)
+        self._touched: Callable[[tuple[Any, Any]], None] | None = None if changes is None else changes.map_entries.add
+
+    def get(self, key: Any) -> Any:
+        mapping = self._entries.get(self._scope.key)
+        return None if mapping is None else mapping.get(key)
+
+    def put(self, key: Any, value: Any) -> None:
+        own = self._scope.key
+        mapping = self._entries.get(own)
+        if mapping is None:
+            self._entries[own] = {key: value}
+        else:
+            mapping[key] = value
+        if self._touched is not None:
+            self._touched((own, key))
+
+    def put_all(self, dict_value: dict[Any, Any]) -> None:
+        if dict_value:
+            own = self._scope.key
+            self._entries.setdefault(own, {}).update(dict_value)
+            if self._touched is not None:
+                for key in dict_value:
+                    self._touched((own, key))
+
+    def remove(self, key: Any) -> None:
+        own = self._scope.key
+        mapping = self._entries.get(own)
+        if mapping is not None and key in mapping:
+            del mapping[key]
+            if not mapping:
+                del self._entries[own]
+            if self._touched is not None:
+                self._touched((own, key))
+
+    def contains(self, key: Any) -> bool:
+        mapping = self._entries.get(self._scope.key)
+        return mapping is not None and key in mapping
+
+    # Iterators over a copy: user code may change the map while it walks it.
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        return iter(list(self._entries.get(self._scope.key, {}).items()))
+
+    def keys(self) -> Iterator[Any]:
+        return iter(list(self._entries.get(self._scope.key, ())))
+
+    def values(self) -> Iterator[Any]:
+        return iter(list(self._entries.get(self._scope.key, {}).values()))
+
+    def is_empty(self) -> bool:
+        return self._scope.key not in self._entries
+
+
+def without_none(values: Iterable[Any], name: str) -> list[Any]:
+    """Give the elements to be put into a list state, all of which must be something."""
+    checked = list(values)
+    if any(value is None for value in checked):  # not `in`, which would compare arrays element by element
+        raise none_refused(name)
+    return checked
+
+
+def none_refused(name: str) -> ValueError:
+    """Say that None is no element of a list state."""
+    return ValueError(f"None cannot be an element of list state {name!r}; leave it out or use another value")

@@ -1,0 +1,166 @@
+"""The entries of one state on the heap: what handles work on, written to snapshots and read back from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rekindle.state.blocks import (
+    KeyGroupBlock,
+    MapChange,
+    StateKind,
+    StateSpec,
+    delta_block,
+    unexpired,
+    whole_block,
+    with_last_access,
+    without_last_access,
+)
+from rekindle.state.heap.changes import StateChanges, union
+from rekindle.state.key_hash import key_group_of, key_groups_of_longs
+
+
+class HeapTable:
+    """Hold one state: a dict from key, or (key, namespace), to the value, accumulator, list or dict.
+
+    Attributes:
+        spec: The state.
+        entries: Its entries; always the same dict.
+        changes: What changed since the last snapshot; None where nobody asks.
+    """
+
+    __slots__ = ("_sweep", "_taken", "changes", "entries", "spec")
+
+    def __init__(self, spec: StateSpec, incremental: bool) -> None:
+        self.spec = spec
+        self.entries: dict[Any, Any] = {}
+        self.changes = StateChanges() if incremental else None
+        self._taken: dict[int, StateChanges] = {}  # by the snapshot that took them, until a later one is complete
+        self._sweep: Iterator[Any] = iter(())
+
+    def set_ttl(self, ttl: bool, now: int) -> None:
+        """Turn state that was written without time-to-live into state with it, or the other way round."""
+        if ttl == self.spec.ttl:
+            return
+        kind = self.spec.kind
+        for key, value in self.entries.items():
+            self.entries[key] = with_last_access(kind, value, now) if ttl else without_last_access(kind, value)
+        self.spec = StateSpec(self.spec.name, kind, ttl, self.spec.namespaced)
+
+    # --- snapshots ---
+
+    def take_changes(self, checkpoint_id: int) -> None:
+        """Close the stretch of time whose changes belong to a snapshot."""
+        if self.changes is not None:
+            self._taken[checkpoint_id] = self.changes.take()
+
+    def forget_changes(self, checkpoint_id: int) -> None:
+        """Forget changes up to a snapshot that is complete."""
+        self._taken = {taken: changes for taken, changes in self._taken.items() if taken > checkpoint_id}
+
+    def changes_since(self, base_id: int) -> StateChanges:
+        """Give what changed between the snapshot ``base_id`` and the last one taken."""
+        return union(changes for taken, changes in self._taken.items() if taken > base_id)
+
+    def whole_blocks(self, max_parallelism: int, expired_until: int | None) -> Iterator[KeyGroupBlock]:
+        """Encode all entries but those that were accessed last at ``expired_until`` or before."""
+        entries = self.entries
+        if expired_until is not None:
+            left = ((key, unexpired(self.spec.kind, value, expired_until)) for key, value in entries.items())
+            entries = {key: value for key, value in left if value is not None}
+        for key_group, keys in self._by_key_group(list(entries), max_parallelism):
+            yield whole_block(self.spec, key_group, keys, list(map(entries.__getitem__, keys)))
+
+    def delta_blocks(self, changes: StateChanges, max_parallelism: int, whole: bool) -> Iterator[KeyGroupBlock]:
+        """Encode changes, with the entries as they are now.
+
+        Args:
+            changes: The changes.
+            max_parallelism: The number of key groups.
+            whole: Whether to encode lists and maps that were changed as a whole: the base may lack a part of them.
+        """
+        entries = self.entries
+        if whole:
+            changes = changes.of_whole_entries()
+        changed = self._changed(changes)
+        touched = [*changes.keys, *(key for key in changed if key not in changes.keys)]
+        for key_group, keys in self._by_key_group(touched, max_parallelism):
+            kept = [key for key in keys if key in entries]
+            removed = [key for key in keys if key not in entries]
+            values = [changed[key] if key in changed else self._replaced(entries[key]) for key in kept]
+            yield delta_block(self.spec, key_group, kept, values, removed)
+
+    def _changed(self, changes: StateChanges) -> dict[Any, Any]:
+        """Give the changes of entries that were not replaced as a whole, by key."""
+        if self.spec.kind is StateKind.LIST:
+            lists = ((key, start) for key, start in changes.starts.items() if key not in changes.keys)
+            return {key: (start, self.entries[key][start:] if key in self.entries else []) for key, start in lists}
+        changed: dict[Any, MapChange] = {}
+        for key, map_key in changes.map_entries:
+            if key in changes.keys:
+                continue
+            change = changed.get(key)
+            if change is None:
+                change = changed[key] = MapChange(False, {}, [])
+            mapping = self.entries.get(key, {})
+            if map_key in mapping:
+                change.put[map_key] = mapping[map_key]
+            else:
+                change.removed.append(map_key)
+        return changed
+
+    def _replaced(self, value: Any) -> Any:
+        if self.spec.kind is StateKind.LIST:
+            return 0, value
+        if self.spec.kind is StateKind.MAP:
+            return MapChange(True, value, [])
+        return value
+
+    def _by_key_group(self, keys: list[Any], max_parallelism: int) -> Iterator[tuple[int, list[Any]]]:
+        if not keys:
+            return
+        groups = _key_groups([key[0] for key in keys] if self.spec.namespaced else keys, max_parallelism)
+        order = np.argsort(groups, kind="stable")
+        ordered = [keys[position] for position in order.tolist()]
+        numbers, starts = np.unique(groups[order], return_index=True)
+        ends = [*starts[1:].tolist(), len(ordered)]
+        for number, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
+            yield number, ordered[start:end]
+
+    # --- clean-up ---
+
+    def sweep(self, limit: int, expired_until: int) -> None:
+        """Visit the next entries, beginning anew after the last, and remove what has expired."""
+        entries, kind = self.entries, self.spec.kind
+        restarted = False
+        for _ in range(limit):
+            key = next(self._sweep, _END)
+            if key is _END:
+                if restarted or not entries:
+                    return
+                restarted = True
+                self._sweep = iter(list(entries))
+                key = next(self._sweep)
+            value = entries.get(key)
+            if value is None:
+                continue
+            left = unexpired(kind, value, expired_until)
+            if left is None:
+                del entries[key]
+            elif kind in (StateKind.LIST, StateKind.MAP) and len(left) < len(value):
+                entries[key] = left
+            else:
+                continue
+            if self.changes is not None:
+                self.changes.keys.add(key)
+
+
+_END = object()
+
+
+def _key_groups(keys: Sequence[Any], max_parallelism: int) -> Any:
+    if all(type(key) is int and -(1 << 63) <= key < 1 << 63 for key in keys):
+        return key_groups_of_longs(np.array(keys, dtype=np.int64), max_parallelism)
+    return np.array([key_group_of(key, max_parallelism) for key in keys], dtype=np.int64)

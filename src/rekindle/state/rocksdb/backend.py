@@ -1,0 +1,194 @@
+"""Keyed state in RocksDB: as much of it as the local disk holds, with what is used most as Python objects in memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from rekindle.datastream.state import State, StateTtlConfig
+from rekindle.state.blocks import KeyGroupBlock, StateSpec, apply_delta, decode_whole
+from rekindle.state.key_groups import KeyGroupRange
+from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.rocksdb.cache import WriteBackCache
+from rekindle.state.rocksdb.database import Database, walk
+from rekindle.state.rocksdb.entries import read_key_groups, write_entries
+from rekindle.state.rocksdb.layout import end_of_key
+from rekindle.state.rocksdb.native import native_blocks
+from rekindle.state.rocksdb.native_part import NativePart
+from rekindle.state.rocksdb.options import settle_options
+from rekindle.state.rocksdb.restoring import restored_database
+from rekindle.state.rocksdb.settings import RocksDBSettings
+from rekindle.state.rocksdb.states import cache_of, handle_of
+from rekindle.state.rocksdb.sweep import Sweeper
+from rekindle.state.rocksdb.table import StateTable
+from rekindle.state.same_state import check_same_state
+from rekindle.state.scope import Scope
+from rekindle.state.snapshots import KeyedSnapshot, NativeSnapshot, SnapshotRequest
+from rekindle.state.ttl.cleanup import TtlCleanup
+
+_SWEPT_PER_RECORD = 1
+_NOT_NEEDED = ("LOG", "LOCK", "IDENTITY", "OPTIONS-", "rocksdict-config.json")
+"""How files start that RocksDB can do without when it opens a database; the write-ahead logs, *.log, are empty."""
+
+
+class RocksDBKeyedStateBackend(KeyedStateBackend):
+    """Hold keyed state in a RocksDB database of its own."""
+
+    __slots__ = ("_caches", "_database", "_directory", "_options", "_settings", "_snapshots", "_sweepers", "_tables")
+
+    def __init__(
+        self,
+        operator: str,
+        key_groups: KeyGroupRange,
+        max_parallelism: int,
+        now: Callable[[], int],
+        directory: str,
+        settings: RocksDBSettings,
+    ) -> None:
+        """Make an empty backend.
+
+        Args:
+            operator: The operator's name, for messages.
+            key_groups: The key groups whose state is kept here.
+            max_parallelism: The number of all key groups.
+            now: Tells the processing time, in milliseconds.
+            directory: Where the files go: a directory on local disk that nobody else uses.
+            settings: How RocksDB is set up.
+        """
+        super().__init__(operator, key_groups, max_parallelism, now)
+        self._directory = directory
+        self._settings = settings
+        self._options = settle_options(settings)
+        self._snapshots = 0
+        self._tables: dict[str, StateTable] = {}
+        self._caches: dict[str, WriteBackCache] = {}
+        self._sweepers: dict[str, Sweeper] = {}
+        os.makedirs(directory, exist_ok=True)
+        self._database = Database(self._database_directory, self._options, create=True)
+
+    @property
+    def _database_directory(self) -> str:
+        return os.path.join(self._directory, "db")
+
+    # --- states ---
+
+    def keys(self, name: str) -> Iterator[Any]:
+        table = self._tables.get(name)
+        if table is None:
+            return iter(())
+        if name in self._caches:
+            self._caches[name].flush()
+        return _distinct_keys(table, walk(table.column, b""))
+
+    def sweep(self, name: str, limit: int, cleanup: TtlCleanup) -> None:
+        self._sweepers[name].sweep(limit, cleanup)
+
+    def state_names(self) -> list[str]:
+        return sorted(self._tables)
+
+    def entry_count(self) -> int:
+        """Count the entries that a snapshot encodes from memory: none, caches are written before."""
+        return 0
+
+    def _open(self, spec: StateSpec, scope: Scope, default: Any = None) -> State:
+        table = self._table(spec)
+        table.set_ttl(spec.ttl, self.now())
+        cache = self._caches[spec.name] = cache_of(table, self._settings.cache_entries)
+        self._sweepers[spec.name] = Sweeper(cache)
+        return handle_of(cache, scope, default)
+
+    def _table(self, spec: StateSpec) -> StateTable:
+        """Give a state's table, empty where the snapshot had none."""
+        table = self._tables.get(spec.name)
+        if table is None:
+            self._database.create(spec.name, spec.kind, spec.ttl, spec.namespaced)
+            table = self._tables[spec.name] = StateTable(self._database, spec.name, self.max_parallelism)
+        check_same_state(self.operator, table.spec, spec)
+        return table
+
+    def _cleanup(self, config: StateTtlConfig) -> TtlCleanup | None:
+        strategy = config.get_cleanup_strategies().get_rocksdb_compact_filter_cleanup_strategy()
+        if strategy is None or not self._settings.ttl_compaction:
+            return None
+        ttl, now = config.get_ttl().to_milliseconds(), self.now
+        clock_every = max(1, strategy.get_query_time_after_num_entries())
+        return TtlCleanup(0, _SWEPT_PER_RECORD, clock_every, lambda: now() - ttl)
+
+    # --- snapshots ---
+
+    def snapshot(self, request: SnapshotRequest) -> KeyedSnapshot:
+        for cache in self._caches.values():
+            cache.flush()
+        for table in self._tables.values():
+            table.describe()
+        self._snapshots += 1
+        directory = os.path.join(self._directory, f"snapshot-{self._snapshots}")
+        self._database.checkpoint(directory)
+
+        def release() -> None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+        if request.canonical:
+            left_out = self._left_out_until()
+            return KeyedSnapshot(exported=lambda: native_blocks(directory, self.key_groups, left_out), release=release)
+        return KeyedSnapshot(native=_native_snapshot(directory), release=release)
+
+    def restore_native(self, parts: Sequence[NativePart]) -> None:
+        """Take over the files of native snapshots. Before any state is asked for.
+
+        Args:
+            parts: Snapshots, each of which holds some of the own key groups, and no two the same.
+        """
+        if not parts:
+            return
+        self._database.close()
+        self._database = restored_database(
+            parts, self.key_groups, self._database_directory, self._options, self.operator, self.now()
+        )
+        for name in self._database.states:
+            self._tables[name] = StateTable(self._database, name, self.max_parallelism)
+
+    def restore_blocks(self, blocks: Iterable[KeyGroupBlock]) -> None:
+        for block in blocks:
+            table = self._table(block.spec)
+            table.set_ttl(block.ttl, self.now())
+            if not block.delta:
+                write_entries(table, dict(zip(*decode_whole(block), strict=True)))
+                continue
+            only = KeyGroupRange(block.key_group, block.key_group)
+            entries = {key: value for _, found in read_key_groups(table, only) for key, value in found}
+            apply_delta(block, entries)
+            table.delete_key_group(block.key_group)
+            write_entries(table, entries)
+
+    def close(self) -> None:
+        self._database.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _left_out_until(self) -> dict[str, int]:
+        """Tell, by state, up to which time of last access entries are left out of canonical snapshots."""
+        now = self.now()
+        return {
+            name: now - config.get_ttl().to_milliseconds()
+            for name, config in self.ttl_configs.items()
+            if config.get_cleanup_strategies().in_full_snapshot()
+        }
+
+
+def _distinct_keys(table: StateTable, entries: Iterator[tuple[bytes, bytes]]) -> Iterator[Any]:
+    """Give the key of each run of entries that belong to the same key, whatever their namespaces."""
+    last = None
+    for database_key, data in entries:
+        start = database_key[: end_of_key(database_key)]
+        if start != last:
+            last = start
+            yield table.key(database_key, data)
+
+
+def _native_snapshot(directory: str) -> NativeSnapshot:
+    files = tuple(
+        name for name in sorted(os.listdir(directory)) if not name.startswith(_NOT_NEEDED) and not name.endswith(".log")
+    )
+    return NativeSnapshot(directory, files, frozenset(name for name in files if name.endswith((".sst", ".blob"))))

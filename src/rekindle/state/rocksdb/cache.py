@@ -1,0 +1,110 @@
+"""Python objects in front of RocksDB: what was read or written lately is neither encoded nor decoded again.
+
+A cell is what the cache knows of one scope key. Cells that were changed are ``dirty`` until they are written, all at
+once: for a snapshot, or to make room. Cells that RocksDB has, too, are in ``clean``, and in ``old`` if they were there
+when room was made last; when room is made again and nobody asked for them, they are forgotten. No access takes a lock
+or moves anything: an access of a dirty cell, the most frequent, is one lookup.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+from rekindle.state.rocksdb.table import StateTable
+
+
+class WriteBackCache(ABC):
+    """Keep about ``entries`` entries of a state; none at all with 0.
+
+    Attributes:
+        table: The state in RocksDB.
+        dirty: What RocksDB does not have yet; always looked up first.
+        clean: What RocksDB has, too.
+        old: What RocksDB has, too, and was not asked for lately.
+        room: How many more entries may be put in before :meth:`make_room` is called. Who puts one in counts it down.
+    """
+
+    __slots__ = ("_half", "clean", "dirty", "old", "room", "table")
+
+    def __init__(self, table: StateTable, entries: int) -> None:
+        self.table = table
+        self.dirty: dict[Any, Any] = {}
+        self.clean: dict[Any, Any] = {}
+        self.old: dict[Any, Any] = {}
+        self._half = max(1, entries // 2) if entries else 0
+        self.room = self._half
+
+    def make_room(self) -> None:
+        """Write what is dirty, and forget what was not asked for since the last time; neither, if it all fits."""
+        if not self._half:
+            self._write(self.dirty)
+            self.dirty.clear()
+            self.clean.clear()
+            return
+        self._drop_shadowed()
+        weight = self._weight(self.dirty) + self._weight(self.clean)
+        if weight < self._half - self._half // 8:  # the same entries were put in again and again
+            self.room = self._half - weight
+            return
+        self.flush()
+        self.old = self.clean if weight <= 2 * self._half else {}
+        self.clean = {}
+        self.room = self._half
+
+    def flush(self) -> None:
+        """Write what is dirty."""
+        dirty = self.dirty
+        if dirty:
+            self._write(dirty)
+            self.dirty = {}
+            self._keep(dirty)
+
+    def flush_key(self, scope_key: Any) -> None:
+        """Write what is dirty of one scope key."""
+        if scope_key in self.dirty:
+            cells = {scope_key: self.dirty[scope_key]}
+            self._write(cells)
+            del self.dirty[scope_key]
+            self._keep(cells)
+
+    def forget(self, scope_key: Any) -> None:
+        """Forget all that is known of a scope key, written or not."""
+        self.dirty.pop(scope_key, None)
+        self.clean.pop(scope_key, None)
+        self.old.pop(scope_key, None)
+
+    @abstractmethod
+    def expire(self, scope_key: Any, threshold: int) -> int:
+        """Visit the entries of a dirty cell, and remove those accessed last at ``threshold`` or before.
+
+        What cannot be removed here is written instead, so that it can be removed there. Returns how many were visited.
+        """
+
+    @abstractmethod
+    def release(self, scope_key: Any, map_key: Any) -> bool:
+        """Forget an entry that is about to be removed from RocksDB; False: it must stay, something newer is dirty."""
+
+    @abstractmethod
+    def _drop_shadowed(self) -> None:
+        """Forget what is in ``clean`` but not looked up there, as it is in ``dirty``, too."""
+
+    @abstractmethod
+    def _weight(self, cells: dict[Any, Any]) -> int:
+        """Count the entries in cells."""
+
+    @abstractmethod
+    def _changes(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
+        """Encode dirty cells: database keys with their new values, None where they are to be removed."""
+
+    def _keep(self, cells: dict[Any, Any]) -> None:
+        """Keep cells that were just written."""
+        self.clean.update(cells)
+
+    def _write(self, cells: dict[Any, Any]) -> None:
+        try:
+            self.table.write(self._changes(cells))
+        except Exception as error:
+            error.add_note(f"raised when values of state {self.table.spec.name!r}, updated before, went to RocksDB")
+            raise

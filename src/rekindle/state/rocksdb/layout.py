@@ -1,0 +1,87 @@
+"""Where the entries of a state stand in its column family.
+
+A database key is the key group (two bytes), the key (sized), in a namespaced state the namespace (sized), and a tail:
+nothing for a value, eight bytes of sequence number for an element of a list, the encoded map key for an entry of a map.
+All that one key has in one namespace stands together behind the same prefix, and no prefix is the beginning of another.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from rekindle.state.key_hash import key_group_of
+from rekindle.state.rocksdb.key_decoding import decode_at, sized_at
+from rekindle.state.rocksdb.key_encoding import encode, sized
+
+KEY_GROUP_BYTES = 2
+_GROUP = struct.Struct(">H")
+_pack_group = _GROUP.pack
+_SEQUENCE = struct.Struct(">Q")
+pack_sequence = _SEQUENCE.pack
+
+
+class Layout:
+    """Give the prefixes of one state's keys, and read them back."""
+
+    __slots__ = ("_last", "_max_parallelism", "_namespaced", "_placed")
+
+    def __init__(self, max_parallelism: int, namespaced: bool) -> None:
+        self._max_parallelism = max_parallelism
+        self._namespaced = namespaced
+        self._last: Any = self  # no scope key
+        self._placed = (b"", True)
+
+    def place(self, scope_key: Any) -> tuple[bytes, bool]:
+        """Give the prefix of a scope key, and whether the scope key can be read back from it exactly."""
+        if scope_key is self._last:  # a value is often written right after it was read
+            return self._placed
+        key = scope_key
+        if self._namespaced:
+            key, namespace = scope_key
+        data, exact = encode(key)
+        prefix = _pack_group(key_group_of(key, self._max_parallelism)) + sized(data)
+        if self._namespaced:
+            data, namespace_exact = encode(namespace)
+            prefix += sized(data)
+            exact = exact and namespace_exact
+        self._last = scope_key
+        self._placed = (prefix, exact)
+        return self._placed
+
+    def split(self, database_key: bytes) -> int:
+        """Tell where in a database key the tail starts."""
+        end = end_of_key(database_key)
+        return sized_at(database_key, end)[1] if self._namespaced else end
+
+    def scope_key(self, database_key: bytes) -> Any:
+        """Read the scope key back from a database key."""
+        key = key_of(database_key)
+        if not self._namespaced:
+            return key
+        return key, decode_at(database_key, sized_at(database_key, end_of_key(database_key))[0])[0]
+
+
+def key_of(database_key: bytes) -> Any:
+    """Read the key back from a database key, without its namespace."""
+    return decode_at(database_key, sized_at(database_key, KEY_GROUP_BYTES)[0])[0]
+
+
+def end_of_key(database_key: bytes) -> int:
+    """Tell where in a database key the part ends that is the same for all namespaces of a key."""
+    return sized_at(database_key, KEY_GROUP_BYTES)[1]
+
+
+def key_group_start(key_group: int) -> bytes:
+    """Give what all database keys of a key group, and of later ones, are not below."""
+    return _pack_group(key_group)
+
+
+def key_group_at(database_key: bytes) -> int:
+    """Read the key group of a database key."""
+    return int(_GROUP.unpack_from(database_key)[0])
+
+
+def end_of_prefix(prefix: bytes) -> bytes:
+    """Give what all database keys with this prefix are below, and all later ones not: no tail starts with 0xff."""
+    return prefix + b"\xff"

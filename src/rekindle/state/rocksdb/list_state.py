@@ -1,0 +1,174 @@
+"""Lists in RocksDB: each element stands for itself, in the order of sequence numbers that a state counts up.
+
+So adding to a list reads nothing, neither the elements before nor how many they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rekindle.datastream.state import ListState
+from rekindle.state.heap.states import none_refused, without_none
+from rekindle.state.rocksdb.cache import WriteBackCache
+from rekindle.state.rocksdb.layout import pack_sequence
+from rekindle.state.scope import Scope
+
+
+class Elements(list[Any]):
+    """Hold the last elements of one list.
+
+    Attributes:
+        complete: Whether these are all; else RocksDB has those before, and none of these.
+        written: How many of these RocksDB has.
+        stale: Whether RocksDB has, or may have, elements that do not belong to the list any more.
+    """
+
+    __slots__ = ("complete", "stale", "written")
+
+    def __init__(self, elements: Iterable[Any] = (), complete: bool = False, stale: bool = False) -> None:
+        super().__init__(elements)
+        self.complete = complete
+        self.stale = stale
+        self.written = 0
+
+
+class ListCache(WriteBackCache):
+    """Cache lists; a cell is the Elements of one, and only in one of ``dirty``, ``clean`` and ``old``."""
+
+    __slots__ = ()
+
+    def to_append(self, scope_key: Any) -> Elements:
+        """Give the cell of a list that is not dirty, and is about to be."""
+        cell = self._take_clean(scope_key)
+        if cell is None:
+            cell = Elements()
+        self.dirty[scope_key] = cell
+        self.room -= 1
+        return cell
+
+    def whole(self, scope_key: Any) -> list[Any]:
+        """Give all elements of a list, in a list of its own."""
+        cell = self.dirty.get(scope_key)
+        if cell is None:
+            cell = self.clean.get(scope_key)
+            if cell is None:
+                cell = self.old.pop(scope_key, None)
+                if cell is None:
+                    cell = Elements()
+                self.clean[scope_key] = cell
+                self.room -= 1 + len(cell)
+        if not cell.complete:
+            stored = list(map(self.table.codec.decode, (data for _, data in self.table.entries(scope_key))))
+            cell[:0] = stored
+            cell.written = len(stored)
+            cell.complete = True
+            self.room -= len(stored)
+        elements = list(cell)
+        if self.room <= 0:
+            self.make_room()
+        return elements
+
+    def replace(self, scope_key: Any, elements: list[Any]) -> None:
+        """Make other elements the list."""
+        cell = self.dirty.get(scope_key)
+        if cell is None:
+            cell = self._take_clean(scope_key)
+        nothing_stored = cell is not None and cell.complete and not cell.written and not cell.stale
+        self.dirty[scope_key] = Elements(elements, complete=True, stale=not nothing_stored)
+        self.room -= 1 + len(elements)
+        if self.room <= 0:
+            self.make_room()
+
+    def expire(self, scope_key: Any, threshold: int) -> int:
+        cell = self.dirty.get(scope_key, ())
+        if any(pair[1] <= threshold for pair in cell):
+            self.flush_key(scope_key)
+            self.forget(scope_key)
+        return len(cell)
+
+    def release(self, scope_key: Any, map_key: Any) -> bool:
+        cell = self.dirty.get(scope_key)
+        if cell is not None:
+            return not cell.complete
+        self.forget(scope_key)
+        return True
+
+    def _take_clean(self, scope_key: Any) -> Elements | None:
+        cell: Elements | None = self.clean.pop(scope_key, None)
+        return self.old.pop(scope_key, None) if cell is None else cell
+
+    def _drop_shadowed(self) -> None:
+        pass  # a cell is in one place only
+
+    def _weight(self, cells: dict[Any, Any]) -> int:
+        return sum(map(len, cells.values())) + len(cells)
+
+    def _changes(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
+        table = self.table
+        codec = table.codec
+        for scope_key, cell in cells.items():
+            prefix, exact = table.layout.place(scope_key)
+            if cell.stale:
+                for database_key, _ in table.entries(scope_key):
+                    yield database_key, None
+            for element in cell[cell.written :] if cell.written else cell:
+                data = codec.encode(element) if exact else codec.encode_with_key(scope_key, element)
+                yield prefix + pack_sequence(table.sequence), data
+                table.sequence += 1
+
+    def _keep(self, cells: dict[Any, Any]) -> None:
+        for scope_key, cell in cells.items():
+            if cell.complete:
+                cell.written = len(cell)
+                cell.stale = False
+                self.clean[scope_key] = cell
+
+
+class RocksListState(ListState[Any]):
+    """Keep a list per key."""
+
+    __slots__ = ("_cache", "_name", "_scope")
+
+    def __init__(self, scope: Scope, cache: ListCache) -> None:
+        self._scope = scope
+        self._cache = cache
+        self._name = cache.table.spec.name
+
+    def get(self) -> list[Any]:
+        return self._cache.whole(self._scope.key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.get())
+
+    def add(self, value: Any) -> None:
+        if value is None:
+            raise none_refused(self._name)
+        cache = self._cache
+        key = self._scope.key
+        cell = cache.dirty.get(key)
+        if cell is None:
+            cell = cache.to_append(key)
+        cell.append(value)
+        cache.room -= 1
+        if cache.room <= 0:
+            cache.make_room()
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        added = without_none(values, self._name)
+        if added:
+            cache = self._cache
+            key = self._scope.key
+            cell = cache.dirty.get(key)
+            if cell is None:
+                cell = cache.to_append(key)
+            cell.extend(added)
+            cache.room -= len(added)
+            if cache.room <= 0:
+                cache.make_room()
+
+    def update(self, values: Iterable[Any]) -> None:
+        self._cache.replace(self._scope.key, without_none(values, self._name))
+
+    def clear(self) -> None:
+        self._cache.replace(self._scope.key, [])

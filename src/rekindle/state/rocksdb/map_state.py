@@ -1,0 +1,175 @@
+"""Maps in RocksDB: each entry of a map stands for itself, and is read and written without the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rekindle.datastream.state import MapState
+from rekindle.state.rocksdb.cache import WriteBackCache
+from rekindle.state.rocksdb.key_encoding import encode
+from rekindle.state.scope import Scope
+
+_UNKNOWN = object()
+_REMOVED = object()
+
+
+class MapCache(WriteBackCache):
+    """Cache entries of maps; a cell is a dict of those that are known, with ``_REMOVED`` for those that are not there.
+
+    A cell never says what else there is in RocksDB, so walking through a map is walking through RocksDB.
+    """
+
+    __slots__ = ()
+
+    def load(self, scope_key: Any, map_key: Any) -> Any:
+        """Give the value of an entry that is not in ``dirty``; ``_REMOVED`` if there is none."""
+        if not self._half:
+            return self._read(scope_key, map_key)
+        cell = self.clean.get(scope_key)
+        if cell is None:
+            cell = self.clean[scope_key] = {}
+        value = cell.get(map_key, _UNKNOWN)
+        if value is _UNKNOWN:
+            value = self.old.get(scope_key, {}).get(map_key, _UNKNOWN)
+            if value is _UNKNOWN:
+                value = self._read(scope_key, map_key)
+            cell[map_key] = value
+            self.room -= 1
+            if self.room <= 0:
+                self.make_room()
+        return value
+
+    def entries(self, scope_key: Any) -> Iterator[tuple[bytes, bytes]]:
+        """Walk through the entries of a map as they are now, whatever becomes of them meanwhile."""
+        self.flush_key(scope_key)
+        return self.table.entries(scope_key)
+
+    def expire(self, scope_key: Any, threshold: int) -> int:
+        cell = self.dirty.get(scope_key, {})
+        for map_key, pair in cell.items():
+            if pair is not _REMOVED and pair[1] <= threshold:
+                cell[map_key] = _REMOVED
+        return len(cell)
+
+    def release(self, scope_key: Any, map_key: Any) -> bool:
+        if map_key in self.dirty.get(scope_key, ()):
+            return False
+        for cells in (self.clean, self.old):
+            cells.get(scope_key, {}).pop(map_key, None)
+        return True
+
+    def _read(self, scope_key: Any, map_key: Any) -> Any:
+        table = self.table
+        data = table.column.get(table.layout.place(scope_key)[0] + encode(map_key)[0])
+        return _REMOVED if data is None else table.codec.decode(data)
+
+    def _drop_shadowed(self) -> None:
+        for scope_key in self.dirty.keys() & self.clean.keys():
+            known, cell = self.clean[scope_key], self.dirty[scope_key]
+            for map_key in known.keys() & cell.keys():
+                del known[map_key]
+
+    def _weight(self, cells: dict[Any, Any]) -> int:
+        return sum(map(len, cells.values())) + len(cells)
+
+    def _changes(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
+        place, codec = self.table.layout.place, self.table.codec
+        for scope_key, cell in cells.items():
+            prefix, scope_exact = place(scope_key)
+            for map_key, value in cell.items():
+                tail, exact = encode(map_key)
+                if value is _REMOVED:
+                    yield prefix + tail, None
+                elif exact and scope_exact:
+                    yield prefix + tail, codec.encode(value)
+                else:
+                    yield prefix + tail, codec.encode_with_key((scope_key, map_key), value)
+
+    def _keep(self, cells: dict[Any, Any]) -> None:
+        clean = self.clean
+        for scope_key, cell in cells.items():
+            known = clean.get(scope_key)
+            if known is None:
+                clean[scope_key] = cell
+            else:
+                known.update(cell)
+
+
+class RocksMapState(MapState[Any, Any]):
+    """Keep a map per key. Walking through it gives what was in it when the walk began."""
+
+    __slots__ = ("_cache", "_scope")
+
+    def __init__(self, scope: Scope, cache: MapCache) -> None:
+        self._scope = scope
+        self._cache = cache
+
+    def get(self, key: Any) -> Any:
+        value = self._find(key)
+        return None if value is _REMOVED else value
+
+    def contains(self, key: Any) -> bool:
+        return self._find(key) is not _REMOVED
+
+    def put(self, key: Any, value: Any) -> None:
+        cache = self._cache
+        own = self._scope.key
+        cell = cache.dirty.get(own)
+        if cell is None:
+            cache.dirty[own] = {key: value}
+        else:
+            cell[key] = value
+        cache.room -= 1
+        if cache.room <= 0:
+            cache.make_room()
+
+    def put_all(self, dict_value: dict[Any, Any]) -> None:
+        if dict_value:
+            cache = self._cache
+            cache.dirty.setdefault(self._scope.key, {}).update(dict_value)
+            cache.room -= len(dict_value)
+            if cache.room <= 0:
+                cache.make_room()
+
+    def remove(self, key: Any) -> None:
+        self.put(key, _REMOVED)
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        own = self._scope.key
+        at, map_key, decode = self._tail(own), self._cache.table.map_key, self._cache.table.codec.decode
+        return ((map_key(entry, at, data), decode(data)) for entry, data in self._cache.entries(own))
+
+    def keys(self) -> Iterator[Any]:
+        own = self._scope.key
+        at, map_key = self._tail(own), self._cache.table.map_key
+        return (map_key(entry, at, data) for entry, data in self._cache.entries(own))
+
+    def values(self) -> Iterator[Any]:
+        decode = self._cache.table.codec.decode
+        return (decode(data) for _, data in self._cache.entries(self._scope.key))
+
+    def is_empty(self) -> bool:
+        own = self._scope.key
+        known = self._cache.dirty.get(own, {})
+        if any(value is not _REMOVED for value in known.values()):
+            return False
+        return next(self._cache.entries(own), None) is None
+
+    def clear(self) -> None:
+        own = self._scope.key
+        self._cache.forget(own)
+        self._cache.table.delete_entries(own)
+
+    def _find(self, key: Any) -> Any:
+        cache = self._cache
+        own = self._scope.key
+        cell = cache.dirty.get(own)
+        if cell is not None:
+            value = cell.get(key, _UNKNOWN)
+            if value is not _UNKNOWN:
+                return value
+        return cache.load(own, key)
+
+    def _tail(self, own: Any) -> int:
+        return len(self._cache.table.layout.place(own)[0])

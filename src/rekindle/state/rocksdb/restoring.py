@@ -1,0 +1,92 @@
+"""Makes the database of a subtask out of the native snapshots of those that had its key groups before."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import closing
+
+from rekindle.state.key_groups import MAX_PARALLELISM_LIMIT, KeyGroupRange
+from rekindle.state.rocksdb.database import Database, damage_reported, walk
+from rekindle.state.rocksdb.layout import key_group_start
+from rekindle.state.rocksdb.native_part import NativePart
+from rekindle.state.rocksdb.options import RocksDBOptions, plain_options
+from rekindle.state.rocksdb.table import StateTable
+from rekindle.state.same_state import check_same_state
+
+_NO_MATTER = 1  # the number of key groups, which are copied here and not computed
+
+
+def restored_database(
+    parts: Sequence[NativePart],
+    key_groups: KeyGroupRange,
+    directory: str,
+    options: RocksDBOptions,
+    operator: str,
+    now: int,
+) -> Database:
+    """Open a database with the own key groups of all parts.
+
+    The part that holds most of them gives its files, without what belongs to others; the rest is copied in.
+
+    Args:
+        parts: Native snapshots, no two of which hold the same key group.
+        key_groups: The own key groups.
+        directory: Where the database is to be; what is there is deleted.
+        options: RocksDB's options.
+        operator: The operator's name, for messages.
+        now: The time of last access of entries that get one here.
+
+    Raises:
+        CheckpointCorruptError: The files of a part are damaged.
+    """
+    base = max(parts, key=lambda part: _shared(part.key_groups, key_groups))
+    _link_files(base.directory, directory)
+    with damage_reported(base.directory):
+        database = Database(directory, options)
+    if base.key_groups != key_groups:
+        for name in database.states:
+            table = StateTable(database, name, _NO_MATTER)
+            table.delete_key_groups(0, key_groups.start)
+            table.delete_key_groups(key_groups.end + 1, MAX_PARALLELISM_LIMIT + 1)
+    for part in parts:
+        if part is not base:
+            with damage_reported(part.directory):
+                _copy(part.directory, database, key_groups, operator, now)
+    return database
+
+
+def _copy(directory: str, database: Database, key_groups: KeyGroupRange, operator: str, now: int) -> None:
+    """Copy key groups out of a native snapshot."""
+    start, end = key_group_start(key_groups.start), key_group_start(key_groups.end + 1)
+    with closing(Database(directory, plain_options(), read_only=True)) as source:
+        for name, record in source.states.items():
+            copied = StateTable(source, name, _NO_MATTER)
+            if name not in database.states:
+                database.create(name, record.kind, record.ttl, record.namespaced)
+            table = StateTable(database, name, _NO_MATTER)
+            check_same_state(operator, table.spec, copied.spec)
+            table.set_ttl(record.ttl, now)
+            table.write(walk(copied.column, start, end))
+            table.sequence = max(table.sequence, copied.sequence)
+            table.describe()
+
+
+def _shared(one: KeyGroupRange, other: KeyGroupRange) -> int:
+    return min(one.end, other.end) - max(one.start, other.start)
+
+
+def _link_files(source: str, target: str) -> None:
+    """Put files that never change there as links, all others as copies."""
+    shutil.rmtree(target, ignore_errors=True)
+    os.makedirs(target)
+    for name in os.listdir(source):
+        original, link = os.path.join(source, name), os.path.join(target, name)
+        if name.endswith((".sst", ".blob")):
+            try:
+                os.link(original, link)
+                continue
+            except OSError:  # on another disk, or one without links
+                pass
+        shutil.copyfile(original, link)

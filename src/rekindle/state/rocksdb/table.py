@@ -1,0 +1,122 @@
+"""One state in the database: its column family, with the layout of its keys and the codec of its values."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from rocksdict import Rdict
+
+from rekindle.state.blocks import StateKind, StateSpec
+from rekindle.state.rocksdb.codec import LAST_ACCESS_BYTES, Codec, pack_last_access
+from rekindle.state.rocksdb.database import Database, walk
+from rekindle.state.rocksdb.key_decoding import decode_at
+from rekindle.state.rocksdb.layout import Layout, end_of_prefix, key_group_start, key_of
+
+_FEW = 4  # from here on a batch is faster
+
+
+class StateTable:
+    """Read and write the entries of one state.
+
+    Attributes:
+        spec: The state.
+        column: Its column family.
+        layout: Where its entries stand.
+        codec: How its values are encoded.
+        sequence: The next sequence number, in a list state.
+    """
+
+    __slots__ = ("_database", "codec", "column", "layout", "sequence", "spec")
+
+    def __init__(self, database: Database, name: str, max_parallelism: int) -> None:
+        record = database.states[name]
+        self._database = database
+        self.spec = StateSpec(name, StateKind(record.kind), record.ttl, record.namespaced)
+        self.column: Rdict = database.column(name)
+        self.layout = Layout(max_parallelism, record.namespaced)
+        self.codec = Codec(record.ttl)
+        self.sequence = record.sequence
+
+    # --- reading ---
+
+    def entries(self, scope_key: Any) -> Iterator[tuple[bytes, bytes]]:
+        """Walk through what a scope key has, as it is now."""
+        prefix = self.layout.place(scope_key)[0]
+        return walk(self.column, prefix, end_of_prefix(prefix))
+
+    def scope_key(self, database_key: bytes, data: bytes) -> Any:
+        """Give the scope key of an entry, as it was when the entry was written."""
+        known = self.codec.key_in(data)
+        if known is None:
+            return self.layout.scope_key(database_key)
+        return known[0][0] if self.spec.kind is StateKind.MAP else known[0]
+
+    def key(self, database_key: bytes, data: bytes) -> Any:
+        """Give the key of an entry, without its namespace."""
+        known = self.codec.key_in(data)
+        if known is None:
+            return key_of(database_key)
+        scope_key = known[0][0] if self.spec.kind is StateKind.MAP else known[0]
+        return scope_key[0] if self.spec.namespaced else scope_key
+
+    def map_key(self, database_key: bytes, at: int, data: bytes) -> Any:
+        """Give the map key of an entry of a map, whose encoding starts at an index of the database key."""
+        known = self.codec.key_in(data)
+        return decode_at(database_key, at)[0] if known is None else known[0][1]
+
+    # --- writing ---
+
+    def write(self, changes: Iterator[tuple[bytes, bytes | None]]) -> None:
+        """Set entries, and remove those whose new value is None."""
+        few = list(itertools.islice(changes, _FEW))
+        if len(few) < _FEW:
+            column = self.column
+            for database_key, data in few:
+                if data is None:
+                    del column[database_key]
+                else:
+                    column[database_key] = data
+            return
+        with self._database.writer(self.spec.name) as writer:
+            for database_key, data in itertools.chain(few, changes):
+                if data is None:
+                    writer.delete(database_key)
+                else:
+                    writer.put(database_key, data)
+
+    def delete_entries(self, scope_key: Any) -> None:
+        """Remove what a scope key has; one by one, as ranges that were removed make every later read slower."""
+        self.write((database_key, None) for database_key, _ in self.entries(scope_key))
+
+    def delete_key_group(self, key_group: int) -> None:
+        """Remove the entries of a key group, one by one."""
+        entries = walk(self.column, key_group_start(key_group), key_group_start(key_group + 1))
+        self.write((database_key, None) for database_key, _ in entries)
+
+    def delete_key_groups(self, start: int, end: int) -> None:
+        """Remove the entries of the key groups from ``start`` up to, but without, ``end``, as a range."""
+        if start < end:
+            with self._database.writer(self.spec.name) as writer:
+                writer.delete_range(key_group_start(start), key_group_start(end))
+
+    def set_ttl(self, ttl: bool, now: int) -> None:
+        """Turn entries that were written without time-to-live into entries with it, or the other way round."""
+        if ttl == self.spec.ttl:
+            return
+        stamp = pack_last_access(now)
+        entries = walk(self.column, b"")
+        self.write((entry, stamp + data if ttl else data[LAST_ACCESS_BYTES:]) for entry, data in entries)
+        self.spec = dataclasses.replace(self.spec, ttl=ttl)
+        self.codec = Codec(ttl)
+        self.describe()
+
+    def describe(self) -> None:
+        """Bring the state's record in the database up to date."""
+        record = self._database.states[self.spec.name]
+        if (record.ttl, record.sequence) != (self.spec.ttl, self.sequence):
+            changed = msgspec.structs.replace(record, ttl=self.spec.ttl, sequence=self.sequence)
+            self._database.describe(self.spec.name, changed)

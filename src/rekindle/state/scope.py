@@ -1,0 +1,84 @@
+"""Whose state a handle reads and writes: the current key's, or the current key's in a namespace such as a window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from rekindle.datastream.state import ListState, State
+
+
+class Scope(Protocol):
+    """Give the entry that a handle stands for at the moment; the backend itself is the scope without namespaces."""
+
+    @property
+    def key(self) -> Any:
+        """Give the key of the entry."""
+
+
+class AccumulatorState(Protocol):
+    """Be a state that keeps one accumulator per key, and lets it be taken out and put in as it is."""
+
+    def stored(self) -> Any:
+        """Give the accumulator; None if there is none."""
+
+    def store(self, accumulator: Any) -> None:
+        """Replace the accumulator."""
+
+    def merged(self, accumulator: Any, other: Any) -> Any:
+        """Make one accumulator of two."""
+
+
+class NamespaceScope:
+    """Add a namespace to the current key. Handles made for this scope see what ``namespace`` is set to."""
+
+    __slots__ = ("_backend", "namespace")
+
+    def __init__(self, backend: Scope) -> None:
+        self._backend = backend
+        self.namespace: Any = None
+
+    @property
+    def key(self) -> Any:
+        """Give the current key and namespace."""
+        key = self._backend.key
+        hash(key)  # raises where there is no current key: a tuple around it would hide that
+        return key, self.namespace
+
+
+class NamespacedState:
+    """Give a state of the current key in a namespace, and merge namespaces, as merging windows need.
+
+    Attributes:
+        state: The handle; it sees the namespace set last with :meth:`use`.
+    """
+
+    __slots__ = ("_scope", "state")
+
+    def __init__(self, state: State, scope: NamespaceScope) -> None:
+        self.state = state
+        self._scope = scope
+
+    def use(self, namespace: Any) -> State:
+        """Set the namespace and give the handle. The namespace stays when the key changes."""
+        self._scope.namespace = namespace
+        return self.state
+
+    def merge(self, target: Any, sources: Iterable[Any]) -> None:
+        """Move what the current key has in the namespaces ``sources`` into the namespace ``target``."""
+        state: Any = self.state
+        if isinstance(state, ListState):
+            for source in sources:
+                elements = list(self.use(source).get())  # type: ignore[attr-defined]
+                state.clear()
+                self.use(target)
+                state.add_all(elements)
+            return
+        for source in sources:
+            self.use(source)
+            moved = state.stored()
+            state.clear()
+            self.use(target)
+            if moved is not None:
+                current = state.stored()
+                state.store(moved if current is None else state.merged(current, moved))

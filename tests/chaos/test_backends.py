@@ -1,0 +1,172 @@
+"""Backends on real Spark: killed slots, failing storage, rescaling, savepoints in another backend; output is golden."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rekindle.common import JobStatus
+from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from rekindle.exceptions import JobExecutionError, StateRestoreError
+from rekindle.testing import FaultInjectingCheckpointStorage, FaultKind
+from support.balances import assert_exactly_once, environment, judge, numbering_job, read_output
+from support.processes import wait_until
+
+pytestmark = pytest.mark.usefixtures("no_slots_left")
+
+ROCKSDB = {"state_backend": "rocksdb"}
+INCREMENTAL = {"state_backend_incremental": "true"}
+LOCAL = {"state_backend_local__recovery": "true"}
+
+
+@pytest.fixture
+def local_directory(tmp_path: Path) -> Path:
+    (tmp_path / "local").mkdir()
+    return tmp_path / "local"
+
+
+def committed(directory: Path) -> int:
+    return len(read_output(str(directory))) if directory.exists() else 0
+
+
+def wait_for_output(master: Any, directory: Path, more_than: int) -> None:
+    wait_until(lambda: master.result.done() or committed(directory) > more_than, "more output is committed")
+    assert not master.result.done(), "the job was over too early: the test proves nothing"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [INCREMENTAL | LOCAL, ROCKSDB, ROCKSDB | INCREMENTAL | LOCAL],
+    ids=["heap, incremental, local recovery", "RocksDB", "RocksDB, incremental, local recovery"],
+)
+def test_slots_killed_with_sigkill_lose_nothing(
+    spark: Any, tmp_path: Path, local_directory: Path, settings: dict[str, str]
+) -> None:
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    rng = random.Random(seed)
+    count, out = 30_000, tmp_path / "out"
+    roots = {"taskmanager_state_local_root__dirs": str(local_directory)}
+    env = environment(spark, str(tmp_path / "checkpoints"), **settings, **roots)
+    numbering_job(env, count, str(out))
+    master = env._submit("killed", None)
+    for _ in range(2):
+        wait_for_output(master, out, committed(out))
+        wait_until(lambda: len(master.slot_pids()) == 2, "both slots run")
+        victim = rng.choice(sorted(master.slot_pids().values()))
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda victim=victim: victim not in master.slot_pids().values(), "the loss is noticed")
+    master.result.result(300)
+    assert_exactly_once(count, str(out))
+    assert list(local_directory.iterdir()) == []
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+@pytest.mark.parametrize("settings", [INCREMENTAL, ROCKSDB | INCREMENTAL], ids=["heap", "RocksDB"])
+def test_a_fault_of_the_storage_of_incremental_checkpoints_changes_nothing(
+    spark: Any, tmp_path: Path, settings: dict[str, str]
+) -> None:
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    events = 3_000
+
+    def run(name: str, fail_at: int, kind: FaultKind) -> list[str]:
+        directory = tmp_path / name
+        directory.mkdir()
+        storage = FaultInjectingCheckpointStorage(
+            f"file://{directory}/checkpoints", str(directory / "operations"), fail_at, kind
+        )
+        env = environment(spark, storage, interval=300, **settings)
+        numbering_job(env, events, str(directory / "out"))
+        env.execute()
+        assert_exactly_once(events, str(directory / "out"))
+        return storage.operations()
+
+    dry = run("dry", 0, FaultKind.ERROR_BEFORE)
+    assert any("shared" in line for line in dry), dry
+    rng = random.Random(seed)
+    for k in rng.sample(range(3, len(dry)), 4):
+        kind = rng.choice([FaultKind.ERROR_BEFORE, FaultKind.ERROR_AFTER])
+        try:
+            run(f"k{k}", k, kind)
+        except JobExecutionError as error:
+            raise AssertionError(f"fault {kind} at operation {k} of {dry}") from error
+
+
+@pytest.mark.parametrize("settings", [{}, ROCKSDB | INCREMENTAL], ids=["heap", "RocksDB, incremental"])
+def test_rescaling_up_and_down_loses_nothing(spark: Any, tmp_path: Path, settings: dict[str, str]) -> None:
+    count, out = 60_000, tmp_path / "out"
+    checkpoints = tmp_path / "checkpoints"
+    steps = (1, 2, 4, 3, 1)
+    for number, parallelism in enumerate(steps):
+        restore = {} if number == 0 else {"execution_state__recovery_path": str(checkpoints)}
+        env = environment(spark, str(checkpoints), **settings, **restore, rekindle_epoch_max__records="1500")
+        env.set_parallelism(parallelism)
+        config = env.get_checkpoint_config()
+        config.set_externalized_checkpoint_retention(ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION)
+        numbering_job(env, count, str(out))
+        if number == len(steps) - 1:
+            env.execute()
+            break
+        master = env._submit(f"step {number}", None)
+        wait_for_output(master, out, committed(out))
+        wait_for_output(master, out, committed(out))
+        master.cancel()
+        wait_until(master.result.done, "the job is cancelled")
+        assert master.status is JobStatus.CANCELED
+    assert_exactly_once(count, str(out))
+
+
+def test_more_subtasks_than_key_groups_are_refused_with_both_numbers(spark: Any, tmp_path: Path) -> None:
+    env = environment(spark, str(tmp_path / "checkpoints"))
+    config = env.get_checkpoint_config()
+    config.set_externalized_checkpoint_retention(ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION)
+    env.set_max_parallelism(2)
+    numbering_job(env, 60_000, str(tmp_path / "out"))
+    master = env._submit("narrow", None)
+    wait_for_output(master, tmp_path / "out", 0)
+    master.cancel()
+    wait_until(master.result.done, "the job is cancelled")
+    env = environment(spark, None, execution_state__recovery_path=str(tmp_path / "checkpoints"))
+    env.set_parallelism(3)
+    numbering_job(env, 60_000, str(tmp_path / "out"))
+    with pytest.raises(StateRestoreError, match=r"parallelism 3.*max parallelism 2"):
+        env.execute()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [({}, ROCKSDB), (ROCKSDB | INCREMENTAL, {}), (ROCKSDB, ROCKSDB | {"rekindle_rocksdb_cache_entries": "0"})],
+    ids=["heap to RocksDB", "RocksDB to heap", "RocksDB to RocksDB"],
+)
+def test_a_savepoint_moves_to_another_backend_and_another_directory(
+    spark: Any, tmp_path: Path, before: dict[str, str], after: dict[str, str]
+) -> None:
+    count = 40_000
+    env = environment(spark, str(tmp_path / "checkpoints"), **before)
+    numbering_job(env, count, str(tmp_path / "first"))
+    client = env.execute_async("before")
+    wait_until(lambda: committed(tmp_path / "first") > 0, "some output is committed")
+    written = Path(client.trigger_savepoint(str(tmp_path / "savepoints")).result().removeprefix("file://"))
+    client.cancel().result()
+    shutil.rmtree(tmp_path / "checkpoints")
+    moved = tmp_path / "elsewhere" / "moved"
+    moved.parent.mkdir()
+    shutil.move(written, moved)
+
+    env = environment(spark, str(tmp_path / "more"), **after, execution_state__recovery_path=str(moved))
+    env.set_parallelism(3)
+    numbering_job(env, count, str(tmp_path / "second"))
+    env.execute()
+    verdict = judge(count, str(tmp_path / "second"))
+    assert (verdict.duplicated, verdict.wrong_sums) == (0, 0)
+    assert 0 < verdict.written < count, "the second job started from the beginning, or had nothing to do"
+    lines = read_output(str(tmp_path / "first")) + read_output(str(tmp_path / "second"))
+    assert len({tuple(line.split(",")[:2]) for line in lines}) == count
+    assert sorted(os.listdir(moved)) != [], "a savepoint is the user's to delete"

@@ -1,0 +1,223 @@
+"""The epochs of an attempt, without Spark: the test calls as Spark does, and answers as the slots do."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rekindle.checkpoint.metadata import SparkPosition
+from rekindle.exceptions import JobExecutionError
+from rekindle.runtime.master.epoch_runner import EpochRunner
+from rekindle.runtime.master.progress import EpochSummary
+from rekindle.runtime.spark.positions import SourceLayout
+from rekindle.runtime.wire import messages as m
+from rekindle.testing import ManualClock
+
+SLOTS = 2
+
+
+def report(epoch: int, **changes: Any) -> m.EpochReport:
+    values = {"records_in": 5, "records_polled": 3, "finished": False, "more": False, "next_timer": None}
+    return m.EpochReport(epoch=epoch, watermark=7, **(values | changes))
+
+
+class World:
+    """Spark and the slots. ``stream`` is a streaming source, ``table`` a bounded one."""
+
+    def __init__(self, directory: Path, bounded: bool = False) -> None:
+        self.scratch = directory
+        self.clock = ManualClock(50)
+        self.told: list[Any] = []
+        self.actions: list[set[str]] = []
+        self.ends: list[int] = []
+        self.failures: list[BaseException] = []
+        self.summaries: list[EpochSummary] = []
+        self.answers: Callable[[int], list[m.EpochReport]] = lambda epoch: [report(epoch), report(epoch)]
+        self.on_end: Callable[[], None] = lambda: None
+        self.trouble: BaseException | None = None
+        sources = [
+            SimpleNamespace(uid="stream", node=1, bounded=bounded),
+            SimpleNamespace(uid="table", node=2, bounded=True),
+        ]
+        plan = SimpleNamespace(
+            layout=lambda: (SourceLayout("stream", 0, 1),),
+            static_uids=lambda: {"table"},
+            polled_slots=2,
+            start=lambda slots, tick, scratch, run: "query",
+            run=self.action,
+        )
+        shared: Any = SimpleNamespace(
+            scratch=str(directory),
+            plan=plan,
+            graph=SimpleNamespace(slots=SLOTS, spark_sources=sources),
+            settings=SimpleNamespace(epoch_target_ms=1_000, epoch_max_records=101),
+            clock=self.clock,
+            server=SimpleNamespace(broadcast=self.tell),
+            view=SimpleNamespace(epoch_finished=self.summaries.append),
+        )
+        self.runner = EpochRunner(shared, 0, threading.RLock(), self.ended, self.failures.append)
+
+    def start(self, *restored: SparkPosition) -> None:
+        self.runner.prepare(restored)
+        slots: Any = SimpleNamespace()
+        query: Any = self.runner.start(slots)
+        assert query == "query"
+
+    def action(self, envelopes: Any, slots: Any, unread: set[str]) -> None:
+        assert self.runner.running
+        self.actions.append(unread)
+        if self.trouble is not None:
+            raise self.trouble
+
+    def tell(self, order: Any) -> None:
+        self.told.append(order)
+        if isinstance(order, m.EndEpoch):
+            for slot, answer in enumerate(self.answers(order.epoch)):
+                self.runner.report(slot, answer)
+
+    def ended(self) -> None:
+        assert not self.runner.running
+        self.ends.append(self.runner.last_epoch)
+        self.on_end()
+
+    def epoch(self, number: int, offset: str) -> None:
+        """Run a micro-batch, as Spark does: first its offsets are logged."""
+        lines = ["v1", "{}", offset, json.dumps({"tick": number})]
+        (self.scratch / "spark-0" / "offsets" / str(number)).write_text("\n".join(lines))
+        envelopes: Any = None
+        self.runner._run(envelopes, number)
+
+    @property
+    def tick(self) -> int:
+        return int((self.scratch / "tick-0").read_text())
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_an_epoch_is_opened_run_closed_and_told(world: World) -> None:
+    world.start()
+    world.epoch(1, '"a"')
+    assert world.told == [m.BeginEpoch(1, 50, [2], 51), m.EndEpoch(1)]
+    assert world.ends == [1]
+    assert world.failures == []
+    [summary] = world.summaries
+    assert (summary.records, summary.polled, summary.watermark) == (10, 6, 7)
+
+
+def test_a_table_is_read_in_the_first_epoch_and_is_consumed_then(world: World) -> None:
+    world.start()
+    assert world.runner.positions() == [SparkPosition("stream", [], [])]
+    world.epoch(1, '"a"')
+    world.epoch(2, '"b"')
+    assert world.actions == [{"table"}, set()]
+    assert world.runner.positions() == [
+        SparkPosition("stream", ['"b"'], []),
+        SparkPosition("table", [], [], consumed=True),
+    ]
+
+
+def test_what_a_checkpoint_has_consumed_is_not_read_again(world: World) -> None:
+    world.start(SparkPosition("stream", ['"x"'], []), SparkPosition("table", [], [], consumed=True))
+    assert world.runner.positions()[0] == SparkPosition("stream", ['"x"'], [])
+    world.epoch(1, '"x"')
+    assert world.actions == [set()]
+
+
+def test_the_owner_is_told_between_two_epochs_and_before_the_next_can_begin(world: World) -> None:
+    world.start()
+    seen: list[tuple[bool, int, int]] = []
+    world.on_end = lambda: seen.append((world.runner.running, world.runner.last_epoch, world.tick))
+    world.answers = lambda epoch: [report(epoch, more=True), report(epoch)]
+    world.epoch(1, '"a"')
+    assert seen == [(False, 1, 1)]
+    assert world.tick == 2, "there is more: the next epoch is wanted"
+
+
+def test_without_work_no_epoch_is_wanted(world: World) -> None:
+    world.start()
+    world.epoch(1, '"a"')
+    assert world.tick == 1
+
+
+def test_a_bounded_stream_is_asked_again_until_nothing_is_new_and_once_more_to_say_so(tmp_path: Path) -> None:
+    world = World(tmp_path, bounded=True)
+    world.start()
+    world.epoch(1, '"a"')
+    world.epoch(2, '"a"')
+    assert [order.ended_sources for order in world.told if isinstance(order, m.BeginEpoch)] == [[2], [2]]
+    assert world.tick == 3
+    world.epoch(3, '"a"')
+    assert world.told[-2].ended_sources == [1, 2]
+    assert world.tick == 3
+
+
+def test_the_earliest_timer_of_all_slots_starts_an_epoch_when_it_is_due(world: World) -> None:
+    world.start()
+    world.answers = lambda epoch: [report(epoch, next_timer=90), report(epoch, next_timer=80)]
+    world.epoch(1, '"a"')
+    assert world.runner.next_timer == 80
+    world.runner.start_if_timer_due(79)
+    assert world.tick == 1
+    world.runner.start_if_timer_due(80)
+    assert (world.tick, world.runner.next_timer) == (2, None)
+
+
+def test_when_all_operators_are_finished_nothing_counts_any_more(world: World) -> None:
+    world.start()
+    world.answers = lambda epoch: [report(epoch, finished=True, more=True), report(epoch, finished=True)]
+    world.epoch(1, '"a"')
+    assert world.runner.finished
+    assert world.tick == 1
+    world.epoch(2, '"b"')
+    assert world.ends == [1]
+    assert world.runner.last_epoch == 1
+
+
+def test_a_failure_is_told_and_sparks_thread_is_held_until_the_attempt_ends(world: World) -> None:
+    world.start()
+    world.trouble = ValueError("boom\n\tat org.apache.spark.Something")
+    thread = threading.Thread(target=world.epoch, args=(1, '"a"'))
+    thread.start()
+    thread.join(0.2)
+    assert thread.is_alive(), "Spark is not told"
+    world.runner.stop()
+    thread.join(10)
+    assert not thread.is_alive()
+    [error] = world.failures
+    assert str(error) == "an epoch failed in Spark: boom"
+    assert error.__cause__ is world.trouble
+    assert world.ends == []
+
+
+def test_a_failure_elsewhere_ends_the_wait_for_the_slots(world: World) -> None:
+    world.start()
+    world.answers = lambda epoch: [report(epoch)]  # the other slot is lost
+    lost = JobExecutionError("slot 1 was lost")
+    world.failures.clear()
+    timer = threading.Timer(0.1, lambda: world.runner.fail(lost))
+    timer.start()
+    thread = threading.Thread(target=world.epoch, args=(1, '"a"'))
+    thread.start()
+    timer.join()
+    thread.join(0.2)
+    world.runner.stop()
+    thread.join(10)
+    assert world.failures == [lost]
+
+
+def test_after_the_stop_no_epoch_begins_and_the_scratch_directory_can_go(world: World) -> None:
+    world.start()
+    world.runner.stop()
+    world.epoch(1, '"a"')
+    assert world.told == []
+    world.runner.close()
+    assert not (world.scratch / "spark-0").exists()

@@ -1,0 +1,50 @@
+"""What users read of a failure: the cause, without what only we need."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from rekindle.exceptions import CheckpointCorruptError, JobExecutionError, SlotLostError, UserCodeError
+from rekindle.runtime.master.failures import query_error, slot_error, spark_error
+from rekindle.runtime.slot.failure import describe_failure
+from rekindle.runtime.wire import messages as m
+
+
+def test_an_error_of_user_code_carries_operator_subtask_and_traceback() -> None:
+    error = slot_error(m.SlotFailed("counter", 1, "ValueError: no", "Traceback …"))
+    assert isinstance(error, UserCodeError)
+    assert (error.operator, error.subtask, error.user_traceback) == ("counter", 1, "Traceback …")
+
+
+def test_any_other_error_of_a_slot_names_the_slot() -> None:
+    error = slot_error(m.SlotFailed("", 1, "OSError: no", "Traceback …"))
+    assert isinstance(error, JobExecutionError)
+    assert str(error).startswith("slot 1 failed: OSError: no")
+
+
+def test_damage_that_a_slot_found_is_the_same_error_here() -> None:
+    damage = CheckpointCorruptError("snapshot file x cannot be read: it is damaged")
+    error = slot_error(describe_failure(damage, 0))
+    assert isinstance(error, CheckpointCorruptError)
+    assert str(error) == str(damage)
+
+
+def test_an_error_of_sparks_is_shown_without_the_frames_of_the_jvm() -> None:
+    lines = ["Job aborted", "\tat org.apache.spark.A", "", *(f"line {i}" for i in range(20)), "Driver stacktrace:", "x"]
+    raised = RuntimeError("\n".join(lines))
+    error = spark_error(raised)
+    assert str(error).splitlines() == ["an epoch failed in Spark: Job aborted", *(f"line {i}" for i in range(11))]
+    assert error.__cause__ is raised
+
+
+def test_an_error_that_is_ours_stays_as_it_is() -> None:
+    lost = SlotLostError("slot 1")
+    assert spark_error(lost) is lost
+
+
+def test_a_query_that_ended_by_itself_is_an_error_too() -> None:
+    ended: Any = SimpleNamespace(exception=lambda: None)
+    assert "Spark ended the query" in str(query_error(ended))
+    failed: Any = SimpleNamespace(exception=lambda: RuntimeError("boom"))
+    assert str(query_error(failed)) == "an epoch failed in Spark: boom"

@@ -1,0 +1,225 @@
+"""Savepoints that users ask for: where they go, who gets to know, and what is left of one that fails."""
+
+from __future__ import annotations
+
+import io
+import re
+from concurrent.futures import CancelledError, Future
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rekindle.checkpoint.coordinator import CheckpointCoordinator
+from rekindle.checkpoint.events import CheckpointFailureReason
+from rekindle.checkpoint.metadata import StateHandle, StoredFile
+from rekindle.checkpoint.options import CheckpointOptions
+from rekindle.checkpoint.restoring import open_checkpoint
+from rekindle.checkpoint.storage import LocalCheckpointFiles, checkpoint_files
+from rekindle.exceptions import CheckpointError
+from rekindle.runtime.master.checkpointing import CheckpointExecutor
+from rekindle.runtime.master.savepoints import Savepoints
+from rekindle.runtime.wire import messages as m
+from rekindle.testing import ManualClock
+
+JOB = "0123456789abcdef0123456789abcdef"
+
+
+class Job:
+    """A job of one slot, as far as checkpoints are concerned: the test is the slot."""
+
+    def __init__(self, directory: Path, num_retained: int = 1) -> None:
+        self.clock = ManualClock(1_000)
+        self.files = LocalCheckpointFiles(str(directory / "checkpoints"))
+        self.savepoints = Savepoints(JOB)
+        self.told: list[Any] = []
+        self.completed: list[int] = []
+        self.failures: list[str] = []
+        options = CheckpointOptions(interval_ms=10, timeout_ms=1_000, num_retained=num_retained)
+        self.coordinator = CheckpointCoordinator(options, frozenset({0}), 0, 1, 0)
+        settings: Any = SimpleNamespace(job_id=JOB, job_name="name", checkpoint_files=self.files)
+        graph: Any = SimpleNamespace(nodes=())
+        self.executor = CheckpointExecutor(
+            settings,
+            graph,
+            self.clock,
+            self.told.append,
+            lambda checkpoint: self.completed.append(checkpoint.checkpoint_id),
+            self.failures.append,
+            savepoints=self.savepoints,
+        )
+
+    def trigger(self, savepoint: bool = False) -> m.TriggerSnapshot:
+        """Trigger a checkpoint, or the savepoint that waits; give what slots are told."""
+        self.clock.advance(10)
+        if savepoint:
+            assert self.savepoints.begin(self.coordinator.next_checkpoint_id)
+        self.executor.run(self.coordinator, self.coordinator.trigger(self.clock.now(), 7, [], savepoint))
+        order = self.told[-1]
+        assert isinstance(order, m.TriggerSnapshot)
+        return order
+
+    def acknowledge(self, order: m.TriggerSnapshot, attempt: int = 0) -> None:
+        """Write the slot's state where it belongs, and acknowledge."""
+        target = checkpoint_files(order.savepoint) if order.savepoint else self.files
+        directory = "" if order.savepoint else f"{JOB}/chk-{order.checkpoint_id}/"
+        target.write(f"{directory}slot-0-{attempt}", io.BytesIO(b"state"))
+        handle = StateHandle(0, StoredFile(5, 0, path=f"slot-0-{attempt}"), written=5)
+        done = m.SnapshotDone(attempt, order.checkpoint_id, handle, [], 0, 0)
+        now = self.clock.now()
+        self.executor.run(self.coordinator, self.coordinator.acknowledge(now, attempt, order.checkpoint_id, 0, done))
+
+    def decline(self, order: m.TriggerSnapshot) -> None:
+        reason = CheckpointFailureReason.DECLINED
+        then = self.coordinator.decline(self.clock.now(), 0, order.checkpoint_id, 0, reason, "disk full")
+        self.executor.run(self.coordinator, then)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path)
+
+
+def below(directory: Path) -> set[str]:
+    return {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
+
+
+def test_a_savepoint_is_whole_in_a_directory_of_its_own(job: Job, tmp_path: Path) -> None:
+    job.acknowledge(job.trigger())
+    future = job.savepoints.request(str(tmp_path / "savepoints"))
+    order = job.trigger(savepoint=True)
+    assert order.base_id is None
+    assert order.savepoint is not None
+    assert re.fullmatch(rf"{tmp_path}/savepoints/savepoint-012345-[0-9a-f]{{12}}", order.savepoint)
+    assert not future.done()
+    job.acknowledge(order)
+    assert future.result(0) == order.savepoint
+    assert below(Path(order.savepoint)) == {"_metadata", "slot-0-0"}
+    assert open_checkpoint(order.savepoint).metadata.savepoint
+
+
+def test_a_savepoint_may_be_moved(job: Job, tmp_path: Path) -> None:
+    future = job.savepoints.request(f"file://{tmp_path}/savepoints")
+    job.acknowledge(job.trigger(savepoint=True))
+    moved = Path(future.result(0).removeprefix("file://")).rename(tmp_path / "elsewhere")
+    stored = open_checkpoint(str(moved))
+    assert stored.files is not None
+    assert stored.files.read(f"{stored.directory}/slot-0-0") == b"state"
+
+
+def test_no_two_savepoints_have_the_same_directory(job: Job, tmp_path: Path) -> None:
+    futures = [job.savepoints.request(str(tmp_path)) for _ in range(3)]
+    for _ in futures:
+        job.acknowledge(job.trigger(savepoint=True))
+    assert len({future.result(0) for future in futures}) == 3
+
+
+def test_slots_are_told_that_a_savepoint_in_passing_is_no_restore_point(job: Job, tmp_path: Path) -> None:
+    job.acknowledge(job.trigger())
+    assert job.told[-1] == m.NotifyComplete(1, restore_point=True)
+    job.savepoints.request(str(tmp_path))
+    job.acknowledge(job.trigger(savepoint=True))
+    assert job.told[-1] == m.NotifyComplete(2, restore_point=False)
+    latest = job.coordinator.latest_completed()
+    assert latest is not None
+    assert latest.checkpoint_id == 1
+    assert job.completed == [1]
+
+
+def test_slots_are_told_what_to_build_on(job: Job) -> None:
+    first = job.trigger()
+    assert first.base_id is None
+    job.acknowledge(first)
+    assert job.trigger().base_id == 1
+
+
+def test_a_savepoint_is_not_dropped_with_the_checkpoints_around_it(job: Job, tmp_path: Path) -> None:
+    future = job.savepoints.request(str(tmp_path / "savepoints"))
+    job.acknowledge(job.trigger(savepoint=True))
+    for _ in range(3):
+        job.acknowledge(job.trigger())
+    assert below(tmp_path / "checkpoints" / JOB) == {"chk-4/_metadata", "chk-4/slot-0-0"}
+    assert below(Path(future.result(0))) == {"_metadata", "slot-0-0"}
+
+
+def test_one_that_fails_says_why_leaves_nothing_and_the_job_goes_on(job: Job, tmp_path: Path) -> None:
+    future = job.savepoints.request(str(tmp_path / "savepoints"))
+    job.decline(job.trigger(savepoint=True))
+    with pytest.raises(CheckpointError, match=r"^Savepoint 1 failed: DECLINED, .*disk full"):
+        future.result(0)
+    assert below(tmp_path / "savepoints") == set()
+    assert job.failures == []
+    job.acknowledge(job.trigger())
+    assert job.completed == [2]
+
+
+def test_what_a_slot_writes_for_a_savepoint_that_has_failed_is_deleted(job: Job, tmp_path: Path) -> None:
+    job.savepoints.request(str(tmp_path / "savepoints"))
+    order = job.trigger(savepoint=True)
+    job.decline(order)
+    job.acknowledge(order)
+    assert below(tmp_path) == set()
+
+
+@pytest.mark.parametrize("existing", [True, False], ids=["exists already", "cannot be created"])
+def test_metadata_that_cannot_be_written_fails_the_savepoint(job: Job, tmp_path: Path, existing: bool) -> None:
+    future = job.savepoints.request(str(tmp_path / "savepoints"))
+    order = job.trigger(savepoint=True)
+    assert order.savepoint is not None
+    in_the_way = Path(order.savepoint) / "_metadata"
+    if existing:
+        in_the_way.parent.mkdir(parents=True)
+        in_the_way.write_bytes(b"")
+    else:
+        in_the_way.mkdir(parents=True)
+    job.acknowledge(order)
+    with pytest.raises(CheckpointError, match="METADATA_WRITE_FAILED"):
+        future.result(0)
+    assert below(tmp_path / "savepoints") == set()
+
+
+def test_an_attempt_that_ends_fails_its_savepoint_and_leaves_the_waiting_to_the_next(job: Job, tmp_path: Path) -> None:
+    begun, waiting = (job.savepoints.request(str(tmp_path / "savepoints")) for _ in range(2))
+    order = job.trigger(savepoint=True)
+    job.executor.run(job.coordinator, job.coordinator.abort_all(2_000, CheckpointFailureReason.JOB_FAILED))
+    with pytest.raises(CheckpointError, match="JOB_FAILED"):
+        begun.result(0)
+    job.coordinator = job.coordinator.successor(1, frozenset({0}), 2_000)
+    job.acknowledge(order, attempt=0)
+    assert below(tmp_path) == set()
+    job.acknowledge(job.trigger(savepoint=True), attempt=1)
+    assert Path(waiting.result(0)).is_dir()
+
+
+def test_a_request_that_was_cancelled_in_time_is_not_carried_out(job: Job, tmp_path: Path) -> None:
+    cancelled, other = (job.savepoints.request(str(tmp_path)) for _ in range(2))
+    assert cancelled.cancel()
+    job.acknowledge(job.trigger(savepoint=True))
+    assert other.done()
+    assert not job.savepoints.waiting
+    with pytest.raises(CancelledError):
+        cancelled.result(0)
+    job.savepoints.request(str(tmp_path)).cancel()
+    assert not job.savepoints.begin(9)
+
+
+def test_one_under_way_cannot_be_cancelled(job: Job, tmp_path: Path) -> None:
+    future = job.savepoints.request(str(tmp_path))
+    order = job.trigger(savepoint=True)
+    assert not future.cancel()
+    job.acknowledge(order)
+    assert future.result(0)
+
+
+def test_when_the_job_ends_whoever_waits_and_whoever_comes_later_is_told(job: Job, tmp_path: Path) -> None:
+    futures: list[Future[str]] = [job.savepoints.request(str(tmp_path)) for _ in range(3)]
+    futures[1].cancel()
+    job.trigger(savepoint=True)
+    job.savepoints.job_ended("FINISHED")
+    futures.append(job.savepoints.request(str(tmp_path)))
+    with pytest.raises(CheckpointError, match=r"the job ended \(FINISHED\) before the savepoint was complete"):
+        futures[0].result(0)
+    for future in futures[2:]:
+        with pytest.raises(CheckpointError, match=r"the job had ended \(FINISHED\) before one could begin"):
+            future.result(0)

@@ -1,0 +1,121 @@
+"""RocksDB's options: predefined, then configured, then by a factory."""
+
+import os
+
+import pytest
+from rocksdict import Options
+
+from rekindle.datastream.state import ValueStateDescriptor
+from rekindle.exceptions import ConfigurationError
+from rekindle.state.rocksdb.options import settle_options
+from rekindle.state.rocksdb.settings import RocksDBSettings
+from rekindle.state.snapshots import SnapshotRequest
+
+
+def written_options(backend):
+    """Give what RocksDB says its options are."""
+    backend.key = "a"
+    backend.get_or_create(ValueStateDescriptor("v")).update(1)
+    directory = backend._database_directory
+    latest = max(name for name in os.listdir(directory) if name.startswith("OPTIONS-"))
+    with open(os.path.join(directory, latest)) as file:
+        sections = file.read().split('[CFOptions "state-0"]')
+    pairs = (line.strip().partition("=") for line in sections[0].splitlines() + sections[1].splitlines())
+    return {name: value for name, _, value in pairs}
+
+
+@pytest.mark.parametrize(
+    ("predefined", "expected"),
+    [
+        ("DEFAULT", {"max_background_jobs": "2", "write_buffer_size": "67108864", "max_open_files": "-1"}),
+        ("SPINNING_DISK_OPTIMIZED", {"max_background_jobs": "4", "level_compaction_dynamic_level_bytes": "true"}),
+        (
+            "SPINNING_DISK_OPTIMIZED_HIGH_MEM",
+            {
+                "max_background_jobs": "4",
+                "level_compaction_dynamic_level_bytes": "true",
+                "target_file_size_base": str(256 << 20),
+                "max_bytes_for_level_base": str(1 << 30),
+                "write_buffer_size": str(64 << 20),
+                "min_write_buffer_number_to_merge": "3",
+                "max_write_buffer_number": "4",
+                "block_size": str(128 << 10),
+            },
+        ),
+        ("FLASH_SSD_OPTIMIZED", {"max_background_jobs": "4", "max_open_files": "-1"}),
+    ],
+)
+def test_predefined_options(make_backend, predefined, expected):
+    options = written_options(make_backend(predefined=predefined))
+    common = {
+        "compression": "kLZ4Compression",
+        "filter_policy": "bloomfilter",
+        "level0_file_num_compaction_trigger": "20",
+        "level0_slowdown_writes_trigger": "40",
+        "level0_stop_writes_trigger": "60",
+        "use_fsync": "false",
+        "keep_log_file_num": "1",
+    }
+    assert {name: options[name] for name in common | expected} == common | expected
+
+
+def test_what_is_configured_wins_over_what_is_predefined(make_backend):
+    options = written_options(
+        make_backend(
+            predefined="SPINNING_DISK_OPTIMIZED_HIGH_MEM",
+            write_buffer_size=1 << 20,
+            write_buffer_count=5,
+            write_buffers_to_merge=2,
+            block_cache_size=1 << 20,
+            block_size=1 << 14,
+            bloom_filter=False,
+            compression="zstd",
+            level0_files=7,
+            background_threads=3,
+            open_files=100,
+        )
+    )
+    expected = {
+        "write_buffer_size": str(1 << 20),
+        "max_write_buffer_number": "5",
+        "min_write_buffer_number_to_merge": "2",
+        "block_size": str(1 << 14),
+        "filter_policy": "nullptr",
+        "compression": "kZSTD",
+        "level0_file_num_compaction_trigger": "7",
+        "level0_slowdown_writes_trigger": "14",
+        "max_background_jobs": "3",
+        "max_open_files": "100",
+    }
+    assert {name: options[name] for name in expected} == expected
+
+
+def test_a_factory_has_the_last_word(make_backend):
+    class Factory:
+        def create_db_options(self, options: Options) -> Options:
+            options.set_max_background_jobs(5)
+            return options
+
+        def create_column_options(self, options: Options) -> Options:
+            options.set_write_buffer_size(123456)
+            return options
+
+    options = written_options(make_backend(options_factory=Factory(), write_buffer_size=1 << 20, background_threads=3))
+    assert options["max_background_jobs"] == "5"
+    assert options["write_buffer_size"] == "123456"
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "lz4", "lz4hc", "zlib", "bz2", "zstd"])
+def test_every_codec_works(make_backend, compression):
+    backend = make_backend(compression=compression)
+    backend.key = "a"
+    backend.get_or_create(ValueStateDescriptor("v")).update("x" * 10_000)
+    backend.snapshot(SnapshotRequest(1))
+    assert backend.get_or_create(ValueStateDescriptor("v")).value() == "x" * 10_000
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(ConfigurationError, match="predefined-options is 'FAST'; it must be one of DEFAULT"):
+        settle_options(RocksDBSettings(predefined="FAST"))
+    with pytest.raises(ConfigurationError, match=r"compression\.per\.level is 'rar'; it must be one of none"):
+        settle_options(RocksDBSettings(compression="rar"))
