@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.common import Configuration, Types
 from rekindle.datastream import KeyedProcessFunction, SinkFunction, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
@@ -60,9 +61,13 @@ class Epochs(ProgressView):
     def __init__(self) -> None:
         super().__init__("benchmark")
         self.finished: list[tuple[float, EpochSummary]] = []
+        self.checkpoints = 0
 
     def epoch_finished(self, summary: EpochSummary) -> None:
         self.finished.append((time.perf_counter(), summary))
+
+    def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
+        self.checkpoints += 1
 
 
 def bare_loop(records: list[tuple[int, int]]) -> float:

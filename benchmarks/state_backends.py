@@ -1,0 +1,320 @@
+"""What an operation on keyed state costs: the heap beside a plain dict, RocksDB beside bare rocksdict; then whole jobs.
+
+Every primitive does the same work four ways: on a dict, on Rekindle's heap, on rocksdict with pickled values, on
+Rekindle's RocksDB (with the cache of Python objects in front of it, and without). All in one process, one after the
+other; the best of three rounds counts. Then the job of ``keyed_state.py`` runs on Spark with each backend.
+
+    python benchmarks/state_backends.py [--operations N] [--keys K] [--records N] [--no-jobs]
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import shutil
+import struct
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import keyed_state
+import rocksdict
+from pyspark.sql import functions as F  # noqa: N812
+
+from rekindle.common import Configuration
+from rekindle.datastream import StreamExecutionEnvironment
+from rekindle.datastream.functions import AggregateFunction
+from rekindle.datastream.state import (
+    AggregatingStateDescriptor,
+    FoldingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
+from rekindle.state.heap.backend import HeapKeyedStateBackend
+from rekindle.state.key_groups import KeyGroupRange
+from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.rocksdb.backend import RocksDBKeyedStateBackend
+from rekindle.state.rocksdb.settings import RocksDBSettings
+
+LIST_LENGTH = 8
+
+
+class Sum(AggregateFunction):
+    """Add up."""
+
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add(self, value: int, accumulator: int) -> int:
+        return accumulator + value
+
+    def get_result(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        return acc_a + acc_b
+
+
+# --- the work: per key of the sequence, one read and one write -------------------------------------------------------
+
+
+def on_values(backend: KeyedStateBackend, state: Any, keys: list[int]) -> None:
+    for backend.key in keys:
+        state.update((state.value() or 0) + 1)
+
+
+def on_lists(backend: KeyedStateBackend, state: Any, keys: list[int]) -> None:
+    for backend.key in keys:
+        state.add(1)
+        if len(state.get()) >= LIST_LENGTH:
+            state.clear()
+
+
+def on_maps(backend: KeyedStateBackend, state: Any, keys: list[int]) -> None:
+    for backend.key in keys:
+        state.put("count", (state.get("count") or 0) + 1)
+
+
+def on_accumulators(backend: KeyedStateBackend, state: Any, keys: list[int]) -> None:
+    for backend.key in keys:
+        state.add(1)
+        state.get()
+
+
+def dict_values(keys: list[int]) -> None:
+    state: dict[int, int] = {}
+    for key in keys:
+        state[key] = (state.get(key) or 0) + 1
+
+
+def dict_lists(keys: list[int]) -> None:
+    state: dict[int, list[int]] = {}
+    for key in keys:
+        elements = state.get(key)
+        if elements is None:
+            elements = state[key] = []
+        elements.append(1)
+        if len(list(elements)) >= LIST_LENGTH:
+            del state[key]
+
+
+def dict_maps(keys: list[int]) -> None:
+    state: dict[int, dict[str, int]] = {}
+    for key in keys:
+        entries = state.get(key)
+        if entries is None:
+            entries = state[key] = {}
+        entries["count"] = (entries.get("count") or 0) + 1
+
+
+def dict_accumulators(keys: list[int]) -> None:
+    def add(accumulator: int, value: int) -> int:
+        return accumulator + value
+
+    state: dict[int, int] = {}
+    for key in keys:
+        state[key] = add(state.get(key, 0), 1)
+        state.get(key)
+
+
+_PACK = struct.Struct(">q").pack
+
+
+def rocksdict_values(database: rocksdict.Rdict, keys: list[int]) -> None:
+    for key in keys:
+        packed = _PACK(key)
+        found = database.get(packed)
+        database[packed] = pickle.dumps((0 if found is None else pickle.loads(found)) + 1, 5)
+
+
+def rocksdict_lists(database: rocksdict.Rdict, keys: list[int]) -> None:
+    for key in keys:
+        packed = _PACK(key)
+        found = database.get(packed)
+        elements = [] if found is None else pickle.loads(found)
+        elements.append(1)
+        if len(elements) >= LIST_LENGTH:
+            del database[packed]
+        else:
+            database[packed] = pickle.dumps(elements, 5)
+
+
+def rocksdict_maps(database: rocksdict.Rdict, keys: list[int]) -> None:
+    for key in keys:
+        packed = _PACK(key) + b"count"
+        found = database.get(packed)
+        database[packed] = pickle.dumps((0 if found is None else pickle.loads(found)) + 1, 5)
+
+
+Work = tuple[
+    str,
+    Callable[[], StateDescriptor],
+    Callable[[KeyedStateBackend, Any, list[int]], None],
+    Callable[[list[int]], None],
+    Callable[[rocksdict.Rdict, list[int]], None],
+]
+WORK: list[Work] = [
+    ("value", lambda: ValueStateDescriptor("s"), on_values, dict_values, rocksdict_values),
+    ("list", lambda: ListStateDescriptor("s"), on_lists, dict_lists, rocksdict_lists),
+    ("map", lambda: MapStateDescriptor("s"), on_maps, dict_maps, rocksdict_maps),
+    (
+        "reducing",
+        lambda: ReducingStateDescriptor("s", lambda a, b: a + b),
+        on_accumulators,
+        dict_accumulators,
+        rocksdict_values,
+    ),
+    (
+        "aggregating",
+        lambda: AggregatingStateDescriptor("s", Sum()),
+        on_accumulators,
+        dict_accumulators,
+        rocksdict_values,
+    ),
+    (
+        "folding",
+        lambda: FoldingStateDescriptor("s", 0, lambda a, b: a + b),
+        on_accumulators,
+        dict_accumulators,
+        rocksdict_values,
+    ),
+]
+
+
+# --- measuring -------------------------------------------------------------------------------------------------------
+
+
+def best(rounds: int, work: Callable[[], None], operations: int) -> float:
+    """Give nanoseconds per operation, the best of some rounds."""
+    durations = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        work()
+        durations.append(time.perf_counter() - started)
+    return min(durations) / operations * 1e9
+
+
+def primitives(keys: list[int]) -> None:
+    """Measure and print every primitive."""
+    print(f"{len(keys):,} reads and writes of {len(set(keys)):,} keys, ns for one read and one write")
+    head = ("state", "dict", "heap", "ratio", "rocksdict", "RocksDB", "ratio", "no cache", "ratio")
+    print("{:12}{:>8}{:>8}{:>7}{:>12}{:>9}{:>7}{:>10}{:>7}".format(*head))
+    everything = KeyGroupRange(0, 127)
+    for name, describe, on_backend, on_dict, on_rocksdict in WORK:
+        plain = best(3, lambda on=on_dict: on(keys), len(keys))  # type: ignore[misc]
+        heap_backend = HeapKeyedStateBackend("benchmark", everything, 128, _now)
+        heap = _state(heap_backend, describe, on_backend, keys)
+        bare = _bare(on_rocksdict, keys)
+        cached, uncached = (_rocksdb(entries, describe, on_backend, keys) for entries in (None, 0))
+        print(
+            f"{name:12}{plain:8.0f}{heap:8.0f}{heap / plain:7.2f}{bare:12.0f}{cached:9.0f}{cached / bare:7.2f}"
+            f"{uncached:10.0f}{uncached / bare:7.2f}"
+        )
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _state(
+    backend: KeyedStateBackend,
+    describe: Callable[[], StateDescriptor],
+    work: Callable[[KeyedStateBackend, Any, list[int]], None],
+    keys: list[int],
+) -> float:
+    state = backend.get_or_create(describe())
+    return best(3, lambda: work(backend, state, keys), len(keys))
+
+
+def _bare(work: Callable[[rocksdict.Rdict, list[int]], None], keys: list[int]) -> float:
+    directory = tempfile.mkdtemp(prefix="rekindle-benchmark-")
+    options = rocksdict.Options(raw_mode=True)
+    options.create_if_missing(True)
+    database = rocksdict.Rdict(directory, options)
+    without_log = rocksdict.WriteOptions()
+    without_log.disable_wal = True
+    database.set_write_options(without_log)
+    try:
+        return best(3, lambda: work(database, keys), len(keys))
+    finally:
+        database.close()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _rocksdb(
+    cache_entries: int | None,
+    describe: Callable[[], StateDescriptor],
+    work: Callable[[KeyedStateBackend, Any, list[int]], None],
+    keys: list[int],
+) -> float:
+    settings = RocksDBSettings() if cache_entries is None else RocksDBSettings(cache_entries=cache_entries)
+    directory = tempfile.mkdtemp(prefix="rekindle-benchmark-")
+    backend = RocksDBKeyedStateBackend("benchmark", KeyGroupRange(0, 127), 128, _now, directory, settings)
+    try:
+        return _state(backend, describe, work, keys)
+    finally:
+        backend.close()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def jobs(records: int, keys: int) -> None:
+    """Run the job of ``keyed_state.py`` with each backend, twice, on one session."""
+    environment = StreamExecutionEnvironment.get_execution_environment(Configuration())
+    environment.set_parallelism(2)
+    spark = environment._spark_session(2)
+    data = tempfile.mkdtemp(prefix="rekindle-benchmark-")
+    try:
+        rows = spark.range(records).select(
+            (F.rand(1) * keys).cast("long").alias("k"), (F.rand(2) * 100).cast("long").alias("v")
+        )
+        rows.repartition(12).write.mode("overwrite").parquet(data)
+        measured: dict[str, list[float]] = {}
+        keyed_state.run(environment, spark, data, 4, opaque=False)  # lets the JVM compile its code
+        for _ in range(2):
+            for name, settings in (
+                ("heap", {"state.backend": "hashmap"}),
+                ("RocksDB", {"state.backend": "rocksdb"}),
+                ("RocksDB, no cache", {"state.backend": "rocksdb", "rekindle.rocksdb.cache.entries": "0"}),
+            ):
+                again = StreamExecutionEnvironment.get_execution_environment(Configuration())
+                again.set_parallelism(2)
+                for key, value in settings.items():
+                    again.configure(_configuration(key, value))
+                measured.setdefault(name, []).append(
+                    keyed_state.steady(keyed_state.run(again, spark, data, 4, opaque=False))[1]
+                )
+        heap = max(measured["heap"])
+        print(f"\nthe job of keyed_state.py, {records:,} records, {keys:,} keys, parallelism 2, steady, best of 2")
+        for name, throughput in measured.items():
+            print(f"{name:20}{max(throughput):12,.0f} records/s   {max(throughput) / heap:5.2f} of the heap")
+    finally:
+        shutil.rmtree(data)
+        environment.close()
+
+
+def _configuration(key: str, value: str) -> Configuration:
+    configuration = Configuration()
+    configuration.set_string(key, value)
+    return configuration
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--operations", type=int, default=200_000)
+    parser.add_argument("--keys", type=int, default=50_000)
+    parser.add_argument("--records", type=int, default=4_000_000)
+    parser.add_argument("--no-jobs", action="store_true", help="measure the primitives only, without Spark")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore", DeprecationWarning)  # folding state
+    primitives([(number * 7919) % args.keys for number in range(args.operations)])
+    if not args.no_jobs:
+        jobs(args.records, 2 * args.keys)
+
+
+if __name__ == "__main__":
+    main()
