@@ -306,14 +306,14 @@ def _configuration(key: str, value: str) -> Configuration:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--operations", type=int, default=200_000)
-    parser.add_argument("--keys", type=int, default=50_000)
+    parser.add_argument("--keys", type=int, default=20_000)
     parser.add_argument("--records", type=int, default=4_000_000)
     parser.add_argument("--no-jobs", action="store_true", help="measure the primitives only, without Spark")
     args = parser.parse_args()
     warnings.simplefilter("ignore", DeprecationWarning)  # folding state
     primitives([(number * 7919) % args.keys for number in range(args.operations)])
     if not args.no_jobs:
-        jobs(args.records, 2 * args.keys)
+        jobs(args.records, 100_000)
 
 
 if __name__ == "__main__":

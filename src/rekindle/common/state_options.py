@@ -209,7 +209,7 @@ class RocksDBOptions:
     CACHE_ENTRIES = (
         _key("rekindle.rocksdb.cache.entries")
         .int_type(minimum=0)
-        .default_value(100_000)
+        .default_value(65_536)
         .with_description("How many entries of each state are kept as Python objects in front of RocksDB; 0: none.")
     )
     TTL_COMPACTION_FILTER = (

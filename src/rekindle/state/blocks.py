@@ -97,9 +97,17 @@ def decode_whole(block: KeyGroupBlock) -> tuple[list[Any], list[Any]]:
     return keys, values
 
 
-def apply_delta(block: KeyGroupBlock, entries: dict[Any, Any]) -> None:
-    """Change the entries of the blocks before as a delta block says."""
+def apply_delta(block: KeyGroupBlock, entries: dict[Any, Any], accessed_at: int | None = None) -> None:
+    """Change the entries of the blocks before as a delta block says.
+
+    Args:
+        block: The changes.
+        entries: What they are changes to.
+        accessed_at: If given, the entries have times of last access and the changes do not: they get this one.
+    """
     keys, changes, removed = pickle.loads(block.data)
+    if accessed_at is not None:
+        changes = [_change_with_last_access(StateKind(block.kind), change, accessed_at) for change in changes]
     if block.kind == StateKind.LIST:
         for key, (start, elements) in zip(keys, changes, strict=True):
             entries[key] = entries[key][:start] + elements if start else elements
@@ -137,6 +145,16 @@ def unexpired(kind: StateKind, value: Any, threshold: int) -> Any:
     if kind is StateKind.MAP:
         return {key: pair for key, pair in value.items() if pair[1] > threshold} or None
     return value if value[1] > threshold else None
+
+
+def _change_with_last_access(kind: StateKind, change: Any, now: int) -> Any:
+    if kind is StateKind.LIST:
+        start, elements = change
+        return start, with_last_access(kind, elements, now)
+    if kind is StateKind.MAP:
+        cleared, put, removed = change
+        return MapChange(cleared, with_last_access(kind, put, now), removed)
+    return with_last_access(kind, change, now)
 
 
 def _change_map(entries: dict[Any, Any], key: Any, change: Iterable[Any]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from rekindle.state.blocks import KeyGroupBlock, apply_delta, decode_whole
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
-from rekindle.state.snapshots import SnapshotRequest
+from rekindle.state.snapshots import NativeSnapshot, SnapshotRequest
 
 __all__ = ["BackendSnapshot", "PendingSnapshot", "take_snapshot"]
 
@@ -106,13 +106,9 @@ class PendingSnapshot:
     def finish(self) -> BackendSnapshot:
         """Collect the rest, and let the backend delete what it kept for that."""
         native = self._taken.native
-        files: dict[str, bytes] = {}
         try:
-            exported = [] if self._taken.exported is None else list(self._taken.exported())
-            for name in () if native is None else native.files:
-                assert native is not None
-                with open(os.path.join(native.directory, name), "rb") as file:
-                    files[name] = file.read()
+            exported = () if self._taken.exported is None else tuple(self._taken.exported())
+            files = {} if native is None else _read(native)
         finally:
             self._taken.release()
         shareable = frozenset() if native is None else native.shareable
@@ -142,3 +138,11 @@ def take_snapshot(
         canonical: Whether to take it as for a savepoint: all there is, as blocks.
     """
     return PendingSnapshot(backend, checkpoint_id, base=base, canonical=canonical).finish()
+
+
+def _read(native: NativeSnapshot) -> dict[str, bytes]:
+    files = {}
+    for name in native.files:
+        with open(os.path.join(native.directory, name), "rb") as file:
+            files[name] = file.read()
+    return files

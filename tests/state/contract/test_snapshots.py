@@ -106,6 +106,7 @@ class TestSnapshots:
             assert snapshot.shareable <= snapshot.files.keys()
             for name in snapshot.shareable:
                 assert known.setdefault(name, snapshot.files[name]) == snapshot.files[name]
+        assert bool(known) == (keyed.under_test.settings.rocksdb is not None)
 
     def test_a_block_holds_one_state_in_one_key_group(self, keyed: Keyed) -> None:
         numbers = {key: key for key in range(200)}

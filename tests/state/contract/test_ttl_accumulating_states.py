@@ -4,65 +4,63 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from rekindle.datastream.state import StateTtlConfig
 
-from .driver import EVERY_TTL, KINDS, TTL, Keyed, Kind, prolongs_on_read, returns_expired
+from .driver import EVERY_TTL, KINDS, TTL, Keyed, prolongs_on_read, returns_expired
+
+ACCUMULATING = KINDS[3:]
+ADDED_2 = {kind.name: kind.expected(2) for kind in ACCUMULATING}
+ADDED_4 = {kind.name: kind.expected(4) for kind in ACCUMULATING}
+ADDED_BOTH = {"reducing": 6, "aggregating": 3, "folding": [2, 4]}
+NOTHING: dict[str, Any] = {kind.name: None for kind in ACCUMULATING}
 
 
-@pytest.mark.parametrize("kind", KINDS[3:], ids=str)
 @EVERY_TTL
 class TestTtlAccumulatingStates:
-    def state(self, keyed: Keyed, kind: Kind, config: StateTtlConfig) -> Any:
+    def add(self, keyed: Keyed, config: StateTtlConfig, value: int | None) -> None:
         keyed.key = "a"
-        return keyed.open(kind.descriptor(config))
+        for kind in ACCUMULATING:
+            keyed.open(kind.descriptor(config)).add(value)
 
-    def both(self, kind: Kind) -> Any:
-        """Give what adding 2 and 4 comes to."""
-        return {"reducing": 6, "aggregating": 3, "folding": [2, 4]}[kind.name]
+    def read(self, keyed: Keyed, config: StateTtlConfig) -> dict[str, Any]:
+        return {kind.name: keyed.open(kind.descriptor(config)).get() for kind in ACCUMULATING}
 
-    def test_it_expires_exactly_when_its_time_is_up(self, keyed: Keyed, kind: Kind, config: StateTtlConfig) -> None:
-        state = self.state(keyed, kind, config)
-        state.add(2)
+    def test_they_expire_exactly_when_their_time_is_up(self, keyed: Keyed, config: StateTtlConfig) -> None:
+        self.add(keyed, config, 2)
         keyed.clock.advance(TTL)
-        assert state.get() == (kind.expected(2) if returns_expired(config) else None)
-        assert keyed.stored(kind.name) == {}
-        assert state.get() is None
+        assert self.read(keyed, config) == (ADDED_2 if returns_expired(config) else NOTHING)
+        assert keyed.savepoint().entries() == {}
+        assert self.read(keyed, config) == NOTHING
 
-    def test_adding_prolongs(self, keyed: Keyed, kind: Kind, config: StateTtlConfig) -> None:
-        state = self.state(keyed, kind, config)
-        state.add(2)
+    def test_adding_prolongs(self, keyed: Keyed, config: StateTtlConfig) -> None:
+        self.add(keyed, config, 2)
         keyed.clock.advance(TTL - 1)
-        state.add(4)
+        self.add(keyed, config, 4)
         keyed.clock.advance(TTL - 1)
-        assert state.get() == self.both(kind)
+        assert self.read(keyed, config) == ADDED_BOTH
 
     def test_adding_to_what_has_expired_starts_anew_unless_expired_values_are_returned(
-        self, keyed: Keyed, kind: Kind, config: StateTtlConfig
+        self, keyed: Keyed, config: StateTtlConfig
     ) -> None:
-        state = self.state(keyed, kind, config)
-        state.add(2)
+        self.add(keyed, config, 2)
         keyed.clock.advance(TTL)
-        state.add(4)
-        assert state.get() == (self.both(kind) if returns_expired(config) else kind.expected(4))
+        self.add(keyed, config, 4)
+        assert self.read(keyed, config) == (ADDED_BOTH if returns_expired(config) else ADDED_4)
 
-    def test_reading_again_and_again_keeps_it_only_where_reading_prolongs(
-        self, keyed: Keyed, kind: Kind, config: StateTtlConfig
+    def test_reading_again_and_again_keeps_them_only_where_reading_prolongs(
+        self, keyed: Keyed, config: StateTtlConfig
     ) -> None:
-        state = self.state(keyed, kind, config)
-        state.add(2)
+        self.add(keyed, config, 2)
         seen = []
         for _ in range(5):
             keyed.clock.advance(40)
-            seen.append(state.get())
-        value = kind.expected(2)
-        once = value if returns_expired(config) else None
-        assert seen == ([value] * 5 if prolongs_on_read(config) else [value, value, once, None, None])
+            seen.append(self.read(keyed, config))
+        once = ADDED_2 if returns_expired(config) else NOTHING
+        kept = [ADDED_2] * 5 if prolongs_on_read(config) else [ADDED_2, ADDED_2, once, NOTHING, NOTHING]
+        assert seen == kept
 
-    def test_adding_none_clears(self, keyed: Keyed, kind: Kind, config: StateTtlConfig) -> None:
-        state = self.state(keyed, kind, config)
-        state.add(2)
-        state.add(None)
-        assert state.get() is None
-        assert keyed.stored(kind.name) == {}
+    def test_adding_none_clears(self, keyed: Keyed, config: StateTtlConfig) -> None:
+        self.add(keyed, config, 2)
+        self.add(keyed, config, None)
+        assert self.read(keyed, config) == NOTHING
+        assert keyed.savepoint().entries() == {}

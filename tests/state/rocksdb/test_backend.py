@@ -9,7 +9,7 @@ from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, V
 from rekindle.exceptions import StateAccessError
 from rekindle.state.snapshots import SnapshotRequest
 
-from .test_snapshots import KEYS, fill
+from .test_snapshots import KEYS, fill, open_files_below
 
 
 class Level(enum.IntEnum):
@@ -32,9 +32,7 @@ def test_closing_frees_all_files(make_backend):
     backend.snapshot(SnapshotRequest(1)).release()
     list(backend.keys("v"))
     backend.close()
-    for number in os.listdir("/proc/self/fd"):
-        path = f"/proc/self/fd/{number}"
-        assert not os.path.islink(path) or not os.readlink(path).startswith(backend._directory)
+    assert not open_files_below(backend._directory)
 
 
 def test_keys_are_listed_once_each_whatever_they_have(backend):

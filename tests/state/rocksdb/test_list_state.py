@@ -36,6 +36,17 @@ def test_elements_stay_in_order_across_flushes_and_other_keys(backend, elements)
         assert list(elements.get()) == list(range(remainder, 60, 3))
 
 
+def test_reading_a_list_stops_where_it_ends(backend, elements):
+    for number in range(3000):
+        backend.key = number % 10
+        elements.add(number)
+    flush(backend)
+    for key in range(10):
+        backend.key = key
+        backend._caches["l"].forget(key)
+        assert elements.get() == list(range(key, 3000, 10))
+
+
 def test_adding_reads_nothing(backend, elements, monkeypatch):
     elements.add(1)
     flush(backend)

@@ -99,8 +99,9 @@ class TestConversion:
             sizes.append([len(data) for name in "vlm" for _, data in walk(backend._tables[name].column, b"")])
         assert [with_ttl - without for without, with_ttl in zip(*sizes, strict=True)] == [8, 8, 8]
 
-    def test_parts_may_differ(self, make_backend, tmp_path):
+    def test_parts_may_differ(self, make_backend, tmp_path, clock):
         """A subtask that never asked for a state has it still as it was restored."""
+        written = clock.now()
         parts: list[NativePart] = []
         for subtask, ttl in enumerate((None, config(), None)):
             backend = make_backend(key_groups=key_group_range(subtask, 3, MAX_PARALLELISM))
@@ -108,9 +109,11 @@ class TestConversion:
             for key in range(20):
                 write(backend, states, (subtask, key), "x")
             parts.append(native_part(backend, tmp_path / str(subtask)))
+        clock.advance(30)
         restored = make_backend()
         restored.restore_native(parts)
         states = opened(restored, config())
+        assert {last_access for _, last_access in raw(restored, "v")} == {written, written + 30}
         found = [key for subtask in range(3) for key in range(20) if read(restored, states, (subtask, key))[0] == "x"]
         assert len(found) == len(list(restored.keys("v"))) > 0
 

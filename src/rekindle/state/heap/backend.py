@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rekindle.datastream.state import ReducingStateDescriptor, State, StateDescriptor, StateTtlConfig
-from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec, apply_delta, decode_whole
+from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec, apply_delta, decode_whole, with_last_access
 from rekindle.state.heap.states import HeapListState, HeapMapState, HeapReducingState, HeapValueState
 from rekindle.state.heap.table import HeapTable
 from rekindle.state.key_groups import KeyGroupRange
@@ -70,13 +70,19 @@ class HeapKeyedStateBackend(KeyedStateBackend):
             table.forget_changes(checkpoint_id)
 
     def restore_blocks(self, blocks: Iterable[KeyGroupBlock]) -> None:
+        now = self.now()
         for block in blocks:
-            entries = self._table(block.spec).entries
+            table = self._table(block.spec)
+            if block.ttl:
+                table.set_ttl(True, now)  # blocks of one state may differ: what has no time of last access gets one
+            accessed_at = now if table.spec.ttl and not block.ttl else None
             if block.delta:
-                apply_delta(block, entries)
-            else:
-                keys, values = decode_whole(block)
-                entries.update(zip(keys, values, strict=True))
+                apply_delta(block, table.entries, accessed_at)
+                continue
+            keys, values = decode_whole(block)
+            if accessed_at is not None:
+                values = [with_last_access(table.spec.kind, value, now) for value in values]
+            table.entries.update(zip(keys, values, strict=True))
 
     def state_names(self) -> list[str]:
         return sorted(self._tables)

@@ -11,6 +11,7 @@ from typing import Any
 
 from rekindle.datastream.state import ListState, MapState, ReducingState, State, ValueState
 from rekindle.state.heap.changes import StateChanges
+from rekindle.state.list_elements import none_refused, without_none
 from rekindle.state.scope import Scope
 
 
@@ -199,16 +200,3 @@ class HeapMapState(_HeapState, MapState[Any, Any]):
 
     def is_empty(self) -> bool:
         return self._scope.key not in self._entries
-
-
-def without_none(values: Iterable[Any], name: str) -> list[Any]:
-    """Give the elements to be put into a list state, all of which must be something."""
-    checked = list(values)
-    if any(value is None for value in checked):  # not `in`, which would compare arrays element by element
-        raise none_refused(name)
-    return checked
-
-
-def none_refused(name: str) -> ValueError:
-    """Say that None is no element of a list state."""
-    return ValueError(f"None cannot be an element of list state {name!r}; leave it out or use another value")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from rekindle.datastream.state import State, StateTtlConfig
-from rekindle.state.blocks import KeyGroupBlock, StateSpec, apply_delta, decode_whole
+from rekindle.state.blocks import KeyGroupBlock, StateSpec, apply_delta, decode_whole, with_last_access
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.rocksdb.cache import WriteBackCache
@@ -97,7 +97,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         table.set_ttl(spec.ttl, self.now())
         cache = self._caches[spec.name] = cache_of(table, self._settings.cache_entries)
         self._sweepers[spec.name] = Sweeper(cache)
-        return handle_of(cache, scope, default)
+        return handle_of(cache, scope, default, cached=self._settings.cache_entries > 0)
 
     def _table(self, spec: StateSpec) -> StateTable:
         """Give a state's table, empty where the snapshot had none."""
@@ -153,19 +153,27 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
     def restore_blocks(self, blocks: Iterable[KeyGroupBlock]) -> None:
         for block in blocks:
             table = self._table(block.spec)
-            table.set_ttl(block.ttl, self.now())
-            if not block.delta:
-                write_entries(table, dict(zip(*decode_whole(block), strict=True)))
+            if block.delta:
+                self._apply_delta(block, table)
                 continue
-            only = KeyGroupRange(block.key_group, block.key_group)
-            entries = {key: value for _, found in read_key_groups(table, only) for key, value in found}
-            apply_delta(block, entries)
-            table.delete_key_group(block.key_group)
-            write_entries(table, entries)
+            keys, values = decode_whole(block)
+            if block.ttl:
+                table.set_ttl(True, self.now())
+            elif table.spec.ttl:  # subtasks may differ: those that never asked for the state have it as it was before
+                values = [with_last_access(table.spec.kind, value, self.now()) for value in values]
+            write_entries(table, dict(zip(keys, values, strict=True)))
 
     def close(self) -> None:
         self._database.close()
         shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _apply_delta(self, block: KeyGroupBlock, table: StateTable) -> None:
+        table.set_ttl(block.ttl, self.now())
+        only = KeyGroupRange(block.key_group, block.key_group)
+        entries = {key: value for _, found in read_key_groups(table, only) for key, value in found}
+        apply_delta(block, entries)
+        table.delete_key_group(block.key_group)
+        write_entries(table, entries)
 
     def _left_out_until(self) -> dict[str, int]:
         """Tell, by state, up to which time of last access entries are left out of canonical snapshots."""

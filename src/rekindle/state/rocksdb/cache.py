@@ -16,7 +16,7 @@ from rekindle.state.rocksdb.table import StateTable
 
 
 class WriteBackCache(ABC):
-    """Keep about ``entries`` entries of a state; none at all with 0.
+    """Keep ``entries`` entries of a state, and as many again that were not asked for lately; none at all with 0.
 
     Attributes:
         table: The state in RocksDB.
@@ -26,32 +26,32 @@ class WriteBackCache(ABC):
         room: How many more entries may be put in before :meth:`make_room` is called. Who puts one in counts it down.
     """
 
-    __slots__ = ("_half", "clean", "dirty", "old", "room", "table")
+    __slots__ = ("_limit", "clean", "dirty", "old", "room", "table")
 
     def __init__(self, table: StateTable, entries: int) -> None:
         self.table = table
         self.dirty: dict[Any, Any] = {}
         self.clean: dict[Any, Any] = {}
         self.old: dict[Any, Any] = {}
-        self._half = max(1, entries // 2) if entries else 0
-        self.room = self._half
+        self._limit = entries
+        self.room = self._limit
 
     def make_room(self) -> None:
         """Write what is dirty, and forget what was not asked for since the last time; neither, if it all fits."""
-        if not self._half:
+        if not self._limit:
             self._write(self.dirty)
             self.dirty.clear()
             self.clean.clear()
             return
         self._drop_shadowed()
         weight = self._weight(self.dirty) + self._weight(self.clean)
-        if weight < self._half - self._half // 8:  # the same entries were put in again and again
-            self.room = self._half - weight
+        if weight < self._limit - self._limit // 8:  # the same entries were put in again and again
+            self.room = self._limit - weight
             return
         self.flush()
-        self.old = self.clean if weight <= 2 * self._half else {}
+        self.old = self.clean if weight <= 2 * self._limit else {}
         self.clean = {}
-        self.room = self._half
+        self.room = self._limit
 
     def flush(self) -> None:
         """Write what is dirty."""
@@ -106,5 +106,5 @@ class WriteBackCache(ABC):
         try:
             self.table.write(self._changes(cells))
         except Exception as error:
-            error.add_note(f"raised when values of state {self.table.spec.name!r}, updated before, went to RocksDB")
+            self.table.explain(error)
             raise

@@ -11,7 +11,8 @@ import struct
 from typing import Any
 
 LAST_ACCESS_BYTES = 8
-_WITH_KEY = b"\x01"  # a pickle starts with 0x80
+_PICKLE = 0x80  # what every pickle starts with
+_WITH_KEY = b"\x01"
 _LAST_ACCESS = struct.Struct(">q")
 pack_last_access = _LAST_ACCESS.pack
 _dumps = pickle.dumps
@@ -43,18 +44,15 @@ class Codec:
     def decode(self, data: bytes) -> Any:
         """Decode a value."""
         if self.ttl:
-            return self._value(data[LAST_ACCESS_BYTES:]), last_access_of(data)
-        return self._value(data)
+            at = LAST_ACCESS_BYTES
+            value = _loads(data[at:]) if data[at] == _PICKLE else _loads(data[at + 1 :])[1]
+            return value, last_access_of(data)
+        return _loads(data) if data[0] == _PICKLE else _loads(data[1:])[1]
 
     def key_in(self, data: bytes) -> tuple[Any] | None:
         """Give the key that was encoded with a value; None if there was none."""
         at = LAST_ACCESS_BYTES if self.ttl else 0
-        return (_loads(data[at + 1 :])[0],) if data[at] == _WITH_KEY[0] else None
-
-    def _value(self, data: bytes) -> Any:
-        if data[0] == _WITH_KEY[0]:
-            return _loads(data[1:])[1]
-        return _loads(data)
+        return None if data[at] == _PICKLE else (_loads(data[at + 1 :])[0],)
 
 
 def last_access_of(data: bytes) -> int:

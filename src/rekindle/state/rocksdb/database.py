@@ -68,28 +68,36 @@ class Database:
         self._options = options
         self._write_options = WriteOptions()
         self._write_options.disable_wal = True  # type: ignore[method-assign, assignment]
+        self._columns: dict[str, Rdict] = {}
+        self.states: dict[str, StateRecord] = {}
         with damage_reported(directory):
-            names = Rdict.list_cf(directory, options.database) if not create else [_DEFAULT]
+            names = [_DEFAULT] if create else Rdict.list_cf(directory, options.database)
             access = AccessType.read_only() if read_only else AccessType.read_write()
             self._root = Rdict(directory, options.database, dict.fromkeys(names, options.column), access)
             self._root.set_write_options(self._write_options)
-            self._columns = {name: self._opened(name) for name in names if name != _DEFAULT}
-            self.states = self._records() if not create else {}
-        if create:
-            self._root[_VERSION_KEY] = msgspec.msgpack.encode(VERSION)
+            if create:
+                self._root[_VERSION_KEY] = msgspec.msgpack.encode(VERSION)
+                return
+            try:
+                for name in names:
+                    if name != _DEFAULT:
+                        self._columns[name] = self._opened(name)
+                self.states = self._records()
+            except BaseException:
+                self.close()
+                raise
 
     def column(self, name: str) -> Rdict:
         """Give the column family of a state."""
         return self._columns[self.states[name].column]
 
-    def create(self, name: str, kind: str, ttl: bool, namespaced: bool) -> StateRecord:
+    def create(self, name: str, kind: str, ttl: bool, namespaced: bool) -> None:
         """Add a state, with a column family of its own."""
         number = 1 + max((int(column.removeprefix("state-")) for column in self._columns), default=-1)
         record = StateRecord(kind, ttl, namespaced, f"state-{number}")
         self._root.create_column_family(record.column, self._options.column)
         self._columns[record.column] = self._opened(record.column)
         self.describe(name, record)
-        return record
 
     def describe(self, name: str, record: StateRecord) -> None:
         """Replace the record of a state."""

@@ -147,7 +147,8 @@ def _number(key: Any) -> tuple[bytes, bool]:
     if isinstance(key, complex):
         if key.imag == 0:
             return _float(key.real), False
-        return b"c" + _pack_double(key.real + 0.0) + _pack_double(key.imag), type(key) is complex
+        exact = type(key) is complex and (key.real != 0 or math.copysign(1, key.real) > 0)  # -0 becomes 0
+        return b"c" + _pack_double(key.real + 0.0) + _pack_double(key.imag), exact
     if isinstance(key, decimal.Decimal):
         return _ratio(*key.as_integer_ratio()) if key.is_finite() else _float(float(key)), False
     if isinstance(key, numbers.Rational):

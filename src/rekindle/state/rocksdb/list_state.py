@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rekindle.datastream.state import ListState
-from rekindle.state.heap.states import none_refused, without_none
+from rekindle.state.list_elements import none_refused, without_none
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.layout import pack_sequence
 from rekindle.state.scope import Scope

@@ -24,7 +24,7 @@ class MapCache(WriteBackCache):
 
     def load(self, scope_key: Any, map_key: Any) -> Any:
         """Give the value of an entry that is not in ``dirty``; ``_REMOVED`` if there is none."""
-        if not self._half:
+        if not self._limit:
             return self._read(scope_key, map_key)
         cell = self.clean.get(scope_key)
         if cell is None:

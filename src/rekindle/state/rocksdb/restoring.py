@@ -12,7 +12,7 @@ from rekindle.state.rocksdb.database import Database, damage_reported, walk
 from rekindle.state.rocksdb.layout import key_group_start
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.rocksdb.options import RocksDBOptions, plain_options
-from rekindle.state.rocksdb.table import StateTable
+from rekindle.state.rocksdb.table import StateTable, stamped
 from rekindle.state.same_state import check_same_state
 
 _NO_MATTER = 1  # the number of key groups, which are copied here and not computed
@@ -45,16 +45,24 @@ def restored_database(
     _link_files(base.directory, directory)
     with damage_reported(base.directory):
         database = Database(directory, options)
-    if base.key_groups != key_groups:
-        for name in database.states:
-            table = StateTable(database, name, _NO_MATTER)
-            table.delete_key_groups(0, key_groups.start)
-            table.delete_key_groups(key_groups.end + 1, MAX_PARALLELISM_LIMIT + 1)
-    for part in parts:
-        if part is not base:
-            with damage_reported(part.directory):
-                _copy(part.directory, database, key_groups, operator, now)
+    try:
+        if base.key_groups != key_groups:
+            _keep_only(key_groups, database)
+        for part in parts:
+            if part is not base:
+                with damage_reported(part.directory):
+                    _copy(part.directory, database, key_groups, operator, now)
+    except BaseException:
+        database.close()
+        raise
     return database
+
+
+def _keep_only(key_groups: KeyGroupRange, database: Database) -> None:
+    for name in database.states:
+        table = StateTable(database, name, _NO_MATTER)
+        table.delete_key_groups(0, key_groups.start)
+        table.delete_key_groups(key_groups.end + 1, MAX_PARALLELISM_LIMIT + 1)
 
 
 def _copy(directory: str, database: Database, key_groups: KeyGroupRange, operator: str, now: int) -> None:
@@ -67,8 +75,12 @@ def _copy(directory: str, database: Database, key_groups: KeyGroupRange, operato
                 database.create(name, record.kind, record.ttl, record.namespaced)
             table = StateTable(database, name, _NO_MATTER)
             check_same_state(operator, table.spec, copied.spec)
-            table.set_ttl(record.ttl, now)
-            table.write(walk(copied.column, start, end))
+            entries = walk(copied.column, start, end)
+            if record.ttl:
+                table.set_ttl(True, now)
+            elif table.spec.ttl:
+                entries = stamped(entries, now)
+            table.write(entries)
             table.sequence = max(table.sequence, copied.sequence)
             table.describe()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-DEFAULT_CACHE_ENTRIES = 100_000
+DEFAULT_CACHE_ENTRIES = 65_536
 
 
 @dataclass(frozen=True, slots=True)

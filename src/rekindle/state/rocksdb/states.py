@@ -10,7 +10,7 @@ from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.list_state import ListCache, RocksListState
 from rekindle.state.rocksdb.map_state import MapCache, RocksMapState
 from rekindle.state.rocksdb.table import StateTable
-from rekindle.state.rocksdb.value_state import RocksValueState, ValueCache
+from rekindle.state.rocksdb.value_state import RocksValueState, UncachedValueState, ValueCache
 from rekindle.state.scope import Scope
 
 
@@ -23,11 +23,11 @@ def cache_of(table: StateTable, entries: int) -> WriteBackCache:
     return ValueCache(table, entries)
 
 
-def handle_of(cache: WriteBackCache, scope: Scope, default: Any = None) -> State:
-    """Make the handle of a state, given its cache."""
+def handle_of(cache: WriteBackCache, scope: Scope, default: Any, cached: bool) -> State:
+    """Make the handle of a state, given its cache, and whether anything is to be kept in it."""
     if isinstance(cache, ListCache):
         return RocksListState(scope, cache)
     if isinstance(cache, MapCache):
         return RocksMapState(scope, cache)
     assert isinstance(cache, ValueCache)
-    return RocksValueState(scope, cache, default)
+    return RocksValueState(scope, cache, default) if cached else UncachedValueState(scope, cache.table, default)

@@ -25,12 +25,12 @@ class _Clock:
         self._left = 0
         self._threshold = 0
 
-    def threshold(self, entries: int = 1) -> int:
-        """Give the last access up to which some more entries have expired."""
+    def threshold(self) -> int:
+        """Give the last access up to which the next entry has expired."""
         if self._left <= 0:
             self._left = self._cleanup.clock_every
             self._threshold = self._cleanup.threshold()
-        self._left -= entries
+        self._left -= 1
         return self._threshold
 
 
@@ -45,7 +45,7 @@ class Sweeper:
         self._cursor = b""
 
     def sweep(self, limit: int, cleanup: TtlCleanup) -> None:
-        """Visit the next entries, but none twice, and remove what has expired."""
+        """Visit the next entries, but not all of them twice, and remove what has expired."""
         clock = _Clock(cleanup)
         rounds = 0
         while limit > 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -41,7 +41,18 @@ class StateTable:
         self.codec = Codec(record.ttl)
         self.sequence = record.sequence
 
+    def explain(self, error: Exception) -> None:
+        """Add to an error that was raised while values were written that it was then, and whose values."""
+        error.add_note(
+            f"raised when values of state {self.spec.name!r}, set just now or before, were written to RocksDB"
+        )
+
     # --- reading ---
+
+    def read(self, scope_key: Any) -> Any:
+        """Give the value of a scope key, in a state that keeps one each; None if there is none."""
+        data = self.column.get(self.layout.place(scope_key)[0])
+        return None if data is None else self.codec.decode(data)
 
     def entries(self, scope_key: Any) -> Iterator[tuple[bytes, bytes]]:
         """Walk through what a scope key has, as it is now."""
@@ -107,9 +118,11 @@ class StateTable:
         """Turn entries that were written without time-to-live into entries with it, or the other way round."""
         if ttl == self.spec.ttl:
             return
-        stamp = pack_last_access(now)
         entries = walk(self.column, b"")
-        self.write((entry, stamp + data if ttl else data[LAST_ACCESS_BYTES:]) for entry, data in entries)
+        if ttl:
+            self.write(stamped(entries, now))
+        else:
+            self.write((database_key, data[LAST_ACCESS_BYTES:]) for database_key, data in entries)
         self.spec = dataclasses.replace(self.spec, ttl=ttl)
         self.codec = Codec(ttl)
         self.describe()
@@ -120,3 +133,9 @@ class StateTable:
         if (record.ttl, record.sequence) != (self.spec.ttl, self.sequence):
             changed = msgspec.structs.replace(record, ttl=self.spec.ttl, sequence=self.sequence)
             self._database.describe(self.spec.name, changed)
+
+
+def stamped(entries: Iterable[tuple[bytes, bytes]], now: int) -> Iterator[tuple[bytes, bytes]]:
+    """Turn entries of a state without time-to-live into entries of one with it: just written."""
+    stamp = pack_last_access(now)
+    return ((database_key, stamp + data) for database_key, data in entries)

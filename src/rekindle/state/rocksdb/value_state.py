@@ -7,6 +7,7 @@ from typing import Any
 
 from rekindle.datastream.state import ValueState
 from rekindle.state.rocksdb.cache import WriteBackCache
+from rekindle.state.rocksdb.table import StateTable
 from rekindle.state.scope import Scope
 
 _UNKNOWN = object()
@@ -19,15 +20,13 @@ class ValueCache(WriteBackCache):
 
     def load(self, key: Any) -> Any:
         """Give the value of a key that has none in ``dirty``; None if there is none."""
-        if not self._half:
-            return self._read(key)
         if key in self.dirty:
             return None
         value = self.clean.get(key, _UNKNOWN)
         if value is _UNKNOWN:
             value = self.old.get(key, _UNKNOWN)
             if value is _UNKNOWN:
-                value = self._read(key)
+                value = self.table.read(key)
             self.clean[key] = value
             self.room -= 1
             if self.room <= 0:
@@ -45,11 +44,6 @@ class ValueCache(WriteBackCache):
             return False
         self.forget(scope_key)
         return True
-
-    def _read(self, key: Any) -> Any:
-        table = self.table
-        data = table.column.get(table.layout.place(key)[0])
-        return None if data is None else table.codec.decode(data)
 
     def _drop_shadowed(self) -> None:
         for key in self.dirty.keys() & self.clean.keys():
@@ -96,3 +90,35 @@ class RocksValueState(ValueState[Any]):
 
     def clear(self) -> None:
         self.update(None)
+
+
+class UncachedValueState(ValueState[Any]):
+    """Keep one value per key, and none of them in memory."""
+
+    __slots__ = ("_default", "_read", "_scope", "_table")
+
+    def __init__(self, scope: Scope, table: StateTable, default: Any = None) -> None:
+        self._scope = scope
+        self._table = table
+        self._read = table.read
+        self._default = default
+
+    def value(self) -> Any:
+        value = self._read(self._scope.key)
+        return self._default if value is None else value
+
+    def update(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+            return
+        table = self._table
+        key = self._scope.key
+        prefix, exact = table.layout.place(key)
+        try:
+            table.column[prefix] = table.codec.encode(value) if exact else table.codec.encode_with_key(key, value)
+        except Exception as error:
+            table.explain(error)
+            raise
+
+    def clear(self) -> None:
+        del self._table.column[self._table.layout.place(self._scope.key)[0]]

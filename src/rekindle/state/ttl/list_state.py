@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rekindle.datastream.state import ListState
+from rekindle.state.list_elements import none_refused, without_none
 from rekindle.state.ttl.rules import Pair, TtlRules, TtlState
 
 
@@ -42,7 +43,7 @@ class TtlListState(TtlState, ListState[Any]):
         if self._on_access is not None:
             self._on_access()
         if value is None:
-            raise self._none_refused()
+            raise none_refused(self._name)
         self._inner_add((value, self._now()))
 
     def add_all(self, values: Iterable[Any]) -> None:
@@ -57,10 +58,4 @@ class TtlListState(TtlState, ListState[Any]):
 
     def _stamped(self, values: Iterable[Any]) -> list[Pair]:
         now = self._now()
-        pairs = [(value, now) for value in values]
-        if any(pair[0] is None for pair in pairs):  # the inner state would not see it inside the pair
-            raise self._none_refused()
-        return pairs
-
-    def _none_refused(self) -> ValueError:
-        return ValueError(f"None cannot be an element of list state {self._name!r}; leave it out or use another value")
+        return [(value, now) for value in without_none(values, self._name)]
