@@ -69,6 +69,8 @@ class MapCache(WriteBackCache):
             known, cell = self.clean[scope_key], self.dirty[scope_key]
             for map_key in known.keys() & cell.keys():
                 del known[map_key]
+            if not known:
+                del self.clean[scope_key]
 
     def _weight(self, cells: dict[Any, Any]) -> int:
         return sum(map(len, cells.values())) + len(cells)
