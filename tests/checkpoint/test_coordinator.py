@@ -606,7 +606,7 @@ class TestAbort:
         assert subject.next_event_at(230) is None
         assert subject.expire(10_000) == []
         assert subject.acknowledge(240, 1, 1, 0, "s1.0") == [DiscardState(1, "s1.0")]
-        assert subject.decline(240, 1, 1, 0, REASON.DECLINED, "late") == []
+        assert subject.decline(240, 1, 1, 0, REASON.DECLINED, "late") == [DiscardState(1, None)]
         assert subject.metadata_written(250, 2, "chk-2") == [DiscardCheckpoint(2, acks(2, 0, 1), "chk-2")]
         assert subject.abort_all(260, REASON.JOB_FAILED) == []
         assert subject.latest_completed() is None

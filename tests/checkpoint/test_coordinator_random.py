@@ -165,6 +165,8 @@ class World:
                     self.end(instruction.checkpoint_id, instruction.reason.name)
                     self.count_failure(instruction)
                     self.send(instruction)
+                case DiscardState(checkpoint_id, None):
+                    assert checkpoint_id not in [each.checkpoint_id for each in self.coordinator.completed()]
                 case DiscardState(checkpoint_id, ack):
                     assert isinstance(ack, Ack)
                     assert ack.checkpoint_id == checkpoint_id

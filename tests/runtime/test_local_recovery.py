@@ -13,7 +13,7 @@ from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
-from runtime.test_incremental_snapshots import contents, feed, remembering
+from runtime.test_incremental_snapshots import contents, feed, remembering, stored_as_completed
 from support.in_process_job import InProcessJob
 
 BACKENDS = pytest.mark.parametrize("rocksdb", [None, RocksDBSettings()], ids=["heap", "rocksdb"])
@@ -146,3 +146,52 @@ def test_a_copy_that_cannot_be_made_is_done_without(
     job.close()
     assert "no local copy" in caplog.text
     assert stored.metadata.handles[0].file.path is not None
+
+
+def test_a_slot_that_comes_to_its_end_late_leaves_the_next_attempt_alone(tmp_path: Path) -> None:
+    stale = LocalDirectory([str(tmp_path)], "job", 0, 0)
+    stale.fresh("rocksdb")
+    again = LocalDirectory([str(tmp_path)], "job", 0, 1)
+    database = Path(again.fresh("rocksdb"))
+    copies = Path(again.copies)
+    copies.mkdir()
+    stale.close(job_over=True)
+    assert database.exists()
+    assert copies.exists()
+    again.close(job_over=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_local_state_is_for_the_user_of_the_job_only(tmp_path: Path) -> None:
+    made = Path(LocalDirectory([str(tmp_path)], "job", 0, 0).fresh("rocksdb"))
+    assert (tmp_path / "rekindle-job").stat().st_mode & 0o077 == 0
+    assert made.is_relative_to(tmp_path / "rekindle-job")
+
+
+def test_databases_are_where_they_are_told_to_be_and_gone_with_the_job(tmp_path: Path) -> None:
+    where = tmp_path / "fast disk"
+    backend = BackendSettings(RocksDBSettings(directories=(str(where),)), local_directories=(str(tmp_path / "local"),))
+    with InProcessJob(remembering(), backend=backend):
+        assert list(where.rglob("CURRENT"))
+    assert list(where.iterdir()) == []
+
+
+def test_downloads_are_removed_once_the_database_has_them(tmp_path: Path, files: CountedFiles) -> None:
+    stored = run_and_fail(tmp_path, files, RocksDBSettings())
+    backend = settings(tmp_path, RocksDBSettings())
+    with InProcessJob(remembering(), files=files, backend=backend, restore=stored, attempt=1) as job:
+        assert list((tmp_path / "local").rglob("restored-*")) == []
+        assert contents(job)["a"] == (1, [2], {"x": 3})
+
+
+def test_the_restored_files_of_rocksdb_are_not_stored_again(tmp_path: Path, files: CountedFiles) -> None:
+    stored = run_and_fail(tmp_path, files, RocksDBSettings())
+    backend = settings(tmp_path, RocksDBSettings())
+    with InProcessJob(remembering(), files=files, backend=backend, restore=stored, own=True, attempt=1) as job:
+        job.coordinator._completed.add(stored_as_completed(stored))
+        feed(job, ("b", "set", 1))
+        again = job.checkpoint().metadata.handles[0]
+    (before,), (after,) = stored.metadata.handles[0].native, again.native
+    tables = {name: file for name, file in before.files.items() if name.endswith(".sst")}
+    assert tables
+    assert {name: after.files[name] for name in tables} == tables

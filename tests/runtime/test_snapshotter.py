@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from rekindle.exceptions import CheckpointError
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.deployment import SnapshotSettings
 from rekindle.runtime.slot.failure import OperatorError
+from rekindle.runtime.slot.forked_encoder import ForkedEncoder
 from rekindle.runtime.slot.snapshotter import Snapshotter
-from rekindle.runtime.wire.messages import SnapshotFailed, TriggerSnapshot
+from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
 from rekindle.state.backend_settings import BackendSettings
+from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
+from support.processes import wait_until
 
 
 class Broken(Operator):
@@ -56,3 +65,58 @@ def test_state_that_cannot_be_encoded_declines_the_checkpoint() -> None:
     assert isinstance(report, SnapshotFailed)
     assert "cannot be encoded" in report.reason
     assert "'the sink'" in report.reason
+
+
+class Slow(Operator):
+    """Hold up the upload until told to go on."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.released = 0
+
+    def process(self, chunk: Chunk) -> None:
+        raise AssertionError
+
+    def snapshot_keyed(self, request: SnapshotRequest) -> KeyedSnapshot:
+        def exported() -> Iterator[Any]:
+            self.go_on.wait(30)
+            return iter(())
+
+        return KeyedSnapshot(exported=exported, release=self._release)
+
+    def _release(self) -> None:
+        self.released += 1
+
+
+def test_a_checkpoint_that_is_given_up_before_its_upload_began_is_never_uploaded() -> None:
+    reports: list[Any] = []
+    operator = Slow()
+    node = SimpleNamespace(uid="slow", name="slow")
+    graph: Any = [SimpleNamespace(node=node, operator=operator)]
+    job: Any = SimpleNamespace(job_id="job", snapshots=SnapshotSettings(None, 0, 1000), backend=BackendSettings())
+    snapshotter = Snapshotter(graph, job, 0, 0, reports.append)
+    try:
+        for number in range(1, 8):  # more than are uploaded at once
+            snapshotter.take(TriggerSnapshot(number, 1), {})
+        for number in (1, 7):
+            snapshotter.aborted(number)
+        assert operator.released == 1, "the last one had not begun"
+        operator.go_on.set()
+        wait_until(lambda: len(reports) == 6 and operator.released == 7, "all others are done")
+    finally:
+        snapshotter.close()
+    done = {report.checkpoint_id for report in reports if isinstance(report, SnapshotDone)}
+    assert done == {2, 3, 4, 5, 6}
+    assert [report.checkpoint_id for report in reports if isinstance(report, SnapshotFailed)] == [1]
+
+
+def test_a_killed_encoder_leaves_no_process_behind() -> None:
+    with tempfile.TemporaryFile() as buffer:
+        encoder = ForkedEncoder.start(buffer, 0, lambda: time.sleep(60))  # type: ignore[arg-type]
+        assert encoder is not None
+        encoder.kill()
+        with pytest.raises(CheckpointError, match="killed by signal 9"):
+            encoder.wait()
+        encoder.kill()  # its number may be somebody else's by now: nobody is killed
+        with pytest.raises(ChildProcessError):
+            os.waitpid(encoder._pid, os.WNOHANG)

@@ -250,10 +250,16 @@ class CheckpointCoordinator:
         reason: CheckpointFailureReason,
         message: str,
     ) -> list[Instruction]:
-        """Abort a checkpoint that a slot cannot take part in."""
+        """Abort a checkpoint that a slot cannot take part in.
+
+        A slot that gives up after the checkpoint was aborted may have written some of its state since: that is
+        discarded, too.
+        """
         self._events.append(CheckpointDeclined(now, attempt, checkpoint_id, slot, reason, message))
         pending = self._pending.get(checkpoint_id)
-        if pending is None or attempt != self._attempt or not pending.is_participant(slot):
+        if pending is None:
+            return [DiscardState(checkpoint_id, None)] if checkpoint_id in self._aborted else []
+        if attempt != self._attempt or not pending.is_participant(slot):
             return []
         return [*self._abort(now, pending, reason, f"slot {slot}: {message}"), *self._drop_superseded()]
 

@@ -200,7 +200,10 @@ class NotifyAborted:
 
 @dataclass(frozen=True, slots=True)
 class DiscardState:
-    """Delete what one late acknowledgement's snapshot wrote itself; files it shares are not its own."""
+    """Delete what a late snapshot wrote itself; files it shares are not its own.
+
+    ``ack`` is the acknowledgement, None where the slot gave up.
+    """
 
     checkpoint_id: int
     ack: object

@@ -16,6 +16,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+TIMERS = "timers"
+RAW = "raw"
+"""The kinds of blocks that are no state of a backend: timers, and what operators wrote themselves."""
+
+RAW_STATE = "_raw"
+EVENT_TIMERS = "_event-time-timers"
+PROCESSING_TIMERS = "_processing-time-timers"
+RESERVED_NAMES = frozenset({RAW_STATE, EVENT_TIMERS, PROCESSING_TIMERS})
+"""The names of such blocks, which no state may have."""
+
 
 class StateKind(StrEnum):
     """Name what a state keeps for a key."""
@@ -44,7 +54,7 @@ class KeyGroupBlock:
 
     Attributes:
         state: The state's name.
-        kind: A StateKind; or "timers" or "raw", which are no state of a backend.
+        kind: A StateKind; or TIMERS or RAW.
         key_group: The key group.
         entries: How many entries ``data`` holds.
         data: The entries.

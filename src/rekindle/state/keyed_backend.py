@@ -20,7 +20,7 @@ from rekindle.datastream.state import (
 )
 from rekindle.exceptions import InvalidProgramError, StateAccessError
 from rekindle.state.accumulating_states import accumulating
-from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec
+from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateKind, StateSpec
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.scope import NamespacedState, NamespaceScope, Scope
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
@@ -116,6 +116,10 @@ class KeyedStateBackend(ABC):
                     f"now with {descriptor!r}; give the second state another name"
                 )
             return known
+        if name in RESERVED_NAMES:
+            raise InvalidProgramError(
+                f"state name {name!r} of operator {self.operator!r} is Rekindle's own; choose another"
+            )
         if descriptor.is_queryable():
             raise NotImplementedError(f"StateDescriptor.set_queryable is not supported yet (state {name!r})")
         scope = NamespaceScope(self) if namespaced else None
@@ -188,10 +192,6 @@ class KeyedStateBackend(ABC):
     @abstractmethod
     def state_names(self) -> list[str]:
         """Name the states that hold anything, or may."""
-
-    @abstractmethod
-    def entry_count(self) -> int:
-        """Count the entries held in memory."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to give back
         """Give back what the backend holds outside of memory; it is not used any more."""

@@ -74,6 +74,8 @@ class NamespacedState:
                 self.use(target)
                 state.add_all(elements)
             return
+        if not hasattr(state, "merged"):
+            raise TypeError(f"{type(state).__name__} cannot be merged: only list, reducing and aggregating state can")
         for source in sources:
             self.use(source)
             moved = state.stored()

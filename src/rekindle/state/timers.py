@@ -8,11 +8,8 @@ import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.blocks import TIMERS, KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
-
-TIMERS = "timers"
-"""The kind of blocks that hold timers."""
 
 _SLACK = 64  # deleted timers stay in the heap until they are due, or until there are more of them than of the others
 

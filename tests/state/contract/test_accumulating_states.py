@@ -39,6 +39,13 @@ class TestReducingState:
             state.add(word)
         assert state.get() == "kindle"
 
+    def test_a_reduction_to_none_clears(self, keyed: Keyed) -> None:
+        state = self.state(keyed, lambda a, b: None)
+        state.add(1)
+        state.add(2)
+        assert state.get() is None
+        assert list(keyed.backend.keys("r")) == []
+
     def test_adding_none_clears(self, keyed: Keyed) -> None:
         state = self.state(keyed, lambda a, b: a + b)
         state.add(1)

@@ -180,6 +180,11 @@ class TestNames:
         after.key = "a"
         assert after.open(ValueStateDescriptor(name)).value() == 1
 
+    @pytest.mark.parametrize("name", ["_raw", "_event-time-timers", "_processing-time-timers"])
+    def test_a_name_of_what_snapshots_hold_besides_is_refused(self, keyed: Keyed, name: str) -> None:
+        with pytest.raises(InvalidProgramError, match="is Rekindle's own; choose another"):
+            keyed.open(ValueStateDescriptor(name))
+
     def test_state_names_are_those_asked_for_and_those_restored(self, keyed: Keyed) -> None:
         keyed.key = "a"
         keyed.open(VALUE).update(1)

@@ -21,6 +21,13 @@ NAMESPACES: list[Any] = [(0, 10), (10, 20), None, "window", 7]
 
 
 class TestNamespaces:
+    @pytest.mark.parametrize("descriptor", [ValueStateDescriptor("s"), MapStateDescriptor("s")])
+    def test_what_cannot_be_merged_says_so(self, keyed: Keyed, descriptor: Any) -> None:
+        keyed.key = "a"
+        namespaced = keyed.backend.get_or_create_namespaced(descriptor)
+        with pytest.raises(TypeError, match="cannot be merged: only list, reducing and aggregating state can"):
+            namespaced.merge((0, 20), [(0, 10), (10, 20)])
+
     @EVERY_KIND
     def test_each_key_has_a_state_in_each_namespace(self, keyed: Keyed, kind: Kind) -> None:
         namespaced = keyed.backend.get_or_create_namespaced(kind.descriptor())

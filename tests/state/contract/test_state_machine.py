@@ -33,13 +33,13 @@ def machine(examples: int, *under_test: BackendUnderTest) -> Any:
     return case
 
 
-TestHeap = machine(80, HEAP)
-TestHeapIncremental = machine(120, HEAP_INCREMENTAL)
-TestRocksDBWithoutCache = machine(40, ROCKSDB[0])
-TestRocksDBWithTheSmallestCache = machine(40, ROCKSDB[1])
+TestHeap = machine(200, HEAP)
+TestHeapIncremental = machine(200, HEAP_INCREMENTAL)
+TestRocksDBWithoutCache = machine(50, ROCKSDB[0])
+TestRocksDBWithTheSmallestCache = machine(50, ROCKSDB[1])
 TestRocksDBWithASmallCache = machine(50, ROCKSDB[2])
-TestRocksDBWithItsOwnCache = machine(30, ROCKSDB[3])
-TestEveryBackendInTurn = machine(40, HEAP, HEAP_INCREMENTAL, ROCKSDB[0], ROCKSDB[2])
+TestRocksDBWithItsOwnCache = machine(50, ROCKSDB[3])
+TestEveryBackendInTurn = machine(50, HEAP, HEAP_INCREMENTAL, *ROCKSDB)
 
 
 class ForgetsRemovals(HeapKeyedStateBackend):

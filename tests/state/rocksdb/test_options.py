@@ -7,6 +7,7 @@ from rocksdict import Options
 
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError
+from rekindle.state.rocksdb.database import Database
 from rekindle.state.rocksdb.options import settle_options
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state.snapshots import SnapshotRequest
@@ -50,9 +51,9 @@ def test_predefined_options(make_backend, predefined, expected):
     common = {
         "compression": "kLZ4Compression",
         "filter_policy": "bloomfilter",
-        "level0_file_num_compaction_trigger": "20",
-        "level0_slowdown_writes_trigger": "40",
-        "level0_stop_writes_trigger": "60",
+        "level0_file_num_compaction_trigger": "28",
+        "level0_slowdown_writes_trigger": "56",
+        "level0_stop_writes_trigger": "84",
         "use_fsync": "false",
         "keep_log_file_num": "1",
     }
@@ -70,7 +71,6 @@ def test_what_is_configured_wins_over_what_is_predefined(make_backend):
             block_size=1 << 14,
             bloom_filter=False,
             compression="zstd",
-            level0_files=7,
             background_threads=3,
             open_files=100,
         )
@@ -82,8 +82,6 @@ def test_what_is_configured_wins_over_what_is_predefined(make_backend):
         "block_size": str(1 << 14),
         "filter_policy": "nullptr",
         "compression": "kZSTD",
-        "level0_file_num_compaction_trigger": "7",
-        "level0_slowdown_writes_trigger": "14",
         "max_background_jobs": "3",
         "max_open_files": "100",
     }
@@ -119,3 +117,9 @@ def test_unknown_names_are_refused():
         settle_options(RocksDBSettings(predefined="FAST"))
     with pytest.raises(ConfigurationError, match=r"compression\.per\.level is 'rar'; it must be one of none"):
         settle_options(RocksDBSettings(compression="rar"))
+
+
+def test_settings_that_rocksdb_refuses_are_an_error_of_configuration(tmp_path):
+    options = settle_options(RocksDBSettings(block_size=8 << 30))
+    with pytest.raises(ConfigurationError, match=r"RocksDB refuses its settings: .*block size"):
+        Database(str(tmp_path), options, create=True)

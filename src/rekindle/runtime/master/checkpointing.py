@@ -160,4 +160,5 @@ def _commit(request: SavepointRequest, metadata: CheckpointMetadata) -> StoredCh
 
 
 def _left_files(ack: object) -> bool:
-    return isinstance(ack, m.SnapshotDone) and any(file.path is not None for file in ack.handle.files())
+    """Tell whether a late snapshot may have left files; one that was given up (None) may."""
+    return not isinstance(ack, m.SnapshotDone) or any(file.path is not None for file in ack.handle.files())

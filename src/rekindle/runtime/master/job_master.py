@@ -222,9 +222,9 @@ class JobMaster:
     ) -> tuple[Exception, Restart | GiveUp | FallBack]:
         """Decide what follows a failure; give the failure, too, as it is to be told."""
         now = self._clock.now()
-        if damage is None:
-            return failure, self._recovery.on_failure(now)
         completed = self._coordinator.completed()
+        if damage is None or not completed:
+            return failure, self._recovery.on_failure(now)
         return self._recovery.explain(damage, completed), self._recovery.on_damage(now, completed)
 
     def _follow(self, failure: Exception, decision: Restart | GiveUp | FallBack, shared: JobShared) -> None:
@@ -274,7 +274,7 @@ class JobMaster:
         except Exception:
             log.exception("the checkpoints of job %s could not be cleaned up", self.settings.job_id)
         # What slots on this machine left behind because they were killed, or because a restart did not come about.
-        for base in self.settings.backend.local_directories or (tempfile.gettempdir(),):
+        for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
             shutil.rmtree(job_directory(base, self.settings.job_id), ignore_errors=True)
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:

@@ -21,13 +21,10 @@ from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.stateless import append_results
-from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
 from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.timers import TimerQueue
-
-_EVENT_TIMERS = "_event-time-timers"
-_PROCESSING_TIMERS = "_processing-time-timers"
 
 
 class KeyedOperator(Operator):
@@ -201,8 +198,8 @@ class KeyedContext(KeyedProcessFunction.OnTimerContext, TimerService):
     def __init__(self, context: OperatorContext, backend: KeyedStateBackend) -> None:
         self._clock = context.clock
         self._backend = backend
-        self.event_timers = TimerQueue(_EVENT_TIMERS)
-        self.processing_timers = TimerQueue(_PROCESSING_TIMERS)
+        self.event_timers = TimerQueue(EVENT_TIMERS)
+        self.processing_timers = TimerQueue(PROCESSING_TIMERS)
         self.current_timestamp: int | None = None
         self.watermark = MIN_WATERMARK
         self.domain = TimeDomain.EVENT_TIME

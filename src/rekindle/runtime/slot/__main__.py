@@ -54,6 +54,7 @@ def main() -> int:
         # here as there.
         vars(sys.modules["__main__"]).update(job.main_classes)
         slot = Slot(job, deployment.slot, deployment.attempt, SystemClock(), control.send)
+        control.at_exit = slot.abandon
         server = DataServer(slot, deployment.secret, control.own_host if deployment.listen_tcp else None, failed)
         control.send(
             m.Register(

@@ -32,6 +32,7 @@ class ControlClient:
         self._orphan_timeout = orphan_timeout_ms / 1000
         self._heard = time.monotonic()
         self._orders: queue.SimpleQueue[m.ToSlot | None] = queue.SimpleQueue()
+        self.at_exit: Callable[[], None] = lambda: None  # done when the slot ends itself
         for target in (self._beat, self._read):
             threading.Thread(target=target, daemon=True, name=f"control-{target.__name__}").start()
 
@@ -64,7 +65,7 @@ class ControlClient:
                 self._orders.put(order)
         self._orders.put(None)
         time.sleep(_GRACE_SECONDS)  # for an order under way; user code that hangs does not keep the slot alive
-        os._exit(1)
+        self._exit()
 
     def _beat(self) -> None:
         while True:
@@ -72,8 +73,14 @@ class ControlClient:
             silence = time.monotonic() - self._heard
             if silence > self._orphan_timeout:
                 print(f"no word from the job master for {silence:.0f} s: this slot ends", file=sys.__stderr__)
-                os._exit(1)
+                self._exit()
             try:
                 self.send(m.Heartbeat())
             except OSError:
                 continue  # the reading thread sees the end, too
+
+    def _exit(self) -> None:
+        try:
+            self.at_exit()
+        finally:
+            os._exit(1)

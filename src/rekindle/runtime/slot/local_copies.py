@@ -26,6 +26,7 @@ class LocalCopies:
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
+        self._closed = False
 
     def keep(self, path: str, source: BinaryIO) -> None:
         """Keep a copy of an open file."""
@@ -38,10 +39,10 @@ class LocalCopies:
     def _make(self, path: str, make: Callable[[str], None]) -> None:
         """Make a copy. One that cannot be made is done without."""
         full = self._full(path)
-        if os.path.exists(full):
+        if self._closed or os.path.exists(full):
             return
         try:
-            os.makedirs(os.path.dirname(full), exist_ok=True)
+            os.makedirs(os.path.dirname(full), mode=0o700, exist_ok=True)
             make(full)
         except OSError as error:
             log.warning("no local copy of %s is kept: %s", path, error)
@@ -76,6 +77,10 @@ class LocalCopies:
                 if full not in needed:
                     with suppress(OSError):
                         os.unlink(full)
+
+    def close(self) -> None:
+        """Keep no more copies: an upload may still be under way."""
+        self._closed = True
 
     def _full(self, path: str) -> str:
         return os.path.join(self._directory, path)

@@ -30,23 +30,31 @@ class LocalDirectory:
 
     def clear_earlier(self) -> None:
         """Remove what earlier attempts that were killed have left behind."""
-        for name in os.listdir(self._slot) if os.path.isdir(self._slot) else ():
-            if name.startswith("attempt-"):
-                shutil.rmtree(os.path.join(self._slot, name), ignore_errors=True)
+        for name in self._attempts():
+            shutil.rmtree(os.path.join(self._slot, name), ignore_errors=True)
 
     def fresh(self, purpose: str) -> str:
         """Make a new directory that goes with the attempt."""
+        os.makedirs(os.path.dirname(self._job), exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(self._job, mode=0o700)  # state is nobody else's to read
         self._numbers += 1
         path = os.path.join(self._attempt, f"{purpose}-{self._numbers}")
-        os.makedirs(path, mode=0o700)
+        os.makedirs(path)
         return path
 
     def close(self, job_over: bool) -> None:
-        """Remove what is of use to this attempt only, or all of it when the job is over."""
-        shutil.rmtree(self._slot if job_over else self._attempt, ignore_errors=True)
+        """Remove what is of use to this attempt only, and when the job is over all that no other attempt works on."""
+        shutil.rmtree(self._attempt, ignore_errors=True)
+        if job_over and not self._attempts():
+            shutil.rmtree(self._slot, ignore_errors=True)
         for directory in (self._slot, self._job):
             with suppress(OSError):  # not empty: others still use it
                 os.rmdir(directory)
+
+    def _attempts(self) -> list[str]:
+        names = os.listdir(self._slot) if os.path.isdir(self._slot) else []
+        return [name for name in names if name.startswith("attempt-")]
 
 
 def job_directory(base: str, job_id: str) -> str:

@@ -20,11 +20,9 @@ from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.slot.deployment import RestoredCheckpoint
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
-from rekindle.runtime.slot.snapshotter import RAW
-from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.blocks import RAW, TIMERS, KeyGroupBlock
 from rekindle.state.key_groups import KeyGroupRange, key_group_range
 from rekindle.state.rocksdb.native_part import NativePart
-from rekindle.state.timers import TIMERS
 
 _CHUNK = 1 << 20
 
@@ -37,6 +35,13 @@ class RestoredKeyedState:
     native: list[NativePart] = field(default_factory=list)
     timers: list[KeyGroupBlock] = field(default_factory=list)
     raw: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def forget(self) -> None:
+        """Give back memory and disk: a backend has taken over blocks and files."""
+        self.blocks.clear()
+        for part in self.native:
+            shutil.rmtree(part.directory, ignore_errors=True)
+        self.native.clear()
 
 
 class StateReader:
@@ -59,6 +64,7 @@ class StateReader:
         self._handles = {handle.slot: handle for handle in restored.metadata.handles}
         self._readers: dict[int, list[SnapshotReader]] = {}
         self._open = ExitStack()
+        self.taken_over: set[str] = set()  # operators whose backend's files are here as one old subtask wrote them
 
     def __enter__(self) -> StateReader:
         return self
@@ -84,6 +90,8 @@ class StateReader:
                 for native in self._handles[old].native:
                     if native.uid == node.uid:
                         state.native.append(NativePart(self._fetch(native, old), written))
+        if len(state.native) == 1 and state.native[0].key_groups == own and not state.blocks:
+            self.taken_over.add(node.uid)
         return state
 
     def lists(self, node: JobNode) -> dict[str, list[bytes]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from threading import Condition, RLock
 
 from rekindle.exceptions import SlotProtocolError
@@ -48,6 +49,7 @@ class Slot:
         self._graph = OperatorGraph(job.graph, slot)
         self._exchanges = Exchanges(job.graph, slot)
         self._local = LocalDirectory(job.backend.local_directories, job.job_id, slot, attempt)
+        self._databases = LocalDirectory(job.backend.database_directories, job.job_id, slot, attempt)
         self._copies = LocalCopies(self._local.copies) if job.backend.local_recovery else None
         self._snapshotter = Snapshotter(self._graph, job, slot, attempt, send, self._copies)
         self._lock = RLock()
@@ -62,10 +64,11 @@ class Slot:
     def open(self) -> None:
         """Restore and open all operators."""
         self._local.clear_earlier()
+        self._databases.clear_earlier()
         try:
             self._open_all(self._job.restore)
         except BaseException:
-            self._local.close(job_over=False)
+            self._clear_local(job_over=False)
             raise
         self._positions = self._current_positions()
 
@@ -78,8 +81,8 @@ class Slot:
         with StateReader(restore, self.index, self._local, self._copies, threads) as reader:
             for running in self._graph:
                 self._open(running, reader if reader.knows(running.node) else None)
-        if restore.own:
-            self._snapshotter.adopt(restore.metadata)
+            if restore.own:
+                self._snapshotter.adopt(restore.metadata, reader.taken_over)
 
     # --- orders of the job master, in the order in which they were sent ---
 
@@ -141,11 +144,17 @@ class Slot:
                 self._each(lambda running: running.operator.close())
             self._snapshotter.close()
         finally:
-            self._local.close(job_over)
+            self._clear_local(job_over)
 
     def abandon(self) -> None:
         """Remove what is on local disk: the job master is gone."""
-        self._local.close(job_over=True)
+        self._clear_local(job_over=True)
+
+    def _clear_local(self, job_over: bool) -> None:
+        if self._copies is not None:
+            self._copies.close()
+        self._local.close(job_over)
+        self._databases.close(job_over)
 
     # --- records, from the tasks of Spark ---
 
@@ -276,10 +285,14 @@ class Slot:
 
     def _backend(self, node: JobNode, state: RestoredKeyedState) -> KeyedStateBackend:
         key_groups = key_group_range(self.index, node.parallelism, node.max_parallelism)
+        settings = self._job.backend
+        if self._job.snapshots.files is None:
+            settings = replace(settings, incremental=False)  # nothing to build on in the job master's memory
         backend = create_backend(
-            self._job.backend, node.name, key_groups, node.max_parallelism, self._clock.now, self._local.fresh
+            settings, node.name, key_groups, node.max_parallelism, self._clock.now, self._databases.fresh
         )
         restore_backend(backend, state.native, state.blocks)
+        state.forget()
         return backend
 
     def _each(self, action: Callable[[RunningNode], None]) -> None:

@@ -61,7 +61,7 @@ class SnapshotStore:
         size = buffer.seek(0, os.SEEK_END)
         buffer.seek(0)
         if target.files is None:
-            self._check_fits(size)
+            self.check_fits(size)
         if target.files is None or size < settings.inline_below:
             data = buffer.read()
             return StoredFile(size, zlib.crc32(data), inline=data)
@@ -90,7 +90,7 @@ class SnapshotStore:
             All the files, and how many bytes were written for them.
         """
         if target.files is None:
-            self._check_fits(sum(os.path.getsize(os.path.join(native.directory, name)) for name in native.files))
+            self.check_fits(sum(os.path.getsize(os.path.join(native.directory, name)) for name in native.files))
         share = target.job_directory is not None and self._incremental
         reused = {name: known[name] for name in native.files if name in native.shareable and name in known}
         fresh = [name for name in native.files if name not in reused]
@@ -120,7 +120,7 @@ class SnapshotStore:
         target.files.write(full, cast(BinaryIO, checked))
         return StoredFile(size, checked.crc, path, shared=shared)
 
-    def _check_fits(self, size: int) -> None:
+    def check_fits(self, size: int) -> None:
         """Raise if the job master's memory does not take so many bytes."""
         limit = self._settings.inline_limit
         if size > limit:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from threading import Lock
 from typing import BinaryIO, cast
 
 from rekindle.checkpoint import paths
@@ -27,12 +27,9 @@ from rekindle.runtime.slot.increments import Increments, StoredIncrement
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.operator_graph import OperatorGraph
 from rekindle.runtime.slot.snapshot_store import SnapshotStore, Target
-from rekindle.runtime.wire.messages import OperatorSnapshot, SnapshotDone, SnapshotFailed, TriggerSnapshot
-from rekindle.state.blocks import KeyGroupBlock
-from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
-
-RAW = "raw"
-"""The kind, and with an underscore the name, of blocks that hold what operators wrote themselves."""
+from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, release
+from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
+from rekindle.state.snapshots import SnapshotRequest
 
 _FORK_FROM_ENTRIES = 5_000
 _UPLOADS = 4
@@ -40,39 +37,6 @@ _BUFFER = 1 << 20
 
 Lists = dict[str, dict[str, list[bytes]]]
 """Operator list states: uid → name → items."""
-
-
-@dataclass(slots=True)
-class _Part:
-    """Hold what one operator contributes to a snapshot."""
-
-    node: JobNode
-    operator: Operator
-    lists: dict[str, list[bytes]]
-    keyed: KeyedSnapshot
-    raw: list[tuple[int, bytes]]
-
-    @property
-    def entries(self) -> int:
-        return self.keyed.entries + self.operator.timer_count()
-
-    def describe(self) -> OperatorSnapshot:
-        names = self.operator.keyed_state_names() + ([f"_{RAW}"] if self.raw else [])
-        return OperatorSnapshot(self.node.uid, names, {name: len(items) for name, items in self.lists.items()})
-
-    def write(self, writer: SnapshotWriter) -> None:
-        uid = self.node.uid
-        try:
-            for block in self.keyed.blocks():
-                writer.keyed(uid, block)
-            for block in self.operator.timer_blocks():
-                writer.keyed(uid, block)
-        except Exception as error:
-            raise OperatorError(self.node) from error
-        for key_group, data in self.raw:
-            writer.keyed(uid, KeyGroupBlock(f"_{RAW}", RAW, key_group, 1, data))
-        for name, items in self.lists.items():
-            writer.operator_list(uid, name, items)
 
 
 class Snapshotter:
@@ -96,7 +60,8 @@ class Snapshotter:
         self._incremental = job.backend.incremental and job.snapshots.files is not None
         self._store = SnapshotStore(job.snapshots, slot, attempt, self._incremental, copies)
         self._increments = Increments()
-        self._encoders: dict[int, ForkedEncoder] = {}
+        self._lock = Lock()  # the next three are used by the threads of uploads, too
+        self._under_way: dict[int, TakenSnapshot] = {}
         self._copied: dict[int, set[str]] = {}
         self._uploads = ThreadPoolExecutor(_UPLOADS, thread_name_prefix="snapshot")
 
@@ -112,7 +77,7 @@ class Snapshotter:
         # A sink that cannot make its output durable may have lost some of it: that fails the attempt, not just this
         # checkpoint, so that the records come again.
         lists = self._prepare(checkpoint_id, positions)
-        parts: list[_Part] = []
+        parts: list[SnapshotPart] = []
         try:
             base = self._increments.base(order.base_id) if self._incremental else None
             request = SnapshotRequest(checkpoint_id, self._base_id(order, base), order.savepoint is not None)
@@ -122,59 +87,67 @@ class Snapshotter:
             # Has no name: nothing is left behind, however the slot ends.
             buffer = cast(BinaryIO, tempfile.TemporaryFile("w+b", _BUFFER))  # noqa: SIM115 - closed after the upload
             try:
-                self._begin(checkpoint_id, buffer, parts)
+                encoder = self._begin(buffer, parts)
             except BaseException:
                 with suppress(OSError):
                     buffer.close()
                 raise
         except Exception as error:
-            _release(parts)
+            release(parts)
             self._fail(checkpoint_id, error)
             return
         sync_ms = _elapsed(started)
+        taken = TakenSnapshot(buffer, parts, encoder)
 
         def finish() -> None:
             try:
-                try:
-                    with buffer:
-                        handle = self._finish(order, base, buffer, parts)
-                finally:
-                    _release(parts)
+                with taken:
+                    handle = self._finish(order, base, taken)
                 async_ms = _elapsed(started) - sync_ms
                 self._report(SnapshotDone(self._attempt, checkpoint_id, handle, described, sync_ms, async_ms))
             except Exception as error:
                 self._fail(checkpoint_id, error)
+            finally:
+                with self._lock:
+                    self._under_way.pop(checkpoint_id, None)
 
         if self._job.snapshots.asynchronous:
-            self._uploads.submit(finish)
+            with self._lock:
+                self._under_way[checkpoint_id] = taken
+            taken.upload = self._uploads.submit(finish)
         else:
             finish()
 
-    def adopt(self, metadata: CheckpointMetadata) -> None:
-        """Let snapshots build on the checkpoint this slot was restored from, as far as its files were taken over."""
-        parallelism = {operator.uid: operator.parallelism for operator in metadata.operators}
-        nodes = [running.node for running in self._graph]
-        own = {node.uid for node in nodes if node.parallelism == parallelism.get(node.uid)}
+    def adopt(self, metadata: CheckpointMetadata, taken_over: Collection[str]) -> None:
+        """Let snapshots build on the checkpoint this slot was restored from.
+
+        Args:
+            metadata: The checkpoint.
+            taken_over: The operators whose backends go on with the files of this slot's predecessor.
+        """
         for handle in metadata.handles:
             if handle.slot == self._slot:
-                native = {native.uid: native.files for native in handle.native if native.uid in own}
+                native = {native.uid: native.files for native in handle.native if native.uid in taken_over}
                 self._increments.add(metadata.checkpoint_id, StoredIncrement(native=native))
 
     def completed(self, checkpoint_id: int) -> None:
         """Learn that a checkpoint is complete: later ones build on it."""
-        self._increments.completed(checkpoint_id)
-        self._copied = {number: copied for number, copied in self._copied.items() if number >= checkpoint_id}
+        with self._lock:
+            self._increments.completed(checkpoint_id)
+            self._copied = {number: copied for number, copied in self._copied.items() if number >= checkpoint_id}
+            needed = [path for copied in self._copied.values() for path in copied]
         if self._copies is not None:
-            self._copies.retain(path for copied in self._copied.values() for path in copied)
+            self._copies.retain(needed)
         for running in self._graph:
             running.operator.snapshot_completed(checkpoint_id)
 
     def aborted(self, checkpoint_id: int) -> None:
         """Give up a checkpoint that will never complete."""
-        self._increments.aborted(checkpoint_id)
-        encoder = self._encoders.pop(checkpoint_id, None)
-        if encoder is not None:
-            encoder.kill()
+        with self._lock:
+            self._increments.aborted(checkpoint_id)
+            taken = self._under_way.pop(checkpoint_id, None)
+        if taken is not None:
+            taken.give_up()
 
     def close(self) -> None:
         """Wait for nothing; the process ends."""
@@ -199,14 +172,14 @@ class Snapshotter:
         """Tell on which checkpoint the state on the heap builds; None: it is written as a whole."""
         return order.base_id if base is not None and base.worth_extending and order.savepoint is None else None
 
-    def _freeze(self, node: JobNode, operator: Operator, request: SnapshotRequest, lists: Lists) -> _Part:
+    def _freeze(self, node: JobNode, operator: Operator, request: SnapshotRequest, lists: Lists) -> SnapshotPart:
         try:
             raw = list(operator.raw_keyed_state())
-            return _Part(node, operator, lists[node.uid], operator.snapshot_keyed(request), raw)
+            return SnapshotPart(node, operator, lists[node.uid], operator.snapshot_keyed(request), raw)
         except Exception as error:
             raise OperatorError(node) from error
 
-    def _begin(self, checkpoint_id: int, buffer: BinaryIO, parts: list[_Part]) -> None:
+    def _begin(self, buffer: BinaryIO, parts: list[SnapshotPart]) -> ForkedEncoder | None:
         """Encode what is in memory, in a child or here."""
 
         def encode() -> None:
@@ -219,19 +192,15 @@ class Snapshotter:
         if self._job.snapshots.asynchronous and sum(part.entries for part in parts) >= _FORK_FROM_ENTRIES:
             encoder = ForkedEncoder.start(buffer, self._slot, encode)
             if encoder is not None:
-                self._encoders[checkpoint_id] = encoder
-                return
+                return encoder
         encode()
+        return None
 
     # --- beside the next epochs ---
 
-    def _finish(
-        self, order: TriggerSnapshot, base: StoredIncrement | None, buffer: BinaryIO, parts: list[_Part]
-    ) -> StateHandle:
-        encoder = self._encoders.get(order.checkpoint_id)
-        if encoder is not None:
-            encoder.wait()
-            self._encoders.pop(order.checkpoint_id, None)
+    def _finish(self, order: TriggerSnapshot, base: StoredIncrement | None, taken: TakenSnapshot) -> StateHandle:
+        parts, buffer = taken.parts, taken.buffer
+        taken.wait()
         target = self._target(order)
         chained = self._incremental and self._job.backend.rocksdb is None
         file = self._store.store(target, buffer, "", shared=chained)
@@ -251,17 +220,21 @@ class Snapshotter:
                 stored, size = self._store.store_native(target, part.node, part.keyed.native, known, threads)
                 native.append(stored)
                 written += size
-        if order.savepoint is None:
-            stored_native = {state.uid: state.files for state in native}
-            increment = StoredIncrement((*before, file) if chained else (), stored_native)
-            self._increments.add(order.checkpoint_id, increment)
+        if target.files is None:
+            self._store.check_fits(written)
         handle = StateHandle(self._slot, file, before, native, written)
-        self._copied[order.checkpoint_id] = {
-            paths.resolve(target.directory, stored.path) for stored in handle.files() if stored.path is not None
-        }
+        if order.savepoint is None:
+            increment = StoredIncrement(
+                (*before, file) if chained else (), {state.uid: state.files for state in native}
+            )
+            copied = {paths.resolve(target.directory, f.path) for f in handle.files() if f.path is not None}
+            with self._lock:
+                taken.check()
+                self._increments.add(order.checkpoint_id, increment)
+                self._copied[order.checkpoint_id] = copied
         return handle
 
-    def _export(self, target: Target, parts: list[_Part]) -> StoredFile | None:
+    def _export(self, target: Target, parts: list[SnapshotPart]) -> StoredFile | None:
         """Store what backends have on disk as blocks, for a savepoint."""
         if not any(part.keyed.exported for part in parts):
             return None
@@ -283,11 +256,6 @@ class Snapshotter:
     def _fail(self, checkpoint_id: int, error: Exception) -> None:
         failure = describe_failure(error, self._slot)
         self._report(SnapshotFailed(self._attempt, checkpoint_id, explain(failure)))
-
-
-def _release(parts: list[_Part]) -> None:
-    for part in parts:
-        part.keyed.release()
 
 
 def _elapsed(started: float) -> int:

@@ -87,9 +87,6 @@ class HeapKeyedStateBackend(KeyedStateBackend):
     def state_names(self) -> list[str]:
         return sorted(self._tables)
 
-    def entry_count(self) -> int:
-        return sum(len(table.entries) for table in self._tables.values())
-
     def _whole(self, tables: list[HeapTable]) -> KeyedSnapshot:
         now = self.now()
         return KeyedSnapshot(

@@ -83,7 +83,12 @@ class HeapReducingState(_HeapState, ReducingState[Any]):
             return
         key = self._scope.key
         current = self._entries.get(key)
-        self._entries[key] = value if current is None else self._reduce(current, value)
+        if current is not None:
+            value = self._reduce(current, value)
+            if value is None:
+                self.clear()
+                return
+        self._entries[key] = value
         if self._changed is not None:
             self._changed(key)
 

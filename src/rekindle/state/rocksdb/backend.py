@@ -88,10 +88,6 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
     def state_names(self) -> list[str]:
         return sorted(self._tables)
 
-    def entry_count(self) -> int:
-        """Count the entries that a snapshot encodes from memory: none, caches are written before."""
-        return 0
-
     def _open(self, spec: StateSpec, scope: Scope, default: Any = None) -> State:
         table = self._table(spec)
         table.set_ttl(spec.ttl, self.now())
@@ -168,10 +164,12 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _apply_delta(self, block: KeyGroupBlock, table: StateTable) -> None:
-        table.set_ttl(block.ttl, self.now())
+        now = self.now()
+        if block.ttl:
+            table.set_ttl(True, now)
         only = KeyGroupRange(block.key_group, block.key_group)
         entries = {key: value for _, found in read_key_groups(table, only) for key, value in found}
-        apply_delta(block, entries)
+        apply_delta(block, entries, now if table.spec.ttl and not block.ttl else None)
         table.delete_key_group(block.key_group)
         write_entries(table, entries)
 

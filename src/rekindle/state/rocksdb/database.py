@@ -13,7 +13,7 @@ from types import TracebackType
 import msgspec
 from rocksdict import AccessType, Checkpoint, Rdict, RdictIter, ReadOptions, WriteBatch, WriteOptions
 
-from rekindle.exceptions import CheckpointCorruptError
+from rekindle.exceptions import CheckpointCorruptError, ConfigurationError
 from rekindle.state.rocksdb.options import RocksDBOptions
 
 VERSION = 1
@@ -21,7 +21,7 @@ _VERSION_KEY = b"version"
 _STATE_PREFIX = b"state/"
 _DEFAULT = "default"
 _BATCH_BYTES = 4 << 20
-_NOT_DAMAGE = ("No space left on device", "Too many open files", "Cannot allocate memory")
+_DAMAGE = ("Corruption", "No such file or directory", "does not exist")
 
 
 class StateRecord(msgspec.Struct, frozen=True):
@@ -62,6 +62,7 @@ class Database:
 
         Raises:
             CheckpointCorruptError: The database is damaged, or not there.
+            ConfigurationError: RocksDB refuses the options of a new one.
         """
         self._closed = False
         self._directory = directory
@@ -70,7 +71,7 @@ class Database:
         self._write_options.disable_wal = True  # type: ignore[method-assign, assignment]
         self._columns: dict[str, Rdict] = {}
         self.states: dict[str, StateRecord] = {}
-        with damage_reported(directory):
+        with _options_reported() if create else damage_reported(directory):
             names = [_DEFAULT] if create else Rdict.list_cf(directory, options.database)
             access = AccessType.read_only() if read_only else AccessType.read_write()
             self._root = Rdict(directory, options.database, dict.fromkeys(names, options.column), access)
@@ -217,13 +218,27 @@ def _walk(iterator: RdictIter, options: ReadOptions) -> Iterator[tuple[bytes, by
 
 
 @contextmanager
+def _options_reported() -> Iterator[None]:
+    """Turn what RocksDB raises about the options of a new database into ConfigurationError."""
+    try:
+        yield
+    except Exception as error:
+        if "Invalid argument" in str(error):
+            raise ConfigurationError(
+                f"RocksDB refuses its settings: {error}. Check state.backend.rocksdb.… and the options factory"
+            ) from error
+        raise
+
+
+@contextmanager
 def damage_reported(directory: str) -> Iterator[None]:
     """Turn what RocksDB raises about the files in a directory into CheckpointCorruptError."""
     try:
         yield
     except Exception as error:
-        if type(error) is not Exception or any(reason in str(error) for reason in _NOT_DAMAGE):
-            raise  # all that rocksdict raises is of class Exception itself
+        # All that rocksdict raises is of class Exception itself. What is not damage may be a full disk, or options.
+        if type(error) is not Exception or not any(reason in str(error) for reason in _DAMAGE):
+            raise
         raise CheckpointCorruptError(
             f"the database in {directory} cannot be read: {error}. Restore from another checkpoint"
         ) from error

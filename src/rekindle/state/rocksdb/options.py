@@ -49,7 +49,7 @@ class _Values:
     block_size: int = 4 * _KIB
     bloom_filter: bool = True
     compression: str = "lz4"
-    level0_files: int = 20
+    level0_files: int = 28
     background_threads: int = 2
     open_files: int = -1
     level_style: bool = False
@@ -80,7 +80,6 @@ _CONFIGURABLE = (
     "block_size",
     "bloom_filter",
     "compression",
-    "level0_files",
     "background_threads",
     "open_files",
 )

@@ -13,7 +13,7 @@ class RocksDBSettings:
     """Hold what a program or configuration says about RocksDB. None: as the predefined options have it.
 
     Attributes:
-        directories: Local directories for the databases; one of them is chosen for each. Empty: the slot's own.
+        directories: Local directories for the databases; slots are spread over them. Empty: those of other local state.
         predefined: The name of a PredefinedOptions.
         options_factory: An object whose ``create_db_options(options)`` and ``create_column_options(options)`` return
             rocksdict options, given those that were settled from the rest.
@@ -24,7 +24,6 @@ class RocksDBSettings:
         block_size: Bytes of a block.
         bloom_filter: Whether files have bloom filters.
         compression: A codec's name: none, snappy, lz4, zstd, …
-        level0_files: How many files of level 0 start a compaction.
         background_threads: How many threads flush and compact.
         open_files: How many files may be open; -1: all.
         cache_entries: How many entries of a state are kept as Python objects in front of RocksDB; 0: none.
@@ -42,7 +41,6 @@ class RocksDBSettings:
     block_size: int | None = None
     bloom_filter: bool | None = None
     compression: str | None = None
-    level0_files: int | None = None
     background_threads: int | None = None
     open_files: int | None = None
     cache_entries: int = DEFAULT_CACHE_ENTRIES

@@ -1,0 +1,100 @@
+"""A snapshot of a slot between the stop, in which it was frozen, and its being stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from rekindle.checkpoint.snapshot_file import SnapshotWriter
+from rekindle.exceptions import CheckpointError
+from rekindle.graph.job_graph import JobNode
+from rekindle.runtime.operators.operator import Operator
+from rekindle.runtime.slot.failure import OperatorError
+from rekindle.runtime.slot.forked_encoder import ForkedEncoder
+from rekindle.runtime.wire.messages import OperatorSnapshot
+from rekindle.state.blocks import RAW, RAW_STATE, KeyGroupBlock
+from rekindle.state.snapshots import KeyedSnapshot
+
+
+@dataclass(slots=True)
+class SnapshotPart:
+    """Hold what one operator contributes to a snapshot."""
+
+    node: JobNode
+    operator: Operator
+    lists: dict[str, list[bytes]]
+    keyed: KeyedSnapshot
+    raw: list[tuple[int, bytes]]
+
+    @property
+    def entries(self) -> int:
+        """Count what :meth:`write` has to encode."""
+        return self.keyed.entries + self.operator.timer_count()
+
+    def describe(self) -> OperatorSnapshot:
+        """Say what there is of the operator."""
+        names = self.operator.keyed_state_names() + ([RAW_STATE] if self.raw else [])
+        return OperatorSnapshot(self.node.uid, names, {name: len(items) for name, items in self.lists.items()})
+
+    def write(self, writer: SnapshotWriter) -> None:
+        """Encode what is in memory."""
+        uid = self.node.uid
+        try:
+            for block in self.keyed.blocks():
+                writer.keyed(uid, block)
+            for block in self.operator.timer_blocks():
+                writer.keyed(uid, block)
+        except Exception as error:
+            raise OperatorError(self.node) from error
+        for key_group, data in self.raw:
+            writer.keyed(uid, KeyGroupBlock(RAW_STATE, RAW, key_group, 1, data))
+        for name, items in self.lists.items():
+            writer.operator_list(uid, name, items)
+
+
+class TakenSnapshot:
+    """Hold a snapshot between the stop and its being stored; gives back what it holds at the end of a ``with``."""
+
+    def __init__(self, buffer: BinaryIO, parts: list[SnapshotPart], encoder: ForkedEncoder | None) -> None:
+        self.buffer = buffer
+        self.parts = parts
+        self.upload: Future[None] | None = None
+        self._encoder = encoder
+        self._given_up = False
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: object) -> None:
+        release(self.parts)
+        with suppress(OSError):
+            self.buffer.close()
+
+    def wait(self) -> None:
+        """Wait until everything in memory is encoded; raise if nobody wants it any more."""
+        if self._encoder is not None:
+            self._encoder.wait()
+        self.check()
+
+    def check(self) -> None:
+        """Raise if nobody wants the snapshot any more."""
+        if self._given_up:
+            raise CheckpointError("the checkpoint was given up while its snapshot was being written")
+
+    def give_up(self) -> None:
+        """Stop; if the upload has not begun, it never will."""
+        self._given_up = True
+        if self._encoder is not None:
+            self._encoder.kill()
+        if self.upload is not None and self.upload.cancel():
+            with self, suppress(CheckpointError):
+                self.wait()
+
+
+def release(parts: Iterable[SnapshotPart]) -> None:
+    """Give back what backends kept for a snapshot."""
+    for part in parts:
+        part.keyed.release()
