@@ -141,11 +141,29 @@ def test_the_chain_is_folded_before_it_grows_long(storage: dict[str, Any]) -> No
 
 
 def test_the_chain_is_folded_once_the_changes_outgrow_the_whole(storage: dict[str, Any]) -> None:
+    lengths = []
     with InProcessJob(remembering(), **storage) as job:
+        feed(job, *((f"k{i}", "set", "x" * 1000) for i in range(300)))
         for _ in range(10):
-            feed(job, *((f"k{i}", "set", "x" * 100) for i in range(100)))
             handle = job.checkpoint().metadata.handles[0]
+            lengths.append(len(handle.before))
             assert sum(file.size for file in handle.before[1:]) < 1.5 * (handle.before or [handle.file])[0].size
+            feed(job, *((f"k{i}", "set", "y" * 1000) for i in range(100)))
+    assert max(lengths) in (4, 5, 6)  # a third each
+    assert lengths.count(0) in (2, 3)
+
+
+def test_a_snapshot_for_which_half_of_all_entries_changed_is_whole(storage: dict[str, Any]) -> None:
+    with InProcessJob(remembering(), **storage) as job:
+        feed(job, *((f"k{i}", "set", i) for i in range(100)))
+        job.checkpoint()
+        feed(job, *((f"k{i}", "set", -i) for i in range(50)))
+        stored = job.checkpoint()
+    assert stored.metadata.handles[0].before == []
+    with InProcessJob(remembering(), restore=stored, **storage) as job:
+        assert {key: value for key, (value, _, _) in contents(job).items()} == {
+            f"k{i}": -i if i < 50 else i for i in range(100)
+        }
 
 
 def test_the_first_snapshot_after_a_restore_is_whole(storage: dict[str, Any]) -> None:

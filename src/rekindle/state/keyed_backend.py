@@ -182,6 +182,13 @@ class KeyedStateBackend(ABC):
     def snapshot(self, request: SnapshotRequest) -> KeyedSnapshot:
         """Freeze the state as it is now. Nothing else runs until this returns: it should be short."""
 
+    def changes(self) -> tuple[int, int]:
+        """Count the entries in memory that changed since the last completed checkpoint, and all of them.
+
+        Where it is not known what changed, more are said to have changed than there are.
+        """
+        return 0, 0
+
     def snapshot_completed(self, checkpoint_id: int) -> None:  # noqa: B027 - of no interest to some backends
         """Learn that a checkpoint is complete: later snapshots may build on it, none will build on an older one."""
 

@@ -46,7 +46,8 @@ class KeyedSnapshot:
     Attributes:
         blocks: Encodes what is in memory. Runs while the backend stands still, or in a forked copy of the process.
         entries: About how many entries ``blocks`` encodes.
-        delta: Whether ``blocks`` are changes since ``SnapshotRequest.base_id``.
+        delta: Whether ``blocks`` are changes since ``SnapshotRequest.base_id``. Always, if one was given and
+            ``KeyedStateBackend.changes`` told of no more changes than entries.
         exported: Encodes what is on disk; runs in the background, whatever the backend does meanwhile.
         native: The backend's own files.
         release: Deletes what was kept for ``exported`` and ``native``; called once, when they are written or given up.

@@ -47,7 +47,7 @@ class ForgetsRemovals(HeapKeyedStateBackend):
 
     def snapshot(self, request: SnapshotRequest) -> KeyedSnapshot:
         for table in self._tables.values():
-            changes = table.changes or StateChanges()
+            changes = table._changes or StateChanges()
             changes.keys.intersection_update(table.entries)
         return super().snapshot(request)
 
@@ -65,8 +65,8 @@ class SavepointsBreakTheChain(HeapKeyedStateBackend):
 
     def snapshot(self, request: SnapshotRequest) -> KeyedSnapshot:
         for table in self._tables.values():
-            if request.canonical and table.changes is not None:
-                table.changes.take()
+            if request.canonical and table._changes is not None:
+                table._note(StateChanges())
         return super().snapshot(request)
 
 

@@ -55,6 +55,9 @@ class KeyedOperator(Operator):
     def snapshot_keyed(self, request: SnapshotRequest) -> KeyedSnapshot:
         return self.backend.snapshot(request)
 
+    def keyed_changes(self) -> tuple[int, int]:
+        return self.backend.changes()
+
     def snapshot_completed(self, checkpoint_id: int) -> None:
         self.backend.snapshot_completed(checkpoint_id)
 

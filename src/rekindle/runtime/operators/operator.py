@@ -83,6 +83,10 @@ class Operator(ABC):
         """Freeze the managed keyed state; runs while nothing else does."""
         return KeyedSnapshot()
 
+    def keyed_changes(self) -> tuple[int, int]:
+        """Count the entries of keyed state in memory that changed since the last completed checkpoint, and all."""
+        return 0, 0
+
     def timer_blocks(self) -> Iterator[KeyGroupBlock]:
         """Encode the timers; may run in a forked copy of the slot."""
         return iter(())

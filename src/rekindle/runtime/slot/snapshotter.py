@@ -170,7 +170,11 @@ class Snapshotter:
 
     def _base_id(self, order: TriggerSnapshot, base: StoredIncrement | None) -> int | None:
         """Tell on which checkpoint the state on the heap builds; None: it is written as a whole."""
-        return order.base_id if base is not None and base.worth_extending and order.savepoint is None else None
+        if base is None or not base.worth_extending or order.savepoint is not None:
+            return None
+        counts = [running.operator.keyed_changes() for running in self._graph]
+        changed, entries = (sum(column) for column in zip(*counts, strict=True))
+        return order.base_id if not changed or 2 * changed < entries else None
 
     def _freeze(self, node: JobNode, operator: Operator, request: SnapshotRequest, lists: Lists) -> SnapshotPart:
         try:

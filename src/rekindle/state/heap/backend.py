@@ -7,7 +7,7 @@ from typing import Any
 
 from rekindle.datastream.state import ReducingStateDescriptor, State, StateDescriptor, StateTtlConfig
 from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec, apply_delta, decode_whole, with_last_access
-from rekindle.state.heap.states import HeapListState, HeapMapState, HeapReducingState, HeapValueState
+from rekindle.state.heap.states import HeapListState, HeapMapState, HeapReducingState, HeapState, HeapValueState
 from rekindle.state.heap.table import HeapTable
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -20,7 +20,7 @@ from rekindle.state.ttl.cleanup import TtlCleanup
 class HeapKeyedStateBackend(KeyedStateBackend):
     """Hold keyed state as live Python objects."""
 
-    __slots__ = ("_incremental", "_tables")
+    __slots__ = ("_incremental", "_noting", "_tables")
 
     def __init__(
         self,
@@ -32,6 +32,7 @@ class HeapKeyedStateBackend(KeyedStateBackend):
     ) -> None:
         super().__init__(operator, key_groups, max_parallelism, now)
         self._incremental = incremental
+        self._noting = False  # until the first snapshot, which is whole
         self._tables: dict[str, HeapTable] = {}
 
     def keys(self, name: str) -> Iterator[Any]:
@@ -50,11 +51,15 @@ class HeapKeyedStateBackend(KeyedStateBackend):
         base_id = request.base_id
         if not self._incremental or request.canonical:
             return self._whole(tables)
+        self._noting = True
         for table in tables:
             table.take_changes(request.checkpoint_id)
         if base_id is None:
             return self._whole(tables)
-        changes = [(table, table.changes_since(base_id)) for table in tables]
+        since = [(table, table.changes_since(base_id)) for table in tables]
+        changes = [(table, changed) for table, changed in since if changed is not None]
+        if len(changes) < len(since):
+            return self._whole(tables)
         return KeyedSnapshot(
             blocks=lambda: (
                 block
@@ -64,6 +69,18 @@ class HeapKeyedStateBackend(KeyedStateBackend):
             entries=sum(len(changed) for _, changed in changes),
             delta=True,
         )
+
+    def after_chunk(self, records: int) -> None:
+        super().after_chunk(records)
+        if self._incremental:
+            for table in self._tables.values():
+                table.limit_changes()
+
+    def changes(self) -> tuple[int, int]:
+        entries = sum(len(table.entries) for table in self._tables.values())
+        counts = [table.change_count() for table in self._tables.values()]
+        noted = [count for count in counts if count is not None]
+        return sum(noted) if len(noted) == len(counts) else entries + 1, entries
 
     def snapshot_completed(self, checkpoint_id: int) -> None:
         for table in self._tables.values():
@@ -118,16 +135,22 @@ class HeapKeyedStateBackend(KeyedStateBackend):
     def _plain(self, descriptor: StateDescriptor, spec: StateSpec, scope: Scope) -> State:
         if isinstance(descriptor, ReducingStateDescriptor):
             table = self._opened(spec)
-            return HeapReducingState(scope, table.entries, table.changes, descriptor.get_reduce_function().reduce)
+            reducing = HeapReducingState(scope, table.entries, descriptor.get_reduce_function().reduce)
+            table.attach(reducing)
+            return reducing
         return super()._plain(descriptor, spec, scope)
 
     def _open(self, spec: StateSpec, scope: Scope, default: Any = None) -> State:
         table = self._opened(spec)
+        handle: HeapState
         if spec.kind is StateKind.LIST:
-            return HeapListState(scope, table.entries, table.changes, spec.name)
-        if spec.kind is StateKind.MAP:
-            return HeapMapState(scope, table.entries, table.changes)
-        return HeapValueState(scope, table.entries, table.changes, default)
+            handle = HeapListState(scope, table.entries, spec.name)
+        elif spec.kind is StateKind.MAP:
+            handle = HeapMapState(scope, table.entries)
+        else:
+            handle = HeapValueState(scope, table.entries, default)
+        table.attach(handle)
+        return handle
 
     def _opened(self, spec: StateSpec) -> HeapTable:
         table = self._table(spec)
@@ -138,6 +161,6 @@ class HeapKeyedStateBackend(KeyedStateBackend):
         """Give the entries of a state, empty where the snapshot had none."""
         table = self._tables.get(spec.name)
         if table is None:
-            table = self._tables[spec.name] = HeapTable(spec, self._incremental)
+            table = self._tables[spec.name] = HeapTable(spec, self._incremental, self._noting)
         check_same_state(self.operator, table.spec, spec)
         return table

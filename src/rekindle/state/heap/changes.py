@@ -7,7 +7,7 @@ from typing import Any
 
 
 class StateChanges:
-    """Collect changes. The collections are filled by the state's handles directly and stay the same objects.
+    """Collect changes. The collections are filled by the state's handles directly.
 
     Attributes:
         keys: Keys whose entry was set, replaced or removed as a whole.
@@ -21,17 +21,6 @@ class StateChanges:
         self.keys: set[Any] = set()
         self.starts: dict[Any, int] = {}
         self.map_entries: set[tuple[Any, Any]] = set()
-
-    def take(self) -> StateChanges:
-        """Give what was collected, and begin anew."""
-        taken = StateChanges()
-        taken.keys.update(self.keys)
-        taken.starts.update(self.starts)
-        taken.map_entries.update(self.map_entries)
-        self.keys.clear()
-        self.starts.clear()
-        self.map_entries.clear()
-        return taken
 
     def of_whole_entries(self) -> StateChanges:
         """Give the same changes as if every entry had been replaced as a whole."""

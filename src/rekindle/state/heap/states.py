@@ -15,15 +15,19 @@ from rekindle.state.list_elements import none_refused, without_none
 from rekindle.state.scope import Scope
 
 
-class _HeapState(State):
+class HeapState(State):
     """Keep an entry per key, and note in ``_changed`` (None: nobody asks) whose entry was changed."""
 
     __slots__ = ("_changed", "_entries", "_scope")
 
-    def __init__(self, scope: Scope, entries: dict[Any, Any], changes: StateChanges | None) -> None:
+    def __init__(self, scope: Scope, entries: dict[Any, Any]) -> None:
         self._scope = scope
         self._entries = entries
-        self._changed: Callable[[Any], None] | None = None if changes is None else changes.keys.add
+        self._changed: Callable[[Any], None] | None = None
+
+    def note_changes(self, changes: StateChanges | None) -> None:
+        """Note what is changed from now on, or do not."""
+        self._changed = None if changes is None else changes.keys.add
 
     def clear(self) -> None:
         key = self._scope.key
@@ -33,15 +37,13 @@ class _HeapState(State):
                 self._changed(key)
 
 
-class HeapValueState(_HeapState, ValueState[Any]):
+class HeapValueState(HeapState, ValueState[Any]):
     """Keep one value per key."""
 
     __slots__ = ("_default",)
 
-    def __init__(
-        self, scope: Scope, entries: dict[Any, Any], changes: StateChanges | None, default: Any = None
-    ) -> None:
-        super().__init__(scope, entries, changes)
+    def __init__(self, scope: Scope, entries: dict[Any, Any], default: Any = None) -> None:
+        super().__init__(scope, entries)
         self._default = default
 
     def value(self) -> Any:
@@ -59,19 +61,13 @@ class HeapValueState(_HeapState, ValueState[Any]):
             self._changed(key)
 
 
-class HeapReducingState(_HeapState, ReducingState[Any]):
+class HeapReducingState(HeapState, ReducingState[Any]):
     """Keep the reduction of all that was added per key."""
 
     __slots__ = ("_reduce",)
 
-    def __init__(
-        self,
-        scope: Scope,
-        entries: dict[Any, Any],
-        changes: StateChanges | None,
-        reduce: Callable[[Any, Any], Any],
-    ) -> None:
-        super().__init__(scope, entries, changes)
+    def __init__(self, scope: Scope, entries: dict[Any, Any], reduce: Callable[[Any, Any], Any]) -> None:
+        super().__init__(scope, entries)
         self._reduce = reduce
 
     def get(self) -> Any:
@@ -106,15 +102,19 @@ class HeapReducingState(_HeapState, ReducingState[Any]):
         return self._reduce(accumulator, other)
 
 
-class HeapListState(_HeapState, ListState[Any]):
+class HeapListState(HeapState, ListState[Any]):
     """Keep a list per key."""
 
     __slots__ = ("_grew", "_name")
 
-    def __init__(self, scope: Scope, entries: dict[Any, list[Any]], changes: StateChanges | None, name: str) -> None:
-        super().__init__(scope, entries, changes)
+    def __init__(self, scope: Scope, entries: dict[Any, list[Any]], name: str) -> None:
+        super().__init__(scope, entries)
         self._name = name
-        self._grew: Callable[[Any, int], object] | None = None if changes is None else changes.starts.setdefault
+        self._grew: Callable[[Any, int], object] | None = None
+
+    def note_changes(self, changes: StateChanges | None) -> None:
+        super().note_changes(changes)
+        self._grew = None if changes is None else changes.starts.setdefault
 
     def get(self) -> list[Any]:
         return list(self._entries.get(self._scope.key, ()))
@@ -148,14 +148,18 @@ class HeapListState(_HeapState, ListState[Any]):
             self._changed(key)
 
 
-class HeapMapState(_HeapState, MapState[Any, Any]):
+class HeapMapState(HeapState, MapState[Any, Any]):
     """Keep a dict per key."""
 
     __slots__ = ("_touched",)
 
-    def __init__(self, scope: Scope, entries: dict[Any, dict[Any, Any]], changes: StateChanges | None) -> None:
-        super().__init__(scope, entries, changes)
-        self._touched: Callable[[tuple[Any, Any]], None] | None = None if changes is None else changes.map_entries.add
+    def __init__(self, scope: Scope, entries: dict[Any, dict[Any, Any]]) -> None:
+        super().__init__(scope, entries)
+        self._touched: Callable[[tuple[Any, Any]], None] | None = None
+
+    def note_changes(self, changes: StateChanges | None) -> None:
+        super().note_changes(changes)
+        self._touched = None if changes is None else changes.map_entries.add
 
     def get(self, key: Any) -> Any:
         mapping = self._entries.get(self._scope.key)

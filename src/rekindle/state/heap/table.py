@@ -19,6 +19,7 @@ from rekindle.state.blocks import (
     without_last_access,
 )
 from rekindle.state.heap.changes import StateChanges, union
+from rekindle.state.heap.states import HeapState
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
 
 
@@ -28,17 +29,34 @@ class HeapTable:
     Attributes:
         spec: The state.
         entries: Its entries; always the same dict.
-        changes: What changed since the last snapshot; None where nobody asks.
+
+    Changes are noted from the first snapshot on, and not while more than half of the entries have changed: such a
+    snapshot is written whole anyway, and noting costs a third of a write when the keys are many.
     """
 
-    __slots__ = ("_sweep", "_taken", "changes", "entries", "spec")
+    __slots__ = ("_changes", "_handles", "_incremental", "_sweep", "_taken", "entries", "spec")
 
-    def __init__(self, spec: StateSpec, incremental: bool) -> None:
+    def __init__(self, spec: StateSpec, incremental: bool, noting: bool) -> None:
+        """Make an empty table.
+
+        Args:
+            spec: The state.
+            incremental: Whether snapshots may be incremental.
+            noting: Whether to note changes from now on: snapshots were taken that have nothing of this state.
+        """
         self.spec = spec
         self.entries: dict[Any, Any] = {}
-        self.changes = StateChanges() if incremental else None
-        self._taken: dict[int, StateChanges] = {}  # by the snapshot that took them, until a later one is complete
+        self._incremental = incremental
+        self._handles: list[HeapState] = []
+        self._changes = StateChanges() if noting else None  # None: not noted, anything may have changed
+        # By the snapshot that took them, until a later one is complete.
+        self._taken: dict[int, StateChanges | None] = {}
         self._sweep: Iterator[Any] = iter(())
+
+    def attach(self, handle: HeapState) -> None:
+        """Let a handle note its changes here."""
+        self._handles.append(handle)
+        handle.note_changes(self._changes)
 
     def set_ttl(self, ttl: bool, now: int) -> None:
         """Turn state that was written without time-to-live into state with it, or the other way round."""
@@ -53,16 +71,34 @@ class HeapTable:
 
     def take_changes(self, checkpoint_id: int) -> None:
         """Close the stretch of time whose changes belong to a snapshot."""
-        if self.changes is not None:
-            self._taken[checkpoint_id] = self.changes.take()
+        if self._incremental:
+            self._taken[checkpoint_id] = self._changes
+            self._note(StateChanges())
 
     def forget_changes(self, checkpoint_id: int) -> None:
         """Forget changes up to a snapshot that is complete."""
         self._taken = {taken: changes for taken, changes in self._taken.items() if taken > checkpoint_id}
 
-    def changes_since(self, base_id: int) -> StateChanges:
-        """Give what changed between the snapshot ``base_id`` and the last one taken."""
-        return union(changes for taken, changes in self._taken.items() if taken > base_id)
+    def change_count(self) -> int | None:
+        """Count changes that no completed snapshot has; None where not all were noted."""
+        noted = [changes for changes in (*self._taken.values(), self._changes) if changes is not None]
+        return sum(map(len, noted)) if len(noted) > len(self._taken) else None
+
+    def changes_since(self, base_id: int) -> StateChanges | None:
+        """Give what changed between the snapshot ``base_id`` and the last one taken; None where not all was noted."""
+        stretches = [changes for taken, changes in self._taken.items() if taken > base_id]
+        noted = [changes for changes in stretches if changes is not None]
+        return union(noted) if len(noted) == len(stretches) else None
+
+    def limit_changes(self) -> None:
+        """Stop noting changes when there are so many that the next snapshot is written whole."""
+        if self._changes is not None and 2 * len(self._changes) > max(len(self.entries), _FEW):
+            self._note(None)
+
+    def _note(self, changes: StateChanges | None) -> None:
+        self._changes = changes
+        for handle in self._handles:
+            handle.note_changes(changes)
 
     def whole_blocks(self, max_parallelism: int, expired_until: int | None) -> Iterator[KeyGroupBlock]:
         """Encode all entries but those that were accessed last at ``expired_until`` or before."""
@@ -153,11 +189,12 @@ class HeapTable:
                 entries[key] = left
             else:
                 continue
-            if self.changes is not None:
-                self.changes.keys.add(key)
+            if self._changes is not None:
+                self._changes.keys.add(key)
 
 
 _END = object()
+_FEW = 1_000
 
 
 def _key_groups(keys: Sequence[Any], max_parallelism: int) -> Any:
