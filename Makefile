@@ -24,8 +24,9 @@ lint: install ## Check style (ruff), format (ruff format) and types (mypy).
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 
-bench: install java ## Measure the throughput of keyed state.
-	@$(BIN)/python benchmarks/keyed_state.py $(ARGS)
+BENCH ?= keyed_state
+bench: install java ## Measure keyed_state, or BENCH=state_backends, BENCH=checkpoints.
+	@$(BIN)/python benchmarks/$(BENCH).py $(ARGS)
 
 clean: ## Remove what tools, tests and Spark leave behind; .venv stays.
 	@rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log artifacts

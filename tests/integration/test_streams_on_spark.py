@@ -210,14 +210,14 @@ def test_a_job_that_never_ends_can_be_cancelled(spark: Any, tmp_path: Any) -> No
 class OpensSlowly(MapFunction):
     def open(self, runtime_context: Any) -> None:
         self._parameter = runtime_context.get_job_parameter("factor", "1")
-        time.sleep(3)
+        time.sleep(6)
 
     def map(self, value: int) -> int:
         return value * int(self._parameter)
 
 
 def test_a_slot_that_opens_longer_than_the_orphan_timeout_is_no_orphan(spark: Any) -> None:
-    settings = {"rekindle_slot_orphan__timeout": "1 s", "pipeline_global__job__parameters": "factor:2"}
+    settings = {"rekindle_slot_orphan__timeout": "3 s", "pipeline_global__job__parameters": "factor:2"}
     env = environment(spark, None, restarts=0, **settings)
     assert list(env.from_collection([1, 2]).map(OpensSlowly()).set_parallelism(1).execute_and_collect()) == [2, 4]
 

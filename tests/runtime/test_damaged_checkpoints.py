@@ -23,7 +23,7 @@ BACKENDS = {
     "RocksDB": BackendSettings(RocksDBSettings()),
     "RocksDB, incremental": BackendSettings(RocksDBSettings(), incremental=True),
 }
-POSITIONS = 25
+POSITIONS = 15
 
 
 def restore(location: str, backend: BackendSettings) -> None:
