@@ -50,7 +50,7 @@ ALL = list(all_options())
         (RocksDBOptions.PREDEFINED_OPTIONS, "DEFAULT"),
         (RocksDBOptions.WRITE_BUFFER_SIZE, None),
         (RocksDBOptions.USE_BLOOM_FILTER, None),
-        (RocksDBOptions.CACHE_ENTRIES, 100_000),
+        (RocksDBOptions.CACHE_ENTRIES, 65_536),
         (StateRecoveryOptions.FALLBACK_TO_EARLIER, False),
         (StateRecoveryOptions.CLAIM_MODE, "NO_CLAIM"),
         (StateRecoveryOptions.IGNORE_UNCLAIMED_STATE, False),
