@@ -101,7 +101,7 @@ class TestWithoutFallback:
     def test_reading_is_tried_once_more_as_the_restart_strategy_has_it(self) -> None:
         subject = recovery(False)
         assert subject.on_damage(0, completed(5, 6)) == Restart(5)
-        assert subject.on_damage(0, completed(5, 6)) == GiveUp("the same checkpoint could not be read twice")
+        assert subject.on_damage(0, completed(5, 6)) == GiveUp("reading the same checkpoint has failed twice")
 
     def test_another_checkpoint_is_tried_again(self) -> None:
         subject = recovery(False)

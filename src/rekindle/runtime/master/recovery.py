@@ -53,7 +53,7 @@ class Recovery:
                 return GiveUp("there is no other checkpoint that can be read")
             return FallBack(damaged, instead)
         if damaged.checkpoint_id in self._damaged_before:
-            return GiveUp("the same checkpoint could not be read twice")
+            return GiveUp("reading the same checkpoint has failed twice")
         self._damaged_before.add(damaged.checkpoint_id)
         return self._strategy.on_failure(now)
 
