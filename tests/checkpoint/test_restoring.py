@@ -9,12 +9,16 @@ import pytest
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, encode_metadata
-from rekindle.checkpoint.restoring import FALLBACK_KEY, RestorePath, fit_to_checkpoint, open_checkpoint
+from rekindle.checkpoint.restoring import FALLBACK_KEY, RestorePath, fit_to_checkpoint
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.options import known_key
 from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
 from rekindle.graph.job_graph import JobGraph, JobNode, compile_job
 from rekindle.graph.stream_graph import StreamGraph
+
+
+def open_checkpoint(location: str) -> StoredCheckpoint:
+    return RestorePath(location).current
 
 
 def metadata(checkpoint_id: int, *operators: OperatorMetadata, timestamp: int = 0) -> CheckpointMetadata:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rekindle.checkpoint.restoring import open_checkpoint
+from rekindle.checkpoint.restoring import RestorePath
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.exceptions import CheckpointCorruptError
 from rekindle.runtime.slot.failure import OperatorError, describe_failure
@@ -27,7 +27,7 @@ POSITIONS = 15
 
 
 def restore(location: str, backend: BackendSettings) -> None:
-    stored = open_checkpoint(location)
+    stored = RestorePath(location).current
     InProcessJob(remembering(), restore=stored, backend=backend).close()
 
 
@@ -55,7 +55,7 @@ def error_of(location: str, backend: BackendSettings) -> CheckpointCorruptError:
 
 def files_of(tmp_path: Path, location: str) -> list[Path]:
     """Give the files that the checkpoint needs."""
-    metadata = open_checkpoint(location).metadata
+    metadata = RestorePath(location).current.metadata
     needed = [f.path for handle in metadata.handles for f in handle.files() if f.path is not None]
     return [Path(location, "_metadata"), *(Path(location, path).resolve() for path in needed)]
 

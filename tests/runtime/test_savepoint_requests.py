@@ -15,7 +15,7 @@ from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.checkpoint.metadata import StateHandle, StoredFile
 from rekindle.checkpoint.options import CheckpointOptions
-from rekindle.checkpoint.restoring import open_checkpoint
+from rekindle.checkpoint.restoring import RestorePath
 from rekindle.checkpoint.storage import LocalCheckpointFiles, checkpoint_files
 from rekindle.exceptions import CheckpointError
 from rekindle.runtime.master.checkpointing import CheckpointExecutor
@@ -96,14 +96,14 @@ def test_a_savepoint_is_whole_in_a_directory_of_its_own(job: Job, tmp_path: Path
     job.acknowledge(order)
     assert future.result(0) == order.savepoint
     assert below(Path(order.savepoint)) == {"_metadata", "slot-0-0"}
-    assert open_checkpoint(order.savepoint).metadata.savepoint
+    assert RestorePath(order.savepoint).current.metadata.savepoint
 
 
 def test_a_savepoint_may_be_moved(job: Job, tmp_path: Path) -> None:
     future = job.savepoints.request(f"file://{tmp_path}/savepoints")
     job.acknowledge(job.trigger(savepoint=True))
     moved = Path(future.result(0).removeprefix("file://")).rename(tmp_path / "elsewhere")
-    stored = open_checkpoint(str(moved))
+    stored = RestorePath(str(moved)).current
     assert stored.files is not None
     assert stored.files.read(f"{stored.directory}/slot-0-0") == b"state"
 

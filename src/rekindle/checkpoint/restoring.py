@@ -76,11 +76,6 @@ def advice(earlier: list[str]) -> str:
     return f"Earlier checkpoints exist ({', '.join(earlier)}): set {FALLBACK_KEY} to true to go back to them"
 
 
-def open_checkpoint(location: str) -> StoredCheckpoint:
-    """Open a checkpoint by its directory, its metadata file, or a directory of which it is the newest."""
-    return RestorePath(location).current
-
-
 def _open(directory: str) -> StoredCheckpoint:
     """Open a checkpoint by its own directory, from the one above it: beside it are the files it shares."""
     above, _, name = directory.rpartition("/")

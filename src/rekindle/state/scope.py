@@ -16,19 +16,6 @@ class Scope(Protocol):
         """Give the key of the entry."""
 
 
-class AccumulatorState(Protocol):
-    """Be a state that keeps one accumulator per key, and lets it be taken out and put in as it is."""
-
-    def stored(self) -> Any:
-        """Give the accumulator; None if there is none."""
-
-    def store(self, accumulator: Any) -> None:
-        """Replace the accumulator."""
-
-    def merged(self, accumulator: Any, other: Any) -> Any:
-        """Make one accumulator of two."""
-
-
 class NamespaceScope:
     """Add a namespace to the current key. Handles made for this scope see what ``namespace`` is set to."""
 
