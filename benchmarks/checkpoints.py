@@ -4,7 +4,7 @@ One slot, without Spark: it is filled, takes a full snapshot while it goes on pr
 which 5 % of the keys change, and is restored from the last. Then a job on Spark runs with and without checkpoints, in
 turn.
 
-    python benchmarks/checkpoints.py [--keys K] [--increments N] [--records N] [--no-jobs] [--no-slots]
+    python benchmarks/checkpoints.py [--keys K] [--increments N] [--records N] [--rounds N] [--no-jobs] [--no-slots]
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def memory() -> int:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def jobs(records: int, keys: int) -> None:
+def jobs(records: int, keys: int, rounds: int) -> None:
     """Run the job of ``keyed_state.py`` on Spark with and without checkpoints, in turn."""
     environment = StreamExecutionEnvironment.get_execution_environment(Configuration())
     environment.set_parallelism(2)
@@ -240,18 +240,16 @@ def jobs(records: int, keys: int) -> None:
         measured: dict[str, list[float]] = {}
         taken: dict[str, int] = {}
         keyed_state.run(environment, spark, data, 4, opaque=False)  # lets the JVM compile its code
-        for _ in range(2):
+        every_5_s = {"execution.checkpointing.interval": "5 s", "state.checkpoints.dir": checkpoints}
+        incremental = every_5_s | {"state.backend.incremental": "true"}
+        rocksdb = {"state.backend": "rocksdb"}
+        for _ in range(rounds):
             for name, settings in (
-                ("no checkpoints", {}),
-                ("every 5 s", {"execution.checkpointing.interval": "5 s", "state.checkpoints.dir": checkpoints}),
-                (
-                    "every 5 s, incremental",
-                    {
-                        "execution.checkpointing.interval": "5 s",
-                        "state.checkpoints.dir": checkpoints,
-                        "state.backend.incremental": "true",
-                    },
-                ),
+                ("heap", {}),
+                ("heap, every 5 s", every_5_s),
+                ("heap, incremental", incremental),
+                ("RocksDB", rocksdb),
+                ("RocksDB, incremental", rocksdb | incremental),
             ):
                 configuration = Configuration()
                 for key, setting in settings.items():
@@ -261,10 +259,11 @@ def jobs(records: int, keys: int) -> None:
                 epochs = keyed_state.run(again, spark, data, 4, opaque=False)
                 measured.setdefault(name, []).append(keyed_state.steady(epochs)[1])
                 taken[name] = epochs.checkpoints
-        without = max(measured["no checkpoints"])
-        print(f"\nthe job of keyed_state.py, {records:,} records, {keys:,} keys, parallelism 2, steady, best of 2")
+        print(
+            f"\nthe job of keyed_state.py, {records:,} records, {keys:,} keys, parallelism 2, steady, best of {rounds}"
+        )
         for name, throughput in measured.items():
-            ratio = max(throughput) / without
+            ratio = max(throughput) / max(measured[name.partition(",")[0]])  # to the same without checkpoints
             print(f"{name:24}{max(throughput):12,.0f} records/s   {ratio:5.2f}   {taken[name]} checkpoints")
     finally:
         shutil.rmtree(data)
@@ -277,13 +276,14 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=1_000_000)
     parser.add_argument("--increments", type=int, default=10)
     parser.add_argument("--records", type=int, default=15_000_000)
+    parser.add_argument("--rounds", type=int, default=2, help="how often each job is run")
     parser.add_argument("--no-jobs", action="store_true", help="measure one slot only, without Spark")
     parser.add_argument("--no-slots", action="store_true", help="measure jobs on Spark only")
     args = parser.parse_args()
     if not args.no_slots:
         slots(args.keys, args.increments)
     if not args.no_jobs:
-        jobs(args.records, args.keys)
+        jobs(args.records, args.keys, args.rounds)
 
 
 if __name__ == "__main__":
