@@ -298,6 +298,32 @@ def test_another_writer_commits_after_a_restore_and_removes_what_came_later(outp
     assert output.hidden() == []
 
 
+@pytest.mark.parametrize("committed", [False, True])
+def test_with_another_base_path_files_are_finished_where_they_were_written(tmp_path: Path, committed: bool) -> None:
+    before, after = Output(tmp_path / "before"), Output(tmp_path / "after")
+    first = before.writer()
+    first.write(["early"], None)
+    committables = first.prepare_commit(1)
+    if committed:
+        first.commit(committables)
+    second = after.writer()
+    second.commit(committables)
+    second.write(["late"], None)
+    second.commit(second.prepare_commit(2))
+    assert (before.content(), before.hidden()) == ([b"early\n"], [])
+    assert (after.content(), after.hidden()) == ([b"late\n"], [])
+
+
+def test_files_that_moved_with_their_base_path_are_finished_there(tmp_path: Path) -> None:
+    before = Output(tmp_path / "before")
+    writer = before.writer()
+    writer.write(["early"], None)
+    committables = writer.prepare_commit(1)
+    after = Output((tmp_path / "before").rename(tmp_path / "after"))
+    after.writer().commit(committables)
+    assert after.content() == [b"early\n"]
+
+
 def test_commit_raises_when_pending_and_finished_file_are_gone(output: Output) -> None:
     writer = output.writer()
     writer.write(["abc"], None)

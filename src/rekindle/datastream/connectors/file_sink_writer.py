@@ -19,6 +19,7 @@ from rekindle.datastream.connectors.bucket_assigner import BucketAssigner
 from rekindle.datastream.connectors.output_file_config import OutputFileConfig
 from rekindle.datastream.connectors.rolling_policy import RollingPolicy
 from rekindle.datastream.connectors.row_encoding import RowEncoder, chunk_encoding
+from rekindle.datastream.connectors.sink_base_path import sink_files
 from rekindle.datastream.connectors.sink_files import FileSinkError, SinkFiles
 from rekindle.exceptions import StateRestoreError
 
@@ -45,11 +46,15 @@ class FileSinkSettings:
 
 
 class FileCommittable(msgspec.Struct, frozen=True, tag_field="format", tag="rekindle-file-1"):
-    """Keep a pending file in the checkpoint; paths are relative to the base path."""
+    """Keep a pending file in the checkpoint; paths are relative to the base path.
+
+    ``base_path`` is where that was: a job that goes on with another base path still finishes the files there.
+    """
 
     pending: str
     finished: str
     size: int
+    base_path: str = ""
 
 
 @dataclass(slots=True)
@@ -72,6 +77,8 @@ class FileSinkWriter(SinkWriter):
         self._policy = settings.rolling_policy
         self._check_interval = settings.bucket_check_interval
         self._files = files
+        self._base_path = settings.base_path
+        self._before: dict[str, SinkFiles] = {}  # the base paths of jobs before, as far as they were asked for
         self._context = context
         self._naming = paths.PartNaming(
             paths.lineage_hash(context.lineage),
@@ -104,16 +111,22 @@ class FileSinkWriter(SinkWriter):
         for part in self._rolled:
             self._files.rename(part.paths.in_progress, part.paths.pending)
         self._files.sync_directories({paths.directory_of(part.paths.pending) for part in self._rolled})
-        committables = [FileCommittable(part.paths.pending, part.paths.finished, part.size) for part in self._rolled]
+        committables = [
+            FileCommittable(part.paths.pending, part.paths.finished, part.size, self._base_path)
+            for part in self._rolled
+        ]
         self._rolled = []
         return [msgspec.msgpack.encode(committable) for committable in committables]
 
     def commit(self, committables: list[bytes]) -> None:
         """Give pending files their finished names; those that have them already stay as they are."""
-        decoded = [_decode(committable) for committable in committables]
-        for committable in decoded:
-            self._finish(committable)
-        self._files.sync_directories({paths.directory_of(committable.finished) for committable in decoded})
+        moved: dict[SinkFiles, set[str]] = {}
+        for committable in map(_decode, committables):
+            files = self._holding(committable)
+            _finish(committable, files)
+            moved.setdefault(files, set()).add(paths.directory_of(committable.finished))
+        for files, directories in moved.items():
+            files.sync_directories(directories)
 
     def abort_leftovers(self) -> None:
         """Remove the hidden files that earlier attempts of this lineage left, below the whole base path."""
@@ -177,28 +190,41 @@ class FileSinkWriter(SinkWriter):
             if self._policy.should_roll_on_processing_time(part.created, part.last_written, now):
                 self._roll(bucket)
 
-    def _finish(self, committable: FileCommittable) -> None:
-        pending = self._files.size(committable.pending)
-        finished = self._files.size(committable.finished)
-        if pending is None and finished is None:
+    def _holding(self, committable: FileCommittable) -> SinkFiles:
+        """Give the base path that has the file: the own one, unless only that of the job before has it."""
+        if committable.base_path in ("", self._base_path) or _is_there(committable, self._files):
+            return self._files
+        before = self._before.get(committable.base_path)
+        if before is None:
+            before = self._before[committable.base_path] = sink_files(committable.base_path)
+        return before if _is_there(committable, before) else self._files
+
+
+def _is_there(committable: FileCommittable, files: SinkFiles) -> bool:
+    return files.size(committable.finished) is not None or files.size(committable.pending) is not None
+
+
+def _finish(committable: FileCommittable, files: SinkFiles) -> None:
+    pending = files.size(committable.pending)
+    finished = files.size(committable.finished)
+    if pending is None and finished is None:
+        raise FileSinkError(
+            f"cannot commit {files.describe(committable.finished)}: neither it nor the pending "
+            f"{paths.name_of(committable.pending)!r} is there; its {committable.size} bytes are lost. "
+            "Somebody removed or moved the file. Bring it back or go to another checkpoint, and leave files below "
+            "the base path alone until the checkpoint after theirs is complete"
+        )
+    for size, path in ((finished, committable.finished), (pending, committable.pending)):
+        if size not in (None, committable.size):
             raise FileSinkError(
-                f"cannot commit {self._files.describe(committable.finished)}: neither it nor the pending "
-                f"{paths.name_of(committable.pending)!r} is there; its {committable.size} bytes are lost. "
-                "Somebody removed or moved the file, or the base path changed. Bring the file back or go to "
-                "another checkpoint, and leave files below the base path alone until the checkpoint after "
-                "theirs is complete"
+                f"cannot commit {files.describe(committable.finished)}: "
+                f"{files.describe(path)} has {size} bytes, the checkpoint says {committable.size}. "
+                "Somebody changed or cut it. Bring its content back, or restore from another checkpoint"
             )
-        for size, path in ((finished, committable.finished), (pending, committable.pending)):
-            if size not in (None, committable.size):
-                raise FileSinkError(
-                    f"cannot commit {self._files.describe(committable.finished)}: "
-                    f"{self._files.describe(path)} has {size} bytes, the checkpoint says {committable.size}. "
-                    "Somebody changed or cut it. Bring its content back, or restore from another checkpoint"
-                )
-        if finished is None:
-            self._files.rename(committable.pending, committable.finished)
-        elif pending is not None:
-            self._files.remove(committable.pending)
+    if finished is None:
+        files.rename(committable.pending, committable.finished)
+    elif pending is not None:
+        files.remove(committable.pending)
 
 
 def _decode(committable: bytes) -> FileCommittable:
