@@ -4,6 +4,7 @@ RekindleError
 ├── ConfigurationError          a setting that cannot work (key and value are named)
 ├── InvalidProgramError         the program cannot be translated (duplicate uid, unpicklable function, …)
 ├── StateAccessError            keyed state used where there is no key
+├── SerializationError          a value is none of its type, or bytes are no value
 ├── SparkSetupError             no Java, an unusable session, an unsupported DataFrame
 ├── JobExecutionError           the job ended in FAILED; carries the root cause
 ├── JobCancelledError           the job was cancelled while somebody waited for its result
@@ -14,6 +15,8 @@ RekindleError
     ├── CheckpointStorageError  the checkpoint storage cannot be written or read
     ├── CheckpointCorruptError  a file is half written, damaged or of an unknown version
     ├── StateRestoreError       a snapshot does not fit the program that restores it
+    │   ├── StateMigrationException  a state's type changed in a way that state cannot follow
+    │   └── SerializerSnapshotError  what is known of how state was written cannot be written or read back
     └── InvalidCheckpointTransitionError  a bug: the checkpoint coordinator was driven wrongly
 """
 
@@ -39,6 +42,10 @@ class InvalidProgramError(RekindleError):
 
 class StateAccessError(RekindleError):
     """Keyed state was used where there is no key."""
+
+
+class SerializationError(RekindleError):
+    """A value is none of the type it should be, or bytes are not what a serializer wrote."""
 
 
 class SparkSetupError(RekindleError):
@@ -98,6 +105,14 @@ class CheckpointCorruptError(CheckpointError):
 
 class StateRestoreError(CheckpointError):
     """A snapshot does not fit the program that restores it."""
+
+
+class StateMigrationException(StateRestoreError):  # noqa: N818 - Flink's name
+    """The type of a state changed in a way that state in the snapshot cannot follow."""
+
+
+class SerializerSnapshotError(StateRestoreError):
+    """The snapshot of a serializer cannot be written or read back: its class is gone, nested, or of another version."""
 
 
 class InvalidCheckpointTransitionError(CheckpointError):

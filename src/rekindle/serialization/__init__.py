@@ -1,0 +1,1 @@
+"""Serializers, their snapshots, and how state follows when its type changes."""

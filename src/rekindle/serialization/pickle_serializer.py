@@ -1,0 +1,89 @@
+"""The serializer of anything: pickle. What it writes does not evolve."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+from rekindle.exceptions import SerializationError
+from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.serialization.simple_snapshot import SimpleTypeSerializerSnapshot
+from rekindle.serialization.type_serializer import BytesSerializer
+
+__all__ = ["PickleSerializer", "PickleSerializerSnapshot"]
+
+_dumps = pickle.dumps
+_loads = pickle.loads
+
+
+class PickleSerializer(BytesSerializer[Any]):
+    """Serialize any object by pickle: the serializer of what was given no type.
+
+    A class that changed is read as pickle reads it: fields that were added are missing. Give the state a dataclass, or
+    another type that evolves, before there is state that must be kept.
+    """
+
+    def to_bytes(self, element: Any) -> bytes:
+        """Return an element as bytes."""
+        return _dumps(element, 5)
+
+    def from_bytes(self, data: bytes | memoryview) -> Any:
+        """Return the element that these bytes were made of."""
+        try:
+            return _loads(data)
+        except Exception as error:
+            raise _unreadable(error) from error
+
+    def all_to_bytes(self, elements: Sequence[Any]) -> bytes:
+        """Return many elements as bytes."""
+        return _dumps(elements if type(elements) is list else list(elements), 5)
+
+    def all_from_bytes(self, data: bytes | memoryview) -> list[Any]:
+        """Return the elements that these bytes were made of."""
+        try:
+            elements = _loads(data)
+        except Exception as error:
+            raise _unreadable(error) from error
+        if type(elements) is not list:
+            raise SerializationError(f"the pickle holds no elements but a {type(elements).__name__}")
+        return elements
+
+    def converted(self, elements: list[Any]) -> list[Any]:
+        """Return the elements: pickle changes nothing."""
+        return elements
+
+    def snapshot_configuration(self) -> TypeSerializerSnapshot[Any]:
+        """Return a snapshot that knows of no evolution."""
+        return PickleSerializerSnapshot()
+
+
+class PickleSerializerSnapshot(SimpleTypeSerializerSnapshot[Any]):
+    """Remember that elements were pickled."""
+
+    def __init__(self) -> None:
+        super().__init__(PickleSerializer)
+
+    def describe(self) -> str:
+        """Name the type for people."""
+        return "pickled Python objects"
+
+    def resolve_schema_compatibility(
+        self, old_serializer_snapshot: TypeSerializerSnapshot[Any]
+    ) -> TypeSerializerSchemaCompatibility:
+        """Say that pickles stay pickles, and that nothing else becomes one."""
+        result = super().resolve_schema_compatibility(old_serializer_snapshot)
+        if result.is_incompatible():
+            return TypeSerializerSchemaCompatibility.incompatible(*result.reasons, PICKLE_DOES_NOT_EVOLVE)
+        return result
+
+
+PICKLE_DOES_NOT_EVOLVE = "pickled objects have no schema, and cannot evolve from or to another type"
+
+
+def _unreadable(error: Exception) -> SerializationError:
+    return SerializationError(
+        f"a pickle cannot be read: {type(error).__name__}: {error}. Pickled objects do not evolve: their classes must "
+        "stay where they were when the state was written"
+    )
