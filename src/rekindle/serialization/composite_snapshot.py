@@ -128,6 +128,16 @@ class CompositeTypeSerializerSnapshot(TypeSerializerSnapshot[T]):
             [nested.restore_serializer() for nested in self._nested]
         )
 
+    def restore_serializer_for(self, new_serializer_snapshot: TypeSerializerSnapshot[Any]) -> TypeSerializer[T]:
+        """Return a serializer made of nested ones, each restored for that which is in its place now."""
+        new = new_serializer_snapshot
+        if not isinstance(new, CompositeTypeSerializerSnapshot) or len(new._nested) != len(self._nested):
+            return self.restore_serializer()
+        pairs = zip(self._nested, new._nested, strict=True)
+        return self.create_outer_serializer_with_nested_serializers(
+            [nested.restore_serializer_for(becomes) for nested, becomes in pairs]
+        )
+
     def resolve_schema_compatibility(
         self, old_serializer_snapshot: TypeSerializerSnapshot[Any]
     ) -> TypeSerializerSchemaCompatibility:

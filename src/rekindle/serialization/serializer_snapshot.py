@@ -37,6 +37,17 @@ class TypeSerializerSnapshot(ABC, Generic[T]):
     def restore_serializer(self) -> TypeSerializer[T]:
         """Return a serializer that reads what was written then."""
 
+    def restore_serializer_for(self, new_serializer_snapshot: TypeSerializerSnapshot[Any]) -> TypeSerializer[T]:
+        """Return a serializer that reads what was written then, for a newer serializer to write it again.
+
+        State is migrated by this: what it reads is given to the newer serializer. Override it where reading depends on
+        what the value is to become, as it does with Avro, where the newer schema says what became of a field.
+
+        Args:
+            new_serializer_snapshot: The snapshot of the newer serializer, which is compatible after migration.
+        """
+        return self.restore_serializer()
+
     @abstractmethod
     def resolve_schema_compatibility(
         self, old_serializer_snapshot: TypeSerializerSnapshot[Any]
