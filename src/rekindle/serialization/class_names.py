@@ -1,0 +1,99 @@
+"""Classes of the user by their names: how snapshots of serializers remember a class, and find it again."""
+
+from __future__ import annotations
+
+import importlib
+import operator
+import sys
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
+
+from rekindle.exceptions import SerializerSnapshotError
+from rekindle.serialization.data_views import DataInputView, DataOutputView
+
+# Classes that serializers were made for. A job may carry classes with it that no module of the process holds.
+_CLASSES_IN_USE: WeakValueDictionary[ClassName, type] = WeakValueDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class ClassName:
+    """Identify a class of the user, in all versions of it.
+
+    Attributes:
+        module: The name of its module.
+        qualified: Its qualified name in that.
+    """
+
+    module: str
+    qualified: str
+
+    @staticmethod
+    def of(cls: type) -> ClassName:
+        """Give the name of a class."""
+        return ClassName(cls.__module__, cls.__qualname__)
+
+    def write(self, output: DataOutputView) -> None:
+        """Write the name into a snapshot."""
+        output.write_utf(self.module)
+        output.write_utf(self.qualified)
+
+    @staticmethod
+    def read(source: DataInputView) -> ClassName:
+        """Read a name from a snapshot."""
+        return ClassName(source.read_utf(), source.read_utf())
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.qualified}"
+
+
+def note_class_in_use(cls: type) -> None:
+    """Remember a class, in case no module has it."""
+    _CLASSES_IN_USE[ClassName.of(cls)] = cls
+
+
+def class_named(name: ClassName) -> type:
+    """Find a class.
+
+    Raises:
+        SerializerSnapshotError: It is gone.
+    """
+    cls = _in_module(name) or _CLASSES_IN_USE.get(name)
+    if isinstance(cls, type):
+        return cls
+    raise SerializerSnapshotError(
+        f"state was written with the class {name}, and there is no such class any more. Bring it back under this name, "
+        "at least until the state is no longer needed"
+    )
+
+
+def require_lasting_name(cls: type) -> None:
+    """Raise if a later program could not find a class by its name.
+
+    Raises:
+        SerializerSnapshotError: The class is local, or another one stands in its place.
+    """
+    name = ClassName.of(cls)
+    if "<locals>" in name.qualified:
+        raise SerializerSnapshotError(
+            f"the class {name.qualified} of module {name.module} cannot be a type of state: it is defined inside a "
+            "function, and could not be found by its name later. Define it at the top level of a module"
+        )
+    found = _in_module(name)
+    if found is cls:
+        return
+    if found is None and (name.module == "__main__" or name.module not in sys.modules):
+        return  # a class that no module here has came with the job, and will come with the next one
+    stands_there = "nothing has that name" if found is None else f"{found!r} has that name"
+    raise SerializerSnapshotError(
+        f"the class {name.qualified} of module {name.module} cannot be a type of state: in the module {stands_there}, "
+        "so that a later program would not find the class. Define it at the top level of the module, under its own name"
+    )
+
+
+def _in_module(name: ClassName) -> Any:
+    try:
+        module = sys.modules.get(name.module) or importlib.import_module(name.module)
+        return operator.attrgetter(name.qualified)(module)
+    except (ImportError, AttributeError, ValueError):
+        return None
