@@ -25,7 +25,7 @@ from typing import Any
 import keyed_state
 from pyspark.sql import functions as F  # noqa: N812
 
-from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata
+from rekindle.checkpoint.metadata import CheckpointMetadata, ListStateMetadata, OperatorMetadata
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Configuration
 from rekindle.datastream import KeyedProcessFunction, SinkFunction, StreamExecutionEnvironment
@@ -126,7 +126,14 @@ class OneSlot:
     def metadata(self, done: m.SnapshotDone) -> CheckpointMetadata:
         """Describe a checkpoint as the job master would."""
         operators = [
-            OperatorMetadata(op.uid, op.uid, 1, 128, op.keyed_states, {k: [n] for k, n in op.list_states.items()})
+            OperatorMetadata(
+                op.uid,
+                op.uid,
+                1,
+                128,
+                op.keyed_states,
+                {name: ListStateMetadata(size.mode, [size.items]) for name, size in op.list_states.items()},
+            )
             for op in done.operators
         ]
         return CheckpointMetadata(self._checkpoint, "benchmark", "", 0, 0, operators, [done.handle], [])

@@ -11,6 +11,7 @@ from rekindle.checkpoint.metadata import (
     MAGIC,
     VERSION,
     CheckpointMetadata,
+    ListStateMetadata,
     NativeState,
     OperatorMetadata,
     SourceLog,
@@ -21,6 +22,7 @@ from rekindle.checkpoint.metadata import (
     encode_metadata,
 )
 from rekindle.exceptions import CheckpointCorruptError
+from rekindle.state.operator_state.stored import DistributionMode
 
 NAME = "/checkpoints/job/chk-7/_metadata"
 
@@ -28,7 +30,8 @@ NAME = "/checkpoints/job/chk-7/_metadata"
 def operator(
     keyed_states: list[str] | None = None, list_states: dict[str, list[int]] | None = None
 ) -> OperatorMetadata:
-    return OperatorMetadata("uid-1", "Counter", 2, 128, keyed_states or [], list_states or {})
+    lists = {name: ListStateMetadata(DistributionMode.UNION, counts) for name, counts in (list_states or {}).items()}
+    return OperatorMetadata("uid-1", "Counter", 2, 128, keyed_states or [], lists)
 
 
 FULL = CheckpointMetadata(
@@ -130,24 +133,28 @@ def test_the_shared_files_are_those_of_all_slots_and_all_their_parts() -> None:
     assert [file.path for file in FULL.shared_files()] == ["../shared/5-1-0-state", "../shared/6-1-0-7.sst"]
 
 
-WRITTEN_BY_VERSION_2 = bytes.fromhex(
-    "524b4d4402002e4a7a0c89ad636865636b706f696e745f696401a66a6f625f6964a16aa86a6f625f6e616d65a16ea974696d"
-    "657374616d7000a565706f636800a96f70657261746f727390a768616e646c65739185a4736c6f7400a466696c6585a47369"
-    "7a6505a363726307a470617468a8736c6f742d302d30a6696e6c696e65c0a6736861726564c2a66265666f72659185a47369"
-    "7a6509a363726308a470617468b52e2e2f7368617265642f302d302d302d7374617465a6696e6c696e65c0a6736861726564"
-    "c3a66e617469766590a77772697474656e05a9706f736974696f6e7390a973617665706f696e74c2"
+WRITTEN_BY_VERSION_3 = bytes.fromhex(
+    "524b4d4403003c00204a89ad636865636b706f696e745f696401a66a6f625f6964a16aa86a6f625f6e616d65a16ea974696d"
+    "657374616d7000a565706f636800a96f70657261746f72739186a3756964a175a46e616d65a16fab706172616c6c656c6973"
+    "6d02af6d61785f706172616c6c656c69736dcc80ac6b657965645f73746174657391a173ab6c6973745f73746174657381a1"
+    "6c82a46d6f6465a5756e696f6ea6636f756e7473920100a768616e646c65739185a4736c6f7400a466696c6585a473697a65"
+    "05a363726307a470617468a8736c6f742d302d30a6696e6c696e65c0a6736861726564c2a66265666f72659185a473697a65"
+    "09a363726308a470617468b52e2e2f7368617265642f302d302d302d7374617465a6696e6c696e65c0a6736861726564c3a6"
+    "6e617469766590a77772697474656e05a9706f736974696f6e7390a973617665706f696e74c2"
 )
 
 
-def test_a_file_that_version_2_wrote_can_be_read_for_ever() -> None:
+def test_a_file_that_version_3_wrote_can_be_read_for_ever() -> None:
     file = StoredFile(5, 7, path="slot-0-0")
     before = StoredFile(9, 8, path="../shared/0-0-0-state", shared=True)
-    written = CheckpointMetadata(1, "j", "n", 0, 0, [], [StateHandle(0, file, [before], written=5)], [])
-    assert decode_metadata(WRITTEN_BY_VERSION_2, NAME) == written
+    described = OperatorMetadata("u", "o", 2, 128, ["s"], {"l": ListStateMetadata(DistributionMode.UNION, [1, 0])})
+    written = CheckpointMetadata(1, "j", "n", 0, 0, [described], [StateHandle(0, file, [before], written=5)], [])
+    assert decode_metadata(WRITTEN_BY_VERSION_3, NAME) == written
 
 
-def test_version_1_which_was_never_released_is_refused_by_its_number() -> None:
-    data = bytearray(WRITTEN_BY_VERSION_2)
-    data[4:6] = (1).to_bytes(2, "little")
-    with pytest.raises(CheckpointCorruptError, match="format version 1, and this release reads version 2"):
+@pytest.mark.parametrize("version", [1, 2])
+def test_versions_that_were_never_released_are_refused_by_their_number(version: int) -> None:
+    data = bytearray(WRITTEN_BY_VERSION_3)
+    data[4:6] = version.to_bytes(2, "little")
+    with pytest.raises(CheckpointCorruptError, match=f"format version {version}, and this release reads version 3"):
         decode_metadata(bytes(data), NAME)

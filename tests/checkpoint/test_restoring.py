@@ -8,13 +8,14 @@ import msgspec
 import pytest
 
 from rekindle.checkpoint import paths
-from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, encode_metadata
+from rekindle.checkpoint.metadata import CheckpointMetadata, ListStateMetadata, OperatorMetadata, encode_metadata
 from rekindle.checkpoint.restoring import FALLBACK_KEY, RestorePath, fit_to_checkpoint
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.options import known_key
 from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
 from rekindle.graph.job_graph import JobGraph, JobNode, compile_job
 from rekindle.graph.stream_graph import StreamGraph
+from rekindle.state.operator_state.stored import DistributionMode
 
 
 def open_checkpoint(location: str) -> StoredCheckpoint:
@@ -195,8 +196,12 @@ def counter(graph: JobGraph) -> JobNode:
     return graph.nodes[1]
 
 
+def split(**counts: list[int]) -> dict[str, ListStateMetadata]:
+    return {name: ListStateMetadata(DistributionMode.SPLIT, own) for name, own in counts.items()}
+
+
 COUNTER = OperatorMetadata("counter", "Counter", 2, 128, ["count", "names"], {})
-SOURCE = OperatorMetadata("source", "Source", 2, 128, [], {"position": [1, 1]})
+SOURCE = OperatorMetadata("source", "Source", 2, 128, [], split(position=[1, 1]))
 
 
 class TestFitting:
@@ -209,7 +214,7 @@ class TestFitting:
         assert fit_to_checkpoint(graph, metadata(1, SOURCE), allow_non_restored=False) == graph
 
     def test_state_without_an_operator_raises_naming_uid_and_states_and_what_to_do(self) -> None:
-        gone = OperatorMetadata("gone-uid", "Old Counter", 2, 128, ["count", "names"], {"pending": [1, 2], "none": [0]})
+        gone = OperatorMetadata("gone-uid", "Old Counter", 2, 128, ["count", "names"], split(pending=[1, 2], none=[0]))
         with pytest.raises(StateRestoreError) as info:
             fit_to_checkpoint(job(), metadata(7, COUNTER, gone), allow_non_restored=False)
         message = str(info.value)
@@ -222,7 +227,7 @@ class TestFitting:
         assert fit_to_checkpoint(graph, metadata(7, COUNTER), allow_non_restored=True) == graph
 
     def test_an_operator_without_state_may_go(self) -> None:
-        gone = OperatorMetadata("gone", "Map", 2, 128, [], {"position": [0, 0]})
+        gone = OperatorMetadata("gone", "Map", 2, 128, [], split(position=[0, 0]))
         fit_to_checkpoint(job(), metadata(7, gone), allow_non_restored=False)
 
     def test_a_derived_max_parallelism_is_taken_from_the_snapshot(self) -> None:
@@ -253,7 +258,7 @@ class TestFitting:
             fit_to_checkpoint(job(parallelism=6), metadata(1, saved), False)
 
     def test_operator_state_alone_does_not_bind_the_max_parallelism(self) -> None:
-        saved = OperatorMetadata("counter", "Counter", 2, 5, [], {"position": [1, 1]})
+        saved = OperatorMetadata("counter", "Counter", 2, 5, [], split(position=[1, 1]))
         graph = job(parallelism=6, max_parallelism=64)
         assert fit_to_checkpoint(graph, metadata(1, saved), False) == graph
 

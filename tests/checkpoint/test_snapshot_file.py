@@ -13,12 +13,13 @@ from rekindle.checkpoint.snapshot_file import MAGIC, VERSION, SnapshotReader, Sn
 from rekindle.exceptions import CheckpointCorruptError
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyGroupBlock
+from rekindle.state.operator_state.stored import DistributionMode, StoredItems, StoredList
 
 EVERYTHING = KeyGroupRange(0, 127)
 NAME = "/checkpoints/job/chk-7/slot-0-0"
 
 Keyed = list[tuple[str, KeyGroupBlock]]
-Lists = list[tuple[str, str, list[bytes]]]
+Lists = list[tuple[str, str, StoredList]]
 
 KEYED: Keyed = [
     ("counter", KeyGroupBlock("count", "value", 3, 2, b"three")),
@@ -27,9 +28,21 @@ KEYED: Keyed = [
     ("joiner", KeyGroupBlock("count", "list", 3, 1, b"another operator's")),
 ]
 LISTS: Lists = [
-    ("source", "position", [b"offset-1", b"offset-2"]),
-    ("source", "empty", []),
-    ("counter", "pending", [b""]),
+    ("source", "position", StoredList.of(DistributionMode.SPLIT, [b"offset-1", b"offset-2"])),
+    ("source", "empty", StoredList(DistributionMode.UNION)),
+    ("counter", "pending", StoredList.of(DistributionMode.UNION, [b""])),
+    (
+        "counter",
+        "buffered",
+        StoredList(
+            DistributionMode.SPLIT,
+            (
+                StoredItems((b"old", b""), (b"serializer, version 1",)),
+                StoredItems((b"new",), (b"serializer, version 2",)),
+            ),
+        ),
+    ),
+    ("counter", "rules", StoredList.of(DistributionMode.BROADCAST, [b"map"], (b"of keys", b"of values"))),
 ]
 
 
@@ -38,8 +51,8 @@ def snapshot(keyed: Keyed, lists: Lists) -> bytes:
     writer = SnapshotWriter(target)
     for uid, block in keyed:
         writer.keyed(uid, block)
-    for uid, name, items in lists:
-        writer.operator_list(uid, name, items)
+    for uid, name, stored in lists:
+        writer.operator_list(uid, name, stored)
     assert writer.finish() == len(target.getvalue())
     return target.getvalue()
 
@@ -48,18 +61,19 @@ def read_everything(data: bytes) -> tuple[Keyed, Lists]:
     """Read all that is in the file, as the slots of a restored job do together."""
     reader = open_inline(data, NAME)
     keyed = [(op.uid, block) for op in reader.index.operators for block in reader.keyed(op.uid, EVERYTHING)]
-    lists = [
-        (op.uid, state.name, reader.operator_list(op.uid, state.name))
-        for op in reader.index.operators
-        for state in op.lists
-    ]
+    lists: Lists = []
+    for op in reader.index.operators:
+        for state in op.lists:
+            stored = reader.operator_list(op.uid, state.name)
+            assert stored is not None
+            lists.append((op.uid, state.name, stored))
     return keyed, lists
 
 
 def test_what_was_written_is_read_back() -> None:
     keyed, lists = read_everything(snapshot(KEYED, LISTS))
     assert sorted(keyed, key=repr) == sorted(KEYED, key=repr)
-    assert sorted(lists) == sorted(LISTS)
+    assert sorted(lists, key=repr) == sorted(LISTS, key=repr)
 
 
 def test_a_slot_without_state_writes_a_file_that_can_be_read() -> None:
@@ -72,16 +86,26 @@ def test_a_slot_without_state_writes_a_file_that_can_be_read() -> None:
         unique_by=lambda entry: entry[:3],
         max_size=20,
     ),
-    st.dictionaries(st.sampled_from(["x", "y"]), st.lists(st.binary(max_size=9), max_size=4)),
+    st.dictionaries(
+        st.sampled_from(["x", "y"]),
+        st.tuples(
+            st.sampled_from(DistributionMode),
+            st.lists(st.tuples(st.binary(max_size=9), st.sampled_from([(), (b"s",), (b"k", b"v")])), max_size=4),
+        ),
+    ),
 )
 def test_any_blocks_and_lists_are_read_back(
-    entries: list[tuple[str, str, int, bytes]], of_source: dict[str, list[bytes]]
+    entries: list[tuple[str, str, int, bytes]],
+    of_source: dict[str, tuple[DistributionMode, list[tuple[bytes, tuple[bytes, ...]]]]],
 ) -> None:
     keyed = [(uid, KeyGroupBlock(state, "value", group, 1, data)) for uid, state, group, data in entries]
-    lists = [("source", name, items) for name, items in of_source.items()]
+    lists = [
+        ("source", name, StoredList.joined(mode, (StoredItems((item,), written) for item, written in items)))
+        for name, (mode, items) in of_source.items()
+    ]
     found_keyed, found_lists = read_everything(snapshot(keyed, lists))
     assert sorted(found_keyed, key=repr) == sorted(keyed, key=repr)
-    assert sorted(found_lists) == sorted(lists)
+    assert sorted(found_lists, key=repr) == sorted(lists, key=repr)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +135,8 @@ def test_blocks_of_other_key_groups_are_not_even_looked_at() -> None:
 def test_an_operator_or_state_that_is_not_there_has_nothing() -> None:
     reader = open_inline(snapshot(KEYED, LISTS), NAME)
     assert list(reader.keyed("unknown", EVERYTHING)) == []
-    assert reader.operator_list("unknown", "position") == []
-    assert reader.operator_list("source", "unknown") == []
+    assert reader.operator_list("unknown", "position") is None
+    assert reader.operator_list("source", "unknown") is None
 
 
 def test_a_file_on_disk_is_read_as_one_in_memory(tmp_path: Path) -> None:
@@ -120,7 +144,9 @@ def test_a_file_on_disk_is_read_as_one_in_memory(tmp_path: Path) -> None:
     path.write_bytes(snapshot(KEYED, LISTS))
     with path.open("rb") as stream:
         reader = SnapshotReader(stream, str(path))
-        assert reader.operator_list("source", "position") == [b"offset-1", b"offset-2"]
+        position = reader.operator_list("source", "position")
+        assert position is not None
+        assert position.items == [b"offset-1", b"offset-2"]
         assert [block.data for block in reader.keyed("joiner", EVERYTHING)] == [b"another operator's"]
 
 
@@ -179,15 +205,17 @@ def test_another_file_is_refused() -> None:
         read_everything(b"PAR1" + bytes(100))
 
 
-WRITTEN_BY_VERSION_2 = bytes.fromhex(
-    "524b534e0200646174616974656d81a96f70657261746f72739183a3756964a175a56b657965649186a46e616d65a173a46b"
-    "696e64a576616c7565a6626c6f636b73919505010604ceadf3f363a374746cc3aa6e616d65737061636564c2a564656c7461"
-    "c3a56c697374739182a46e616d65a16ca56974656d739195ff010a04ce1f1b251e77000000deaefb8d524b534e"
+WRITTEN_BY_VERSION_3 = bytes.fromhex(
+    "524b534e0300646174616974656d6e65787481a96f70657261746f72739183a3756964a175a56b657965649186a46e616d65"
+    "a173a46b696e64a576616c7565a6626c6f636b73919505010604ceadf3f363a374746cc3aa6e616d65737061636564c2a564"
+    "656c7461c3a56c697374739183a46e616d65a16ca46d6f6465a5756e696f6ea570617274739183ab73657269616c697a6572"
+    "7391c40a73657269616c697a6572a76c656e67746873920404a5626c6f636b95ff020a08ceae5172f4ad000000ca84f31152"
+    "4b534e"
 )
 
 
-def test_a_file_that_version_2_wrote_can_be_read_for_ever() -> None:
-    assert read_everything(WRITTEN_BY_VERSION_2) == (
+def test_a_file_that_version_3_wrote_can_be_read_for_ever() -> None:
+    assert read_everything(WRITTEN_BY_VERSION_3) == (
         [("u", KeyGroupBlock("s", "value", 5, 1, b"data", ttl=True, namespaced=False, delta=True))],
-        [("u", "l", [b"item"])],
+        [("u", "l", StoredList.of(DistributionMode.UNION, [b"item", b"next"], (b"serializer",)))],
     )

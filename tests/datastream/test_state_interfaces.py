@@ -120,6 +120,8 @@ def test_operator_state_store_has_even_split_union_and_broadcast_state() -> None
         "get_broadcast_state",
         "get_list_state",
         "get_union_list_state",
+        "get_registered_state_names",
+        "get_registered_broadcast_state_names",
     }
 
 

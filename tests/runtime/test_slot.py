@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
+from rekindle.checkpoint.metadata import ListStateMetadata
 from rekindle.checkpoint.storage import CheckpointFiles, LocalCheckpointFiles
 from rekindle.common import WatermarkStrategy
 from rekindle.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
@@ -29,6 +30,7 @@ from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire import messages as m
 from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
+from rekindle.state.operator_state.stored import DistributionMode
 from support.in_process_job import DeclinedError, InProcessJob, collect
 
 KEYS = 20
@@ -276,7 +278,7 @@ class TestRestoring:
             job.run_epoch(max_records=10)
             operators = {operator.uid: operator for operator in job.checkpoint().metadata.operators}
         assert operators["counter"].keyed_states == ["_event-time-timers", "count"]
-        assert operators["numbers"].list_states == {"splits": [1, 1]}
+        assert operators["numbers"].list_states == {"splits": ListStateMetadata(DistributionMode.SPLIT, [1, 1])}
         assert (operators["counter"].parallelism, operators["counter"].max_parallelism) == (2, 128)
 
     def test_positions_of_sources_are_those_of_the_end_of_the_epoch_not_of_the_snapshot(self) -> None:

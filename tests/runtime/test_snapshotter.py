@@ -21,20 +21,26 @@ from rekindle.runtime.slot.forked_encoder import ForkedEncoder
 from rekindle.runtime.slot.snapshotter import Snapshotter
 from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
 from rekindle.state.backend_settings import BackendSettings
+from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from support.processes import wait_until
 
 
 class Broken(Operator):
-    def __init__(self, in_prepare: bool) -> None:
+    def __init__(self, in_prepare: bool = False, in_lists: bool = False) -> None:
         self._in_prepare = in_prepare
+        self._in_lists = in_lists
 
     def process(self, chunk: Chunk) -> None:
         raise AssertionError
 
-    def prepare_snapshot(self, checkpoint_id: int) -> dict[str, list[bytes]]:
+    def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:
         if self._in_prepare:
             raise OSError("no space left")
+
+    def snapshot_lists(self) -> dict[str, StoredList]:
+        if self._in_lists:
+            raise OSError("no element of its type")
         return {}
 
     def timer_blocks(self) -> Any:
@@ -61,10 +67,11 @@ def test_a_sink_that_cannot_pre_commit_fails_the_attempt() -> None:
 
 
 def test_state_that_cannot_be_encoded_declines_the_checkpoint() -> None:
-    (report,) = take(Broken(in_prepare=False))
-    assert isinstance(report, SnapshotFailed)
-    assert "cannot be encoded" in report.reason
-    assert "'the sink'" in report.reason
+    for broken, reason in ((Broken(), "cannot be encoded"), (Broken(in_lists=True), "no element of its type")):
+        (report,) = take(broken)
+        assert isinstance(report, SnapshotFailed)
+        assert reason in report.reason
+        assert "'the sink'" in report.reason
 
 
 class Slow(Operator):

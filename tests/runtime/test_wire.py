@@ -18,6 +18,7 @@ from rekindle.exceptions import SlotProtocolError
 from rekindle.runtime.wire import handshake
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.framing import END, HEADER, MESSAGE, receive_exactly, receive_frame, send_frame
+from rekindle.state.operator_state.stored import DistributionMode
 
 SECRET = b"s" * 32
 WRONG = b"w" * 32
@@ -229,7 +230,7 @@ MESSAGES_TO_SLOT: list[m.ToSlot] = [
     m.EndEpoch(3),
     m.TriggerSnapshot(7, 3),
     m.TriggerSnapshot(7, 3, base_id=6),
-    m.TriggerSnapshot(7, 3, savepoint="/savepoints/savepoint-1"),
+    m.TriggerSnapshot(7, 3, savepoint="/savepoints/savepoint-1", timestamp=1_700_000_000_000),
     m.NotifyComplete(7),
     m.NotifyComplete(7, restore_point=False),
     m.NotifyAborted(7),
@@ -243,7 +244,14 @@ MESSAGES_TO_MASTER: list[m.ToMaster] = [
     m.Ready(),
     m.EpochReport(3, 10, 5, False, True, None, -(1 << 63)),
     m.Output("stdout", -1, b"text"),
-    m.SnapshotDone(1, 7, m.StateHandle(0, STORED), [m.OperatorSnapshot("u", ["s"], {"l": 2})], 1, 2),
+    m.SnapshotDone(
+        1,
+        7,
+        m.StateHandle(0, STORED),
+        [m.OperatorSnapshot("u", ["s"], {"l": m.ListStateSize(DistributionMode.UNION, 2)})],
+        1,
+        2,
+    ),
     m.SnapshotDone(
         1,
         7,

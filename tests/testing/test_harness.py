@@ -24,6 +24,7 @@ from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator, OperatorContext
 from rekindle.state.key_groups import key_group_range
 from rekindle.state.key_hash import key_group_of
+from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.testing import ManualClock, OperatorHarness
 
 
@@ -65,18 +66,20 @@ class Now(ProcessFunction):
 class Lists(Operator):
     """Keep the records as operator state."""
 
+    mode = DistributionMode.SPLIT
+
     def open(self, context: OperatorContext) -> None:
-        self.items = [msgspec.msgpack.decode(item) for item in context.restored_lists.get("items", [])]
+        self.items = [msgspec.msgpack.decode(item) for item in context.restored_items("items")]
 
     def process(self, chunk: Chunk) -> None:
         self.items += chunk.values
 
-    def prepare_snapshot(self, checkpoint_id: int) -> dict[str, list[bytes]]:
-        return {"items": [msgspec.msgpack.encode(item) for item in self.items]}
+    def snapshot_lists(self) -> dict[str, StoredList]:
+        return {"items": StoredList.of(self.mode, map(msgspec.msgpack.encode, self.items))}
 
 
 class WholeLists(Lists):
-    union_state = True
+    mode = DistributionMode.UNION
 
 
 def items(harness: OperatorHarness) -> list[Any]:
@@ -143,8 +146,11 @@ def test_operator_state_is_dealt_out_as_in_a_job() -> None:
     assert [items(harness) for harness in same] == [[1, 2, 3], [4, 5]]
     more = [OperatorHarness(Lists(), subtask=i, parallelism=3, restored=snapshots) for i in range(3)]
     assert [items(harness) for harness in more] == [[1, 2], [3, 4], [5]]
-    whole = OperatorHarness(WholeLists(), subtask=2, parallelism=3, restored=snapshots)
-    assert items(whole) == [1, 2, 3, 4, 5]
+    whole = [OperatorHarness(WholeLists(), subtask=i, parallelism=2) for i in range(2)]
+    whole[0].process(1, 2)
+    whole[1].process(3)
+    snapshots = [harness.snapshot() for harness in whole]
+    assert items(OperatorHarness(WholeLists(), subtask=2, parallelism=3, restored=snapshots)) == [1, 2, 3]
 
 
 def test_the_function_is_told_where_it_runs() -> None:

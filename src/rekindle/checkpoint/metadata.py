@@ -14,9 +14,10 @@ from collections.abc import Iterator
 import msgspec
 
 from rekindle.exceptions import CheckpointCorruptError
+from rekindle.state.operator_state.stored import DistributionMode
 
 MAGIC = b"RKMD"
-VERSION = 2
+VERSION = 3
 _HEADER = struct.Struct("<4sHI")
 
 
@@ -67,6 +68,13 @@ class StateHandle(msgspec.Struct, frozen=True):
         return sum(file.size for file in self.files())
 
 
+class ListStateMetadata(msgspec.Struct, frozen=True):
+    """Say how an operator state is dealt out, and how many items of it each subtask wrote."""
+
+    mode: DistributionMode
+    counts: list[int]
+
+
 class OperatorMetadata(msgspec.Struct, frozen=True):
     """Describe one operator as it was when the checkpoint was taken."""
 
@@ -75,12 +83,12 @@ class OperatorMetadata(msgspec.Struct, frozen=True):
     parallelism: int
     max_parallelism: int
     keyed_states: list[str]
-    list_states: dict[str, list[int]]  # name → items per subtask
+    list_states: dict[str, ListStateMetadata]
 
     @property
     def stateful(self) -> bool:
         """Tell whether there is anything to restore."""
-        return bool(self.keyed_states) or any(sum(counts) for counts in self.list_states.values())
+        return bool(self.keyed_states) or any(sum(state.counts) for state in self.list_states.values())
 
 
 class SourceLog(msgspec.Struct, frozen=True):

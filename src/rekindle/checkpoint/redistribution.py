@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from rekindle.checkpoint.metadata import ListStateMetadata
+from rekindle.state.operator_state.stored import DistributionMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +16,28 @@ class ItemRange:
     old_subtask: int
     start: int
     stop: int
+
+
+def deal_out(states: Mapping[str, ListStateMetadata], parallelism: int, subtask: int) -> dict[str, list[ItemRange]]:
+    """Say which items of each of an operator's states go to a subtask.
+
+    Args:
+        states: The states by name, in the order in which they are dealt out.
+        parallelism: The new number of subtasks.
+        subtask: The new subtask.
+    """
+    dealt: dict[str, list[ItemRange]] = {}
+    first_extra = 0
+    for name, state in states.items():
+        match state.mode:
+            case DistributionMode.SPLIT:
+                shares, first_extra = even_split(state.counts, parallelism, first_extra)
+                dealt[name] = shares[subtask]
+            case DistributionMode.UNION:
+                dealt[name] = union(state.counts)
+            case DistributionMode.BROADCAST:
+                dealt[name] = broadcast(state.counts, subtask)
+    return dealt
 
 
 def even_split(counts: list[int], parallelism: int, first_extra: int = 0) -> tuple[list[list[ItemRange]], int]:
@@ -53,3 +79,9 @@ def even_split(counts: list[int], parallelism: int, first_extra: int = 0) -> tup
 def union(counts: list[int]) -> list[ItemRange]:
     """Give every subtask the whole concatenation."""
     return [ItemRange(i, 0, count) for i, count in enumerate(counts) if count]
+
+
+def broadcast(counts: list[int], subtask: int) -> list[ItemRange]:
+    """Give a subtask the copy of one old subtask: of that with its own number, counted round."""
+    old = subtask % len(counts)
+    return [ItemRange(old, 0, counts[old])] if counts[old] else []

@@ -173,4 +173,4 @@ def _fitted(node: JobNode, operator: OperatorMetadata | None) -> JobNode:
 
 
 def _states(operator: OperatorMetadata) -> list[str]:
-    return [*operator.keyed_states, *(name for name, counts in operator.list_states.items() if sum(counts))]
+    return [*operator.keyed_states, *(name for name, state in operator.list_states.items() if sum(state.counts))]

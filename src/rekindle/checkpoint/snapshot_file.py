@@ -12,6 +12,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import BinaryIO
 
 import msgspec
@@ -19,9 +20,10 @@ import msgspec
 from rekindle.exceptions import CheckpointCorruptError
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_groups import KeyGroupRange
+from rekindle.state.operator_state.stored import DistributionMode, StoredItems, StoredList
 
 MAGIC = b"RKSN"
-VERSION = 2
+VERSION = 3
 _HEADER = struct.Struct("<4sH")
 _TRAILER = struct.Struct("<II4s")
 
@@ -47,11 +49,20 @@ class KeyedStateIndex(msgspec.Struct, frozen=True):
     delta: bool = False
 
 
+class ListPartIndex(msgspec.Struct, frozen=True):
+    """Locate items that were written with the same serializers: they stand one after the other in a block."""
+
+    serializers: tuple[bytes, ...]
+    lengths: list[int]
+    block: BlockIndex
+
+
 class ListStateIndex(msgspec.Struct, frozen=True):
     """Locate the items of one operator list state."""
 
     name: str
-    items: list[BlockIndex]
+    mode: DistributionMode
+    parts: list[ListPartIndex]
 
 
 class OperatorIndex(msgspec.Struct, frozen=True):
@@ -85,9 +96,17 @@ class SnapshotWriter:
         )
         state.blocks.append(self._block(block.key_group, block.entries, block.data))
 
-    def operator_list(self, uid: str, name: str, items: list[bytes]) -> None:
+    def operator_list(self, uid: str, name: str, state: StoredList) -> None:
         """Add an operator list state."""
-        self._lists.setdefault(uid, []).append(ListStateIndex(name, [self._block(-1, 1, item) for item in items]))
+        parts = [
+            ListPartIndex(
+                part.serializers,
+                [len(item) for item in part.items],
+                self._block(-1, len(part.items), b"".join(part.items)),
+            )
+            for part in state.parts
+        ]
+        self._lists.setdefault(uid, []).append(ListStateIndex(name, state.mode, parts))
 
     def finish(self) -> int:
         """Write the index; return the size of the file."""
@@ -135,15 +154,21 @@ class SnapshotReader:
                                 state.delta,
                             )
 
-    def operator_list(self, uid: str, name: str) -> list[bytes]:
-        """Give the items of an operator list state."""
+    def operator_list(self, uid: str, name: str) -> StoredList | None:
+        """Give an operator list state; None where the operator has none of that name."""
         for operator in self.index.operators:
             if operator.uid == uid:
                 for state in operator.lists:
                     if state.name == name:
                         where = f"state {name!r} of operator {uid!r}"
-                        return [self._read_block(item, where) for item in state.items]
-        return []
+                        return StoredList(state.mode, tuple(self._items(part, where) for part in state.parts))
+        return None
+
+    def _items(self, part: ListPartIndex, where: str) -> StoredItems:
+        data = self._read_block(part.block, where)
+        stops = list(accumulate(part.lengths))
+        items = tuple(data[stop - length : stop] for stop, length in zip(stops, part.lengths, strict=True))
+        return StoredItems(items, part.serializers)
 
     def _read_index(self) -> SnapshotIndex:
         size = self._source.seek(0, os.SEEK_END)

@@ -6,13 +6,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from rekindle.datastream.functions import (
-    CheckpointedFunction,
-    CheckpointListener,
     FilterFunction,
     FlatMapFunction,
     Function,
     KeySelector,
-    ListCheckpointed,
     MapFunction,
     ReduceFunction,
 )
@@ -86,25 +83,12 @@ def require(function: Any, kind: Callable[..., F], method: str) -> F:
     """Take an instance of a function class, and nothing else."""
     if not isinstance(function, cast(type, kind)):
         raise TypeError(f"{method} takes a {kind.__name__}, and was given a {type(function).__name__}")
-    found = cast(F, function)
-    refuse_unsupported(found)
-    return found
-
-
-def refuse_unsupported(function: Function) -> None:
-    """Refuse a function that asks for what is not there yet, rather than ignore it."""
-    for interface in (CheckpointedFunction, ListCheckpointed, CheckpointListener):
-        if isinstance(function, interface):
-            raise NotImplementedError(
-                f"{type(function).__name__} implements {interface.__name__}, which is not supported yet"
-            )
+    return cast(F, function)
 
 
 def _adapt(function: Any, kind: Callable[..., F], adapter: Callable[[Any], F], method: str) -> F:
     if isinstance(function, cast(type, kind)):
-        found = cast(F, function)
-        refuse_unsupported(found)
-        return found
+        return cast(F, function)
     if callable(function) and not isinstance(function, type):
         return adapter(function)
     raise TypeError(f"{method} takes a {kind.__name__} or a callable, and was given a {type(function).__name__}")

@@ -250,7 +250,11 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
 
 
 class OperatorStateStore(ABC):
-    """Hand out operator state: state that belongs to a subtask, not to a key. It is always in memory."""
+    """Hand out operator state: state that belongs to a subtask, not to a key. It is always in memory.
+
+    The same descriptor always gives the same state. A name that is taken, with another type or by another of these
+    methods, raises.
+    """
 
     @abstractmethod
     def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
@@ -262,4 +266,16 @@ class OperatorStateStore(ABC):
 
     @abstractmethod
     def get_union_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
-        """Return a list of which every subtask gets the elements of all subtasks after a restore."""
+        """Return a list of which every subtask gets the elements of all subtasks after a restore.
+
+        Keep in it only what is the subtask's own: what every subtask leaves in it is there as many times after the next
+        restore.
+        """
+
+    @abstractmethod
+    def get_registered_state_names(self) -> set[str]:
+        """Return the names of all lists, those that were restored and not asked for included."""
+
+    @abstractmethod
+    def get_registered_broadcast_state_names(self) -> set[str]:
+        """Return the names of all broadcast states, those that were restored and not asked for included."""

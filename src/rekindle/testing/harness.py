@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.checkpoint.redistribution import even_split, union
+from rekindle.checkpoint.metadata import ListStateMetadata
+from rekindle.checkpoint.redistribution import deal_out
 from rekindle.datastream.function_adapters import as_key_selector
 from rekindle.datastream.functions import (
     FilterFunction,
@@ -22,6 +23,7 @@ from rekindle.datastream.functions import (
     MapFunction,
     ProcessFunction,
     ReduceFunction,
+    SinkFunction,
 )
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.keyed import (
@@ -31,12 +33,14 @@ from rekindle.runtime.operators.keyed import (
     KeyedProcessOperator,
     ReduceOperator,
 )
-from rekindle.runtime.operators.operator import Operator, OperatorContext
+from rekindle.runtime.operators.operator import Operator, OperatorContext, SourceOperator
+from rekindle.runtime.operators.sinks import SinkFunctionOperator
 from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import check_parallelism, key_group_range
 from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import SnapshotRequest
 from rekindle.testing.clock import ManualClock
 
@@ -48,9 +52,10 @@ class HarnessSnapshot:
     """Hold the state of one subtask as it was at a barrier."""
 
     blocks: tuple[KeyGroupBlock, ...]
-    lists: dict[str, list[bytes]]
+    lists: dict[str, StoredList]
     timers: tuple[KeyGroupBlock, ...] = ()
     raw: tuple[tuple[int, bytes], ...] = ()
+    checkpoint_id: int = 1
 
 
 class OperatorHarness:
@@ -123,7 +128,8 @@ class OperatorHarness:
         if restored is not None:
             context.restored_timers = [b for snapshot in restored for b in snapshot.timers if b.key_group in own]
             context.restored_raw = [raw for snapshot in restored for raw in snapshot.raw if raw[0] in own]
-            context.restored_lists = _dealt(restored, operator.union_state, parallelism, subtask)
+            context.restored_lists = _dealt(restored, parallelism, subtask)
+            context.restored_checkpoint_id = next((snapshot.checkpoint_id for snapshot in restored), 1)
         operator.open(context)
 
     @classmethod
@@ -157,13 +163,15 @@ class OperatorHarness:
 
     def snapshot(self, checkpoint_id: int = 1) -> HarnessSnapshot:
         """Take a snapshot, from which another harness can be opened."""
-        lists = self.operator.prepare_snapshot(checkpoint_id)
         operator = self.operator
+        operator.prepare_snapshot(checkpoint_id, self.clock.now())
+        lists = operator.position() if isinstance(operator, SourceOperator) else operator.snapshot_lists()
         return HarnessSnapshot(
             tuple(operator.snapshot_keyed(SnapshotRequest(checkpoint_id)).blocks()),
             lists,
             tuple(operator.timer_blocks()),
             tuple(operator.raw_keyed_state()),
+            checkpoint_id,
         )
 
     def complete(self, checkpoint_id: int = 1) -> None:
@@ -184,20 +192,20 @@ class OperatorHarness:
         return values
 
 
-def _dealt(restored: Sequence[HarnessSnapshot], whole: bool, parallelism: int, subtask: int) -> dict[str, list[bytes]]:
+def _dealt(restored: Sequence[HarnessSnapshot], parallelism: int, subtask: int) -> dict[str, StoredList]:
     """Deal the list states out as a restored job does."""
-    result: dict[str, list[bytes]] = {}
-    first_extra = 0
+    states: dict[str, ListStateMetadata] = {}
     for name in sorted({name for snapshot in restored for name in snapshot.lists}):
-        items = [snapshot.lists.get(name, []) for snapshot in restored]
-        counts = [len(own) for own in items]
-        if whole:
-            parts = union(counts)
-        else:
-            dealt, first_extra = even_split(counts, parallelism, first_extra)
-            parts = dealt[subtask]
-        result[name] = [item for part in parts for item in items[part.old_subtask][part.start : part.stop]]
-    return result
+        counts = [len(snapshot.lists.get(name, ())) for snapshot in restored]
+        mode = next(snapshot.lists[name].mode for snapshot in restored if name in snapshot.lists)
+        states[name] = ListStateMetadata(mode, counts)
+    return {
+        name: StoredList.joined(
+            states[name].mode,
+            (part for s in shares for part in restored[s.old_subtask].lists[name].cut(s.start, s.stop)),
+        )
+        for name, shares in deal_out(states, parallelism, subtask).items()
+    }
 
 
 def _keyed_operator(function: Function) -> Operator:
@@ -225,4 +233,6 @@ def _unkeyed_operator(function: Function) -> Operator:
             return FlatMapOperator(function, "flat_map")
         case FilterFunction():
             return FilterOperator(function, "filter")
+        case SinkFunction():
+            return SinkFunctionOperator(function)
     raise TypeError(f"{type(function).__name__} is no function of a stream without a key")

@@ -9,10 +9,16 @@ from rekindle.checkpoint import events, paths
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
-from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SparkPosition, encode_metadata
+from rekindle.checkpoint.metadata import (
+    CheckpointMetadata,
+    ListStateMetadata,
+    OperatorMetadata,
+    SparkPosition,
+    encode_metadata,
+)
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError
-from rekindle.graph.job_graph import JobGraph
+from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.savepoints import SavepointRequest, Savepoints
@@ -87,7 +93,7 @@ class CheckpointExecutor:
     def _trigger(self, order: events.TriggerCheckpoint) -> None:
         request = self._savepoints.find(order.checkpoint_id)
         location = None if request is None else request.location
-        self._broadcast(m.TriggerSnapshot(order.checkpoint_id, order.epoch, order.base_id, location))
+        self._broadcast(m.TriggerSnapshot(order.checkpoint_id, order.epoch, order.base_id, location, order.timestamp))
 
     def _notify_complete(self, coordinator: CheckpointCoordinator, order: events.NotifyComplete) -> None:
         latest = coordinator.latest_completed()
@@ -101,9 +107,9 @@ class CheckpointExecutor:
         acks = [ack for _, ack in order.acks if isinstance(ack, m.SnapshotDone)]
         positions = order.source_positions
         assert isinstance(positions, list)
-        metadata = self._metadata(order, acks, positions)
         request = self._savepoints.find(order.checkpoint_id)
         try:
+            metadata = self._metadata(order, acks, positions)
             stored = self._directory.commit(metadata) if request is None else _commit(request, metadata)
         except CheckpointError as error:
             then = coordinator.metadata_failed(self._clock.now(), order.checkpoint_id, str(error))
@@ -119,7 +125,6 @@ class CheckpointExecutor:
         operators = []
         for node in self._graph.nodes:
             own = [snapshots[slot, node.uid] for slot in range(node.parallelism)]
-            lists = sorted({name for snapshot in own for name in snapshot.list_states})
             operators.append(
                 OperatorMetadata(
                     uid=node.uid,
@@ -127,7 +132,7 @@ class CheckpointExecutor:
                     parallelism=node.parallelism,
                     max_parallelism=node.max_parallelism,
                     keyed_states=sorted({name for snapshot in own for name in snapshot.keyed_states}),
-                    list_states={name: [s.list_states.get(name, 0) for s in own] for name in lists},
+                    list_states=_list_states(node, own),
                 )
             )
         return CheckpointMetadata(
@@ -152,6 +157,21 @@ class CheckpointExecutor:
             request.files.delete("")
         except CheckpointError as error:
             log.warning("%s. What is left of the savepoint can be deleted by hand", error)
+
+
+def _list_states(node: JobNode, snapshots: list[m.OperatorSnapshot]) -> dict[str, ListStateMetadata]:
+    """Put together what the subtasks of an operator wrote of its list states, by name."""
+    result: dict[str, ListStateMetadata] = {}
+    for name in sorted({name for snapshot in snapshots for name in snapshot.list_states}):
+        sizes = [snapshot.list_states.get(name) for snapshot in snapshots]
+        modes = sorted({size.mode for size in sizes if size is not None})
+        if len(modes) > 1:
+            raise CheckpointError(
+                f"state {name!r} of operator {node.name!r} (uid {node.uid}) is {' and '.join(modes)} state in "
+                "different subtasks; let all subtasks ask for it in the same way"
+            )
+        result[name] = ListStateMetadata(modes[0], [0 if size is None else size.items for size in sizes])
+    return result
 
 
 def _commit(request: SavepointRequest, metadata: CheckpointMetadata) -> StoredCheckpoint:

@@ -12,33 +12,30 @@ from collections.abc import Iterator
 from itertools import compress
 from typing import Any
 
-from rekindle.datastream.functions import Function, KeyedProcessFunction, ReduceFunction
+from rekindle.datastream.functions import KeyedProcessFunction, ReduceFunction
 from rekindle.datastream.state import ValueState, ValueStateDescriptor
 from rekindle.datastream.time_domain import TimeDomain
 from rekindle.datastream.timerservice import TimerService
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
-from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
-from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
+from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
 from rekindle.runtime.operators.stateless import append_results
+from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
 from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.timers import TimerQueue
 
 
-class KeyedOperator(Operator):
+class KeyedOperator(UserFunctionOperator):
     """Keep the keyed state of a user function."""
 
     backend: KeyedStateBackend
 
-    def __init__(self, function: Function) -> None:
-        self.function = function
-
     def open(self, context: OperatorContext) -> None:
         self.backend = context.keyed_backend()
         self._prepare(context)
-        self.function.open(SlotRuntimeContext(context, self.backend))
+        self._open_function(context, self.backend)
 
     def _prepare(self, context: OperatorContext) -> None:
         """Set up what the operator itself keeps, before the function is opened."""
@@ -67,7 +64,7 @@ class KeyedOperator(Operator):
     def close(self) -> None:
         self.backend.key = NO_KEY
         try:
-            self.function.close()
+            super().close()
         finally:
             self.backend.close()
 

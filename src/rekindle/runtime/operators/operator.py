@@ -10,6 +10,7 @@ from rekindle.runtime.clock import Clock
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 
 MIN_WATERMARK = -(1 << 63)
@@ -21,7 +22,8 @@ class OperatorContext:
     """Tell an operator where it runs and what was restored for it.
 
     ``keyed_backend`` makes the backend of its keyed state, restored. ``restored_timers`` are the blocks of its timers,
-    ``restored_raw`` the bytes it wrote itself, by key group.
+    ``restored_raw`` the bytes it wrote itself, by key group. ``restored`` tells whether the checkpoint knew the
+    operator, ``restored_checkpoint_id`` names the checkpoint that the job goes on from.
     """
 
     job_id: str
@@ -39,14 +41,17 @@ class OperatorContext:
     restored: bool
     restored_timers: list[KeyGroupBlock] = field(default_factory=list)
     restored_raw: list[tuple[int, bytes]] = field(default_factory=list)
-    restored_lists: dict[str, list[bytes]] = field(default_factory=dict)
+    restored_lists: dict[str, StoredList] = field(default_factory=dict)
+    restored_checkpoint_id: int | None = None
+
+    def restored_items(self, name: str) -> list[bytes]:
+        """Give the items of a list state that the operator keeps itself."""
+        stored = self.restored_lists.get(name)
+        return [] if stored is None else stored.items
 
 
 class Operator(ABC):
     """Process chunks. Everything here is called by one thread at a time."""
-
-    union_state: bool = False
-    """Whether restored list states go whole to every subtask, rather than being dealt out."""
 
     def open(self, context: OperatorContext) -> None:  # noqa: B027 - most operators have nothing to set up
         """Set up in a slot, with restored state if there is any."""
@@ -75,7 +80,15 @@ class Operator(ABC):
         """React to the end of all inputs, after the last watermark."""
         return None
 
-    def prepare_snapshot(self, checkpoint_id: int) -> dict[str, list[bytes]]:
+    def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:  # noqa: B027
+        """Bring state and output up to date for a snapshot; runs while nothing else does.
+
+        Args:
+            checkpoint_id: The checkpoint.
+            timestamp: When it was triggered, in milliseconds since the epoch.
+        """
+
+    def snapshot_lists(self) -> dict[str, StoredList]:
         """Give the operator's list states; runs while nothing else does."""
         return {}
 
@@ -135,5 +148,5 @@ class SourceOperator(Operator):
         """Tell whether the source has ended."""
 
     @abstractmethod
-    def position(self) -> dict[str, list[bytes]]:
+    def position(self) -> dict[str, StoredList]:
         """Give the position as operator list states, as of the last poll."""

@@ -14,7 +14,8 @@ from rekindle.datastream.functions import SinkFunction
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
-from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
+from rekindle.runtime.operators.user_function import UserFunctionOperator
+from rekindle.state.operator_state.stored import DistributionMode, StoredList
 
 PRINTED = "printed"
 COLLECTED = "collected"
@@ -52,17 +53,15 @@ class CollectOperator(Operator):
             self._to_driver(COLLECTED, pickle.dumps(chunk.values, 5))
 
 
-class SinkFunctionOperator(Operator):
+class SinkFunctionOperator(UserFunctionOperator):
     """Call a SinkFunction for every record."""
 
+    function: SinkFunction
     _context: SinkContext
-
-    def __init__(self, function: SinkFunction) -> None:
-        self.function = function
 
     def open(self, context: OperatorContext) -> None:
         self._context = SinkContext(context.clock)
-        self.function.open(SlotRuntimeContext(context, None))
+        super().open(context)
 
     def process(self, chunk: Chunk) -> None:
         invoke, context = self.function.invoke, self._context
@@ -76,9 +75,6 @@ class SinkFunctionOperator(Operator):
 
     def advance_watermark(self, watermark: int) -> None:
         self._context.watermark = watermark
-
-    def close(self) -> None:
-        self.function.close()
 
 
 class SinkContext(SinkFunction.Context):
@@ -110,7 +106,6 @@ class PendingCommit(msgspec.Struct, frozen=True):
 class TwoPhaseSinkOperator(Operator):
     """Commit a sink's output when the checkpoint that holds it is complete, and once."""
 
-    union_state = True
     _LINEAGE = "lineage"
     _PENDING = "pending-commits"
     _writer: SinkWriter
@@ -120,13 +115,13 @@ class TwoPhaseSinkOperator(Operator):
         self._pending: dict[int, list[bytes]] = {}
 
     def open(self, context: OperatorContext) -> None:
-        restored = context.restored_lists.get(self._LINEAGE)
+        restored = context.restored_items(self._LINEAGE)
         self._lineage = restored[0].decode() if restored else f"{context.job_id}-{context.uid}"
         self._subtask = context.subtask
         self._writer = self.sink.create_writer(
             SinkWriterContext(context.subtask, context.parallelism, context.attempt, self._lineage, context.clock)
         )
-        pending = [msgspec.msgpack.decode(i, type=PendingCommit) for i in context.restored_lists.get(self._PENDING, [])]
+        pending = [msgspec.msgpack.decode(i, type=PendingCommit) for i in context.restored_items(self._PENDING)]
         own = [p for p in pending if p.subtask % context.parallelism == context.subtask]
         if own:
             self._writer.commit([p.committable for p in sorted(own, key=lambda p: p.checkpoint_id)])
@@ -136,14 +131,19 @@ class TwoPhaseSinkOperator(Operator):
         if chunk.values:
             self._writer.write(chunk.values, chunk.timestamps)
 
-    def prepare_snapshot(self, checkpoint_id: int) -> dict[str, list[bytes]]:
+    def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:
         self._pending[checkpoint_id] = self._writer.prepare_commit(checkpoint_id)
+
+    def snapshot_lists(self) -> dict[str, StoredList]:
         items = [
             msgspec.msgpack.encode(PendingCommit(self._subtask, number, committable))
             for number, committables in sorted(self._pending.items())
             for committable in committables
         ]
-        return {self._LINEAGE: [self._lineage.encode()], self._PENDING: items}
+        return {
+            self._LINEAGE: StoredList.of(DistributionMode.UNION, [self._lineage.encode()]),
+            self._PENDING: StoredList.of(DistributionMode.UNION, items),
+        }
 
     def notify_complete(self, checkpoint_id: int) -> None:
         for number in sorted(number for number in self._pending if number <= checkpoint_id):

@@ -8,6 +8,7 @@ import msgspec
 
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator, OperatorContext, SourceOperator
+from rekindle.state.operator_state.stored import DistributionMode, StoredList
 
 
 class CollectionSourceOperator(SourceOperator):
@@ -20,7 +21,7 @@ class CollectionSourceOperator(SourceOperator):
         self._next = 0
 
     def open(self, context: OperatorContext) -> None:
-        for item in context.restored_lists.get(self._POSITION, []):
+        for item in context.restored_items(self._POSITION):
             self._next = msgspec.msgpack.decode(item, type=int)
 
     def poll(self, max_records: int) -> Chunk | None:
@@ -33,8 +34,8 @@ class CollectionSourceOperator(SourceOperator):
     def finished(self) -> bool:
         return self._next >= len(self.values)
 
-    def position(self) -> dict[str, list[bytes]]:
-        return {self._POSITION: [msgspec.msgpack.encode(self._next)]}
+    def position(self) -> dict[str, StoredList]:
+        return {self._POSITION: StoredList.of(DistributionMode.SPLIT, [msgspec.msgpack.encode(self._next)])}
 
 
 class NumberSequenceOperator(SourceOperator):
@@ -49,7 +50,7 @@ class NumberSequenceOperator(SourceOperator):
 
     def open(self, context: OperatorContext) -> None:
         if context.restored:
-            items = context.restored_lists.get(self._SPLITS, [])
+            items = context.restored_items(self._SPLITS)
             self._splits = [msgspec.msgpack.decode(item, type=tuple[int, int]) for item in items]
         else:
             split = split_range(self.start, self.end, context.parallelism)[context.subtask]
@@ -69,8 +70,8 @@ class NumberSequenceOperator(SourceOperator):
     def finished(self) -> bool:
         return not self._splits
 
-    def position(self) -> dict[str, list[bytes]]:
-        return {self._SPLITS: [msgspec.msgpack.encode(split) for split in self._splits]}
+    def position(self) -> dict[str, StoredList]:
+        return {self._SPLITS: StoredList.of(DistributionMode.SPLIT, map(msgspec.msgpack.encode, self._splits))}
 
 
 class SparkSourceOperator(Operator):

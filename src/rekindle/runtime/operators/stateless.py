@@ -10,22 +10,16 @@ from rekindle.datastream.functions import Function, ProcessFunction
 from rekindle.datastream.timerservice import TimerService
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
-from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
-from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
+from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
+from rekindle.runtime.operators.user_function import UserFunctionOperator
 
 
-class FunctionOperator(Operator):
-    """Open and close a user function; ``method`` is what is called per record."""
+class FunctionOperator(UserFunctionOperator):
+    """Call a method of a user function per record."""
 
     def __init__(self, function: Function, method: str) -> None:
-        self.function = function
+        super().__init__(function)
         self.method = method
-
-    def open(self, context: OperatorContext) -> None:
-        self.function.open(SlotRuntimeContext(context, None))
-
-    def close(self) -> None:
-        self.function.close()
 
     def _call(self) -> Callable[..., Any]:
         call: Callable[..., Any] = getattr(self.function, self.method)

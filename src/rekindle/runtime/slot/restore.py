@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from rekindle.checkpoint import paths
-from rekindle.checkpoint.metadata import NativeState, OperatorMetadata, StateHandle, StoredFile
-from rekindle.checkpoint.redistribution import ItemRange, even_split, union
+from rekindle.checkpoint.metadata import NativeState, StateHandle, StoredFile
+from rekindle.checkpoint.redistribution import ItemRange, deal_out
 from rekindle.checkpoint.snapshot_file import SnapshotReader, open_inline
 from rekindle.exceptions import CheckpointCorruptError, CheckpointStorageError
 from rekindle.graph.job_graph import JobNode
@@ -22,6 +22,7 @@ from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.state.blocks import RAW, TIMERS, KeyGroupBlock
 from rekindle.state.key_groups import KeyGroupRange, key_group_range
+from rekindle.state.operator_state.stored import StoredItems, StoredList
 from rekindle.state.rocksdb.native_part import NativePart
 
 _CHUNK = 1 << 20
@@ -94,12 +95,16 @@ class StateReader:
             self.taken_over.add(node.uid)
         return state
 
-    def lists(self, node: JobNode) -> dict[str, list[bytes]]:
-        """Give the operator's list states, dealt out to this slot, or whole where the operator asks for it."""
+    def lists(self, node: JobNode) -> dict[str, StoredList]:
+        """Give the operator's list states: what of them falls to this slot."""
         operator = self._operators[node.uid]
+        dealt = deal_out(operator.list_states, node.parallelism, self._slot)
         return {
-            name: [item for part in parts for item in self._items(operator, name, part)]
-            for name, parts in self._dealt(operator, node).items()
+            name: StoredList.joined(
+                operator.list_states[name].mode,
+                (part for share in shares for part in self._items(operator.uid, name, share)),
+            )
+            for name, shares in dealt.items()
         }
 
     def _add(self, state: RestoredKeyedState, uid: str, old: int, own: KeyGroupRange) -> None:
@@ -115,18 +120,14 @@ class StateReader:
             else:
                 state.blocks.append(block)
 
-    def _dealt(self, operator: OperatorMetadata, node: JobNode) -> dict[str, list[ItemRange]]:
-        if node.operator.union_state:
-            return {name: union(counts) for name, counts in operator.list_states.items()}
-        dealt: dict[str, list[ItemRange]] = {}
-        first_extra = 0
-        for name, counts in operator.list_states.items():
-            parts, first_extra = even_split(counts, node.parallelism, first_extra)
-            dealt[name] = parts[self._slot]
-        return dealt
-
-    def _items(self, operator: OperatorMetadata, name: str, part: ItemRange) -> list[bytes]:
-        return self._opened(part.old_subtask)[-1].operator_list(operator.uid, name)[part.start : part.stop]
+    def _items(self, uid: str, name: str, share: ItemRange) -> Iterator[StoredItems]:
+        stored = self._opened(share.old_subtask)[-1].operator_list(uid, name)
+        if stored is None or len(stored) < share.stop:
+            raise CheckpointCorruptError(
+                f"checkpoint {self._restored.metadata.checkpoint_id} has fewer items of state {name!r} of operator "
+                f"{uid!r}, subtask {share.old_subtask}, than its metadata says. Restore from another checkpoint"
+            )
+        return stored.cut(share.start, share.stop)
 
     # --- files ---
 

@@ -258,7 +258,7 @@ class Slot:
         }
 
     def _open(self, running: RunningNode, reader: StateReader | None) -> None:
-        node = running.node
+        node, restored = running.node, self._job.restore
         try:
             state = RestoredKeyedState() if reader is None else reader.keyed(node)
             context = OperatorContext(
@@ -278,6 +278,7 @@ class Slot:
                 restored_timers=state.timers,
                 restored_raw=state.raw,
                 restored_lists={} if reader is None else reader.lists(node),
+                restored_checkpoint_id=None if restored is None else restored.metadata.checkpoint_id,
             )
             running.operator.open(context)
         except Exception as error:

@@ -29,13 +29,14 @@ from rekindle.runtime.slot.operator_graph import OperatorGraph
 from rekindle.runtime.slot.snapshot_store import SnapshotStore, Target
 from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, release
 from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
+from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import SnapshotRequest
 
 _FORK_FROM_ENTRIES = 5_000
 _UPLOADS = 4
 _BUFFER = 1 << 20
 
-Lists = dict[str, dict[str, list[bytes]]]
+Lists = dict[str, dict[str, StoredList]]
 """Operator list states: uid → name → items."""
 
 
@@ -74,15 +75,15 @@ class Snapshotter:
         """
         started = time.monotonic()
         checkpoint_id = order.checkpoint_id
-        # A sink that cannot make its output durable may have lost some of it: that fails the attempt, not just this
-        # checkpoint, so that the records come again.
-        lists = self._prepare(checkpoint_id, positions)
+        # A sink that cannot make its output durable may have lost some of it, and a function that raised may have left
+        # its state half changed: that fails the attempt, not just this checkpoint, so that the records come again.
+        self._prepare(checkpoint_id, order.timestamp)
         parts: list[SnapshotPart] = []
         try:
             base = self._increments.base(order.base_id) if self._incremental else None
             request = SnapshotRequest(checkpoint_id, self._base_id(order, base), order.savepoint is not None)
             for running in self._graph:
-                parts.append(self._freeze(running.node, running.operator, request, lists))
+                parts.append(self._freeze(running.node, running.operator, request, positions))
             described = [part.describe() for part in parts]
             # Has no name: nothing is left behind, however the slot ends.
             buffer = cast(BinaryIO, tempfile.TemporaryFile("w+b", _BUFFER))  # noqa: SIM115 - closed after the upload
@@ -155,18 +156,12 @@ class Snapshotter:
 
     # --- the stop ---
 
-    def _prepare(self, checkpoint_id: int, positions: Lists) -> Lists:
-        lists: Lists = {}
+    def _prepare(self, checkpoint_id: int, timestamp: int) -> None:
         for running in self._graph:
-            uid = running.node.uid
-            if isinstance(running.operator, SourceOperator):
-                lists[uid] = positions[uid]
-                continue
             try:
-                lists[uid] = running.operator.prepare_snapshot(checkpoint_id)
+                running.operator.prepare_snapshot(checkpoint_id, timestamp)
             except Exception as error:
                 raise OperatorError(running.node) from error
-        return lists
 
     def _base_id(self, order: TriggerSnapshot, base: StoredIncrement | None) -> int | None:
         """Tell on which checkpoint the state on the heap builds; None: it is written as a whole."""
@@ -176,10 +171,11 @@ class Snapshotter:
         changed, entries = (sum(column) for column in zip(*counts, strict=True))
         return order.base_id if not changed or 2 * changed < entries else None
 
-    def _freeze(self, node: JobNode, operator: Operator, request: SnapshotRequest, lists: Lists) -> SnapshotPart:
+    def _freeze(self, node: JobNode, operator: Operator, request: SnapshotRequest, positions: Lists) -> SnapshotPart:
         try:
+            lists = positions[node.uid] if isinstance(operator, SourceOperator) else operator.snapshot_lists()
             raw = list(operator.raw_keyed_state())
-            return SnapshotPart(node, operator, lists[node.uid], operator.snapshot_keyed(request), raw)
+            return SnapshotPart(node, operator, lists, operator.snapshot_keyed(request), raw)
         except Exception as error:
             raise OperatorError(node) from error
 

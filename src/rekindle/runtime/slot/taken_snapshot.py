@@ -14,8 +14,9 @@ from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
-from rekindle.runtime.wire.messages import OperatorSnapshot
+from rekindle.runtime.wire.messages import ListStateSize, OperatorSnapshot
 from rekindle.state.blocks import RAW, RAW_STATE, KeyGroupBlock
+from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import KeyedSnapshot
 
 
@@ -25,7 +26,7 @@ class SnapshotPart:
 
     node: JobNode
     operator: Operator
-    lists: dict[str, list[bytes]]
+    lists: dict[str, StoredList]
     keyed: KeyedSnapshot
     raw: list[tuple[int, bytes]]
 
@@ -37,7 +38,8 @@ class SnapshotPart:
     def describe(self) -> OperatorSnapshot:
         """Say what there is of the operator."""
         names = self.operator.keyed_state_names() + ([RAW_STATE] if self.raw else [])
-        return OperatorSnapshot(self.node.uid, names, {name: len(items) for name, items in self.lists.items()})
+        lists = {name: ListStateSize(stored.mode, len(stored)) for name, stored in self.lists.items()}
+        return OperatorSnapshot(self.node.uid, names, lists)
 
     def write(self, writer: SnapshotWriter) -> None:
         """Encode what is in memory."""
@@ -51,8 +53,8 @@ class SnapshotPart:
             raise OperatorError(self.node) from error
         for key_group, data in self.raw:
             writer.keyed(uid, KeyGroupBlock(RAW_STATE, RAW, key_group, 1, data))
-        for name, items in self.lists.items():
-            writer.operator_list(uid, name, items)
+        for name, stored in self.lists.items():
+            writer.operator_list(uid, name, stored)
 
 
 class TakenSnapshot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rekindle.checkpoint.metadata import StateHandle
+from rekindle.state.operator_state.stored import DistributionMode
 
 
 class _Message(msgspec.Struct, frozen=True, tag=True):
@@ -40,6 +41,7 @@ class TriggerSnapshot(_Message, frozen=True):
     epoch: int
     base_id: int | None = None
     savepoint: str | None = None
+    timestamp: int = 0  # when the checkpoint was triggered
 
 
 class NotifyComplete(_Message, frozen=True):
@@ -112,12 +114,19 @@ class Output(_Message, frozen=True):
     data: bytes
 
 
+class ListStateSize(msgspec.Struct, frozen=True, array_like=True):
+    """Say how many items an operator state has in a snapshot, and how they are dealt out."""
+
+    mode: DistributionMode
+    items: int
+
+
 class OperatorSnapshot(msgspec.Struct, frozen=True):
     """Say what an operator put into a snapshot."""
 
     uid: str
     keyed_states: list[str]
-    list_states: dict[str, int]
+    list_states: dict[str, ListStateSize]
 
 
 class SnapshotDone(_Message, frozen=True):
