@@ -73,7 +73,7 @@ class MsgpackSerializer(BytesSerializer[T]):
         try:
             element: T = self.unpack(self._decode(data)) if self.unpacks else self._decode(data)
             return element
-        except (msgspec.MsgspecError, ValueError, OverflowError, ArithmeticError, RecursionError) as error:
+        except (msgspec.MsgspecError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise self._damaged(data, error) from error
 
     def all_to_bytes(self, elements: Sequence[T]) -> bytes:
@@ -87,7 +87,7 @@ class MsgpackSerializer(BytesSerializer[T]):
         """Return the elements that these bytes were made of."""
         try:
             return self.unpack_all(self._decode_all(data))
-        except (msgspec.MsgspecError, ValueError, OverflowError, ArithmeticError, RecursionError) as error:
+        except (msgspec.MsgspecError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise self._damaged(data, error) from error
 
     def converted(self, elements: list[T]) -> list[T]:
@@ -110,11 +110,15 @@ class MsgpackSerializer(BytesSerializer[T]):
         """
         return ()
 
+    def _name(self) -> str:
+        """Name the type for people."""
+        return self.snapshot_configuration().describe()
+
     def _refused(self, element: Any, error: Exception) -> SerializationError:
-        return SerializationError(f"{_shown(element)} is no element of {self!r}: {error}")
+        return SerializationError(f"{_shown(element)} is no {self._name()}: {error}")
 
     def _damaged(self, data: bytes | memoryview, error: Exception) -> SerializationError:
-        return SerializationError(f"{len(data)} bytes are no element of {self!r}: {error}")
+        return SerializationError(f"{len(data)} bytes are no {self._name()}: {error}")
 
     def _first_refused(self, elements: Sequence[Any]) -> Any:
         for element in elements:
@@ -139,6 +143,9 @@ class EmbeddedSerializer(MsgpackSerializer[T]):
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.inner,)
+
+    def _name(self) -> str:
+        return repr(self.inner)
 
     def __repr__(self) -> str:
         return repr(self.inner)

@@ -25,6 +25,8 @@ class PickleSerializer(BytesSerializer[Any]):
     another type that evolves, before there is state that must be kept.
     """
 
+    takes_none = True
+
     def to_bytes(self, element: Any) -> bytes:
         """Return an element as bytes."""
         return _dumps(element, 5)

@@ -27,7 +27,12 @@ class TypeSerializer(ABC, Generic[T]):
 
     A serializer of one's own implements :meth:`serialize`, :meth:`deserialize` and :meth:`snapshot_configuration`. The
     streams it gets are a :class:`DataOutputView` and a :class:`DataInputView`.
+
+    Attributes:
+        takes_none: Whether None is an element, besides those of the type.
     """
+
+    takes_none: bool = False
 
     @abstractmethod
     def serialize(self, element: T, stream: BytesIO) -> None:

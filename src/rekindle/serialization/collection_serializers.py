@@ -1,0 +1,168 @@
+"""Serializers of lists and dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rekindle.exceptions import SerializationError
+from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
+from rekindle.serialization.enum_serializer import EnumSerializer
+from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack
+from rekindle.serialization.nullable_serializer import nullable_part
+from rekindle.serialization.scalar_serializer import ScalarSerializer
+from rekindle.serialization.type_serializer import TypeSerializer
+
+__all__ = ["ListSerializer", "ListSerializerSnapshot", "MapSerializer", "MapSerializerSnapshot"]
+
+
+class ListSerializer(MsgpackSerializer[list[Any]]):
+    """Serialize lists; elements may be None.
+
+    Attributes:
+        element: The serializer of the elements.
+    """
+
+    packs = True
+
+    def __init__(self, element: TypeSerializer[Any]) -> None:
+        self.element = element
+        part = nullable_part(element)
+        self.packed_type = list[part.packed_type]  # type: ignore[name-defined]
+        self.unpacks = part.unpacks
+        self._pack_elements = part.pack_all
+        self._unpack_elements = part.unpack_all
+        super().__init__()
+
+    def pack(self, element: Any) -> list[Any]:
+        """Pack the elements of a list."""
+        if not isinstance(element, list):
+            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a list is needed")
+        return self._pack_elements(element)
+
+    def unpack(self, packed: list[Any]) -> list[Any]:
+        """Unpack the elements of a list."""
+        return self._unpack_elements(packed)
+
+    def create_instance(self) -> list[Any]:
+        """Return an empty list."""
+        return []
+
+    def snapshot_configuration(self) -> ListSerializerSnapshot:
+        """Return a snapshot with that of the elements."""
+        return ListSerializerSnapshot(self)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.element,)
+
+    def __repr__(self) -> str:
+        return f"ListSerializer({self.element!r})"
+
+
+class ListSerializerSnapshot(CompositeTypeSerializerSnapshot[list[Any]]):
+    """Remember of what lists were."""
+
+    def get_current_outer_snapshot_version(self) -> int:
+        """Return 1."""
+        return 1
+
+    def get_nested_serializers(self, outer_serializer: ListSerializer) -> Sequence[TypeSerializer[Any]]:
+        """Return the serializer of the elements."""
+        return (outer_serializer.element,)
+
+    def create_outer_serializer_with_nested_serializers(
+        self, nested_serializers: Sequence[TypeSerializer[Any]]
+    ) -> ListSerializer:
+        """Return a serializer of lists of such elements."""
+        (element,) = nested_serializers
+        return ListSerializer(element)
+
+    def nested_name(self, position: int) -> str:
+        """Name the type of the elements."""
+        return "element"
+
+    def describe(self) -> str:
+        """Name the type for people."""
+        return f"LIST({self._nested[0].describe()})"
+
+
+class MapSerializer(MsgpackSerializer[dict[Any, Any]]):
+    """Serialize dicts; values may be None.
+
+    Attributes:
+        key: The serializer of the keys.
+        value: The serializer of the values.
+    """
+
+    packs = True
+
+    def __init__(self, key: TypeSerializer[Any], value: TypeSerializer[Any]) -> None:
+        self.key = key
+        self.value = value
+        self._key, self._value = as_msgpack(key), nullable_part(value)
+        self.unpacks = self._key.unpacks or self._value.unpacks
+        # What other keys are packed to might not be hashable: their maps are packed as pairs.
+        self._as_pairs = not isinstance(key, ScalarSerializer | EnumSerializer)
+        if self._as_pairs:
+            self.packed_type = list[tuple[self._key.packed_type, self._value.packed_type]]  # type: ignore[name-defined]
+            self.unpacks = True
+        else:
+            self.packed_type = dict[self._key.packed_type, self._value.packed_type]  # type: ignore[name-defined]
+        super().__init__()
+
+    def pack(self, element: Any) -> Any:
+        """Pack the keys and the values."""
+        if not isinstance(element, dict):
+            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a dict is needed")
+        entries = zip(self._key.pack_all(list(element)), self._value.pack_all(list(element.values())), strict=True)
+        return list(entries) if self._as_pairs else dict(entries)
+
+    def unpack(self, packed: Any) -> dict[Any, Any]:
+        """Unpack the keys and the values."""
+        if self._as_pairs:
+            keys, values = [pair[0] for pair in packed], [pair[1] for pair in packed]
+        else:
+            keys, values = list(packed), list(packed.values())
+        return dict(zip(self._key.unpack_all(keys), self._value.unpack_all(values), strict=True))
+
+    def create_instance(self) -> dict[Any, Any]:
+        """Return an empty dict."""
+        return {}
+
+    def snapshot_configuration(self) -> MapSerializerSnapshot:
+        """Return a snapshot with those of keys and values."""
+        return MapSerializerSnapshot(self)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.key, self.value)
+
+    def __repr__(self) -> str:
+        return f"MapSerializer({self.key!r}, {self.value!r})"
+
+
+class MapSerializerSnapshot(CompositeTypeSerializerSnapshot[dict[Any, Any]]):
+    """Remember of what keys and values were."""
+
+    def get_current_outer_snapshot_version(self) -> int:
+        """Return 1."""
+        return 1
+
+    def get_nested_serializers(self, outer_serializer: MapSerializer) -> Sequence[TypeSerializer[Any]]:
+        """Return the serializers of keys and of values."""
+        return (outer_serializer.key, outer_serializer.value)
+
+    def create_outer_serializer_with_nested_serializers(
+        self, nested_serializers: Sequence[TypeSerializer[Any]]
+    ) -> MapSerializer:
+        """Return a serializer of dicts of such keys and values."""
+        key, value = nested_serializers
+        return MapSerializer(key, value)
+
+    def nested_name(self, position: int) -> str:
+        """Name the type of keys or of values."""
+        return ("key", "value")[position]
+
+    def describe(self) -> str:
+        """Name the type for people."""
+        key, value = self._nested
+        return f"MAP({key.describe()}, {value.describe()})"
