@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.checkpoint.redistribution import ItemRange, even_split, union
+from rekindle.checkpoint.metadata import ListStateMetadata
+from rekindle.checkpoint.redistribution import ItemRange, broadcast, deal_out, even_split, union
+from rekindle.state.operator_state.stored import DistributionMode
 
 COUNTS = st.lists(st.integers(0, 30), min_size=1, max_size=8)
 
@@ -83,3 +85,38 @@ def test_an_empty_state_gives_everybody_nothing(counts: list[int]) -> None:
 @given(COUNTS)
 def test_a_union_state_is_the_whole_concatenation_in_the_order_of_the_subtasks(counts: list[int]) -> None:
     assert items(counts, union(counts)) == all_items(counts)
+
+
+@given(st.integers(1, 8), st.integers(1, 12))
+def test_a_broadcast_state_gives_each_subtask_the_copy_of_one_old_one_counted_round(old: int, new: int) -> None:
+    assert [items([1] * old, broadcast([1] * old, i)) for i in range(new)] == [[f"{i % old}.0"] for i in range(new)]
+
+
+def test_an_old_subtask_without_a_copy_leaves_the_new_one_without() -> None:
+    assert [broadcast([0, 1], subtask) for subtask in range(3)] == [[], [ItemRange(1, 0, 1)], []]
+
+
+def test_each_state_is_dealt_out_in_its_own_mode() -> None:
+    counts = [2, 3]
+    states = {mode.value: ListStateMetadata(mode, counts) for mode in (DistributionMode.SPLIT, DistributionMode.UNION)}
+    states["broadcast"] = ListStateMetadata(DistributionMode.BROADCAST, [1, 1])
+    assert deal_out(states, 3, 2) == {
+        "split": [ItemRange(1, 2, 3)],
+        "union": [ItemRange(0, 0, 2), ItemRange(1, 0, 3)],
+        "broadcast": [ItemRange(0, 0, 1)],
+    }
+
+
+def test_only_split_states_take_turns_with_the_extras() -> None:
+    states = {
+        "a": ListStateMetadata(DistributionMode.SPLIT, [4]),
+        "b": ListStateMetadata(DistributionMode.UNION, [5]),
+        "c": ListStateMetadata(DistributionMode.BROADCAST, [1]),
+        "d": ListStateMetadata(DistributionMode.SPLIT, [4]),
+    }
+    sizes = [
+        {name: sum(r.stop - r.start for r in ranges) for name, ranges in deal_out(states, 3, subtask).items()}
+        for subtask in range(3)
+    ]
+    assert [own["a"] for own in sizes] == [2, 1, 1]
+    assert [own["d"] for own in sizes] == [1, 2, 1]

@@ -49,6 +49,10 @@ class KeyedOperator(UserFunctionOperator):
     def _process(self, chunk: Chunk) -> Chunk:
         """Process records with keys."""
 
+    def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:
+        self.backend.key = NO_KEY  # that of the last record is of no concern to the function now
+        super().prepare_snapshot(checkpoint_id, timestamp)
+
     def snapshot_keyed(self, request: SnapshotRequest) -> KeyedSnapshot:
         return self.backend.snapshot(request)
 
@@ -57,6 +61,14 @@ class KeyedOperator(UserFunctionOperator):
 
     def snapshot_completed(self, checkpoint_id: int) -> None:
         self.backend.snapshot_completed(checkpoint_id)
+
+    def notify_complete(self, checkpoint_id: int) -> None:
+        self.backend.key = NO_KEY
+        super().notify_complete(checkpoint_id)
+
+    def notify_aborted(self, checkpoint_id: int) -> None:
+        self.backend.key = NO_KEY
+        super().notify_aborted(checkpoint_id)
 
     def keyed_state_names(self) -> list[str]:
         return self.backend.state_names()
