@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from rekindle.checkpoint.events import MetadataFailed
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Types, WatermarkStrategy
 from rekindle.datastream import (
@@ -417,5 +416,5 @@ def test_subtasks_that_ask_for_a_state_in_different_ways_fail_the_checkpoint(tmp
         checkpoint_id = job.begin_checkpoint()
         with pytest.raises(AssertionError):  # of the test's own job: there is no completed checkpoint
             job.finish_checkpoint(checkpoint_id)
-        (failed,) = [event for event in job.coordinator._events if isinstance(event, MetadataFailed)]
+        (failed,) = job.coordinator.history()
         assert "state 'unequal' of operator 'the function' (uid function) is split and union state" in failed.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from rekindle.common import Types
-from rekindle.common.class_typeinfo import SerializerTypeInfo
+from rekindle.common.class_typeinfo import PojoTypeInfo, SerializerTypeInfo
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor
 from rekindle.exceptions import (
     SerializationError,
@@ -269,3 +270,34 @@ def test_a_state_can_be_asked_for_again_after_its_type_was_refused() -> None:
     with pytest.raises(StateMigrationException):
         after.get_list_state(ListStateDescriptor("words", words(1)))
     assert after.snapshot() == before.snapshot()
+
+
+def rules(version: int) -> Any:
+    """Make a dataclass as a program has it in a version: 2 has one more field, 3 another type of one."""
+    fields: list[Any] = [("name", int if version == 3 else str)]
+    if version == 2:
+        fields.append(("limit", int, dataclasses.field(default=10)))
+    return dataclasses.make_dataclass("Rule", fields, namespace={"__module__": "a_program"}, frozen=True)
+
+
+@pytest.mark.parametrize(("get", "put", "contents"), KINDS.values(), ids=KINDS)
+class TestADataclass:
+    def test_that_has_a_new_field_gets_its_default(self, get: Any, put: Any, contents: Any) -> None:
+        before, old = backend(), rules(1)
+        put(get(before, PojoTypeInfo(old)), [old("a"), old("b")])
+        (after,) = restored([before], 1)
+        new = rules(2)
+        assert contents(get(after, PojoTypeInfo(new))) == [new("a", 10), new("b", 10)]
+        (again,) = restored([after], 1)
+        assert contents(get(again, PojoTypeInfo(new))) == [new("a", 10), new("b", 10)]
+
+    def test_whose_field_changed_its_type_is_refused_by_field_and_types(
+        self, get: Any, put: Any, contents: Any
+    ) -> None:
+        before, old = backend(), rules(1)
+        put(get(before, PojoTypeInfo(old)), [old("a")])
+        (after,) = restored([before], 1)
+        with pytest.raises(
+            StateMigrationException, match=r"state 'words' of .*field 'name' of a_program.Rule was STRING and is"
+        ):
+            get(after, PojoTypeInfo(rules(3)))
