@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql import Row as SparkRow
 
 from rekindle.common.types import Row
+from rekindle.runtime.exchange.object_lists import write_objects
 from rekindle.runtime.exchange.payload import (
     Progress,
     decode,
@@ -98,11 +99,16 @@ def test_tuples_of_one_length_come_out_as_they_went_in(values: list[Any]) -> Non
     assert_crosses(values)
 
 
-@pytest.mark.parametrize("values", [CHUNKS["tuples"] * 500, CHUNKS["rows of a schema"] * 500], ids=["tuples", "rows"])
-def test_tuples_and_rows_of_a_schema_cross_as_columns(values: list[Any]) -> None:
+NESTED = [(number, {"a": number}) for number in range(1_000)]
+
+
+@pytest.mark.parametrize("values", [NESTED, list(map(SCHEMA_ROW, NESTED))], ids=["tuples", "rows"])
+def test_tuples_and_rows_of_a_schema_are_pickled_as_columns(values: list[Any]) -> None:
     """Pickling a few lists is what makes the exchange fast: no tuple may be pickled for each record."""
-    operations = [opcode.name for opcode, _, _ in pickletools.genops(encode_chunk(Chunk(values))[1:])]
+    _, data = write_objects(values)
+    operations = [opcode.name for opcode, _, _ in pickletools.genops(data)]
     assert sum(name.startswith("TUPLE") for name in operations) < 10
+    assert_crosses(values)
 
 
 def test_a_record_that_cannot_be_pickled_raises() -> None:

@@ -7,9 +7,11 @@ one chunk of records after the other.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from rekindle.common.typeinfo import PickledBytesTypeInfo, TypeInformation
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import REBALANCE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamGraph, StreamNode
@@ -19,7 +21,17 @@ from rekindle.state.key_groups import check_parallelism, default_max_parallelism
 
 @dataclass(frozen=True, slots=True)
 class JobEdge:
-    """Connect two operators; ``input`` is the index of this edge among the inputs of ``target``."""
+    """Connect two operators.
+
+    Attributes:
+        id: The position among all edges.
+        source: The node that sends.
+        target: The node that receives.
+        input: The index of this edge among the inputs of ``target``.
+        partitioner: How records are dealt out.
+        exchange: Whether they leave their slot.
+        type_info: The type by which records are converted on their way; None: they arrive as they were sent.
+    """
 
     id: int
     source: int
@@ -27,6 +39,7 @@ class JobEdge:
     input: int
     partitioner: Partitioner
     exchange: bool
+    type_info: TypeInformation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +109,7 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
     uids = assign_uids(graph.nodes)
     settled = {node.id: _parallelism(node, parallelism, max_parallelism) for node in graph.nodes}
     local = all(node.data_frame is None for node in graph.nodes)
+    consumers = Counter(edge.source for node in graph.nodes for edge in node.inputs)
     spark_fed: dict[int, bool] = {}  # nodes in a slot with a Spark source, no exchange between them
     nodes: list[JobNode] = []
     edges: list[JobEdge] = []
@@ -114,7 +128,9 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             # With one subtask on both sides there is nothing to exchange, unless a Spark source, which has many tasks
             # even then, feeds the job.
             exchange = partitioner.kind is not Partitioning.FORWARD and not (local and own[0] == upstream[0] == 1)
-            edges.append(JobEdge(len(edges), edge.source, node.id, index, partitioner, exchange))
+            chained = partitioner.kind is Partitioning.FORWARD and consumers[edge.source] == len(node.inputs) == 1
+            type_info = None if chained and not node.typed_input else _converting(edge.type_info)
+            edges.append(JobEdge(len(edges), edge.source, node.id, index, partitioner, exchange, type_info))
             level = max(level, levels[edge.source] + exchange)
         spark_fed[node.id] = node.data_frame is not None or (level == 0 and True in fed)
         levels[node.id] = level
@@ -125,6 +141,11 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
         if node.data_frame is not None
     )
     return JobGraph(tuple(nodes), tuple(edges), sources)
+
+
+def _converting(type_info: TypeInformation | None) -> TypeInformation | None:
+    """Give a type if records are converted by it: those that are pickled are not."""
+    return None if isinstance(type_info, PickledBytesTypeInfo) else type_info
 
 
 def _parallelism(node: StreamNode, default: int, default_max: int | None) -> tuple[int, int, bool]:

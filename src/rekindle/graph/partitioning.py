@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from rekindle.common.type_information import TypeInformation
+
 
 class Partitioning(enum.Enum):
     """Name a way of dealing out records."""
@@ -18,10 +20,17 @@ class Partitioning(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Partitioner:
-    """Say how one edge deals out its records; ``key_selector`` comes with HASH."""
+    """Say how one edge deals out its records.
+
+    Attributes:
+        kind: The way.
+        key_selector: Gives the key of a record; comes with HASH.
+        key_type: The type that the program gave to the keys, which decides which keys are one; None: any Python object.
+    """
 
     kind: Partitioning
     key_selector: Callable[[Any], Any] | None = None
+    key_type: TypeInformation | None = None
 
 
 FORWARD = Partitioner(Partitioning.FORWARD)

@@ -8,20 +8,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from rekindle.common.type_information import TypeInformation
 from rekindle.graph.partitioning import Partitioner
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEdge:
-    """Connect the output of a node to the next one."""
+    """Connect the output of a node to the next one. ``type_info`` is the type that the program gave to the records."""
 
     source: int
     partitioner: Partitioner
+    type_info: TypeInformation | None = None
 
 
 @dataclass(slots=True)
 class StreamNode:
-    """Describe one operator. ``operator`` travels to the slots, ``data_frame`` stays with the driver."""
+    """Describe one operator.
+
+    ``operator`` travels to the slots, ``data_frame`` stays with the driver. ``typed_input``: records come as their type
+    shows them even from the operator right before it, with which it would be chained.
+    """
 
     id: int
     name: str
@@ -32,6 +38,7 @@ class StreamNode:
     uid: str | None = None
     data_frame: Any = None
     bounded: bool = True
+    typed_input: bool = False
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rekindle.common.type_information import TypeInformation
     from rekindle.runtime.clock import Clock
     from rekindle.runtime.operators.operator import SourceOperator
 
@@ -35,6 +36,7 @@ class SinkWriterContext:
         attempt: How often the job was restarted before.
         lineage: Name of this sink in this run of the job, the same after every restart and restore.
         clock: The time.
+        type_info: The type of the records, None if the program gave none.
     """
 
     subtask: int
@@ -42,6 +44,7 @@ class SinkWriterContext:
     attempt: int
     lineage: str
     clock: Clock
+    type_info: TypeInformation | None = None
 
 
 class SinkWriter(ABC):

@@ -72,7 +72,7 @@ class FileSinkWriter(SinkWriter):
     """Write the part files of one subtask."""
 
     def __init__(self, settings: FileSinkSettings, files: SinkFiles, context: SinkWriterContext) -> None:
-        self._encode = chunk_encoding(settings.encoder)
+        self._encode = chunk_encoding(settings.encoder, context.type_info)
         self._assigner = settings.bucket_assigner
         self._policy = settings.rolling_policy
         self._check_interval = settings.bucket_check_interval

@@ -1,30 +1,38 @@
 """What a payload holds: a chunk of records, a batch of Spark's, or word of the progress of an upstream subtask.
 
-Records cross as pickles of whole chunks. Tuples of one length and rows of one schema are turned into columns first: the
-pickle of a few lists is two to three times faster than that of many tuples.
+A chunk is three lists, one after the other: values, keys and timestamps, each in the form that suits it. The records of
+a stream with a type are written and read by the serializer of that type, and so converted; all else comes out as it
+went in.
 """
 
 from __future__ import annotations
 
-import pickle
+import struct
 from collections.abc import Callable
+from operator import is_, itemgetter
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
+from rekindle.runtime.exchange.object_lists import Written, read_objects, write_objects
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.rows import is_schema_row, row_maker
+from rekindle.serialization.type_serializer import TypeSerializer
 
-_OBJECTS = 0
-_TUPLES = 1
-_ROWS = 2
-_ARROW = 3
-_PROGRESS = 4
+_CHUNK = 0
+_ARROW = 1
+_PROGRESS = 2
+
+# Forms of a list besides those of objects.
+_ABSENT = 255
+_TYPED = 254  # by the serializer of the edge
+_FIELD = 253  # the keys are a field of the values
 
 _KEY = b"rekindle.key"  # columns of the key, separated by commas; a comma at the end: the key is a tuple
-_OBJECTS_TAG, _TUPLES_TAG, _ROWS_TAG = bytes([_OBJECTS]), bytes([_TUPLES]), bytes([_ROWS])
 _ARROW_TAG, _PROGRESS_TAG = bytes([_ARROW]), bytes([_PROGRESS])
+_HEADER = struct.Struct(">BBBBII")  # tag; forms of values, keys and timestamps; sizes of keys and timestamps
+_FIELDS_SEARCHED = 16
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):
@@ -35,21 +43,25 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
     ended: bool
 
 
-def encode_chunk(chunk: Chunk) -> bytes:
-    """Encode a chunk of at least one record."""
-    values = chunk.values
-    kinds = set(map(type, values))
-    if len(kinds) == 1:
-        (kind,) = kinds
-        if issubclass(kind, tuple) and (kind is tuple or is_schema_row(kind)):
-            widths = set(map(len, values))
-            if len(widths) == 1 and widths != {0}:
-                columns = [list(column) for column in zip(*values, strict=True)]
-                if kind is tuple:
-                    return _TUPLES_TAG + pickle.dumps((chunk.keys, chunk.timestamps, columns), 5)
-                fields = tuple(values[0].__fields__)
-                return _ROWS_TAG + pickle.dumps((chunk.keys, chunk.timestamps, columns, fields), 5)
-    return _OBJECTS_TAG + pickle.dumps((chunk.keys, chunk.timestamps, values), 5)
+def encode_chunk(chunk: Chunk, serializer: TypeSerializer[Any] | None = None) -> bytes:
+    """Encode a chunk of at least one record.
+
+    Args:
+        chunk: The records.
+        serializer: That of the stream's type; None for a stream without.
+
+    Raises:
+        SerializationError: A record is none of the stream's type.
+    """
+    if serializer is None:
+        value_form, values = write_objects(chunk.values)
+        key_form, keys = _write_keys(chunk)
+    else:
+        value_form, values = _TYPED, serializer.all_to_bytes(chunk.values)
+        key_form, keys = _write(chunk.keys)
+    timestamp_form, timestamps = _write(chunk.timestamps)
+    header = _HEADER.pack(_CHUNK, value_form, key_form, timestamp_form, len(keys), len(timestamps))
+    return b"".join((header, keys, timestamps, values))
 
 
 def encode_batch(batch: pa.RecordBatch, key: tuple[int, ...] = (), single_key: bool = True) -> pa.Buffer:
@@ -73,22 +85,52 @@ def encode_progress(progress: Progress) -> bytes:
     return _PROGRESS_TAG + msgspec.msgpack.encode(progress)
 
 
-def decode(payload: bytearray) -> Chunk | Progress:
-    """Decode any payload."""
+def decode(payload: bytearray, serializer: TypeSerializer[Any] | None = None) -> Chunk | Progress:
+    """Decode any payload; the serializer is the one that a chunk was encoded with."""
     kind = payload[0]
+    if kind == _CHUNK:
+        return _decode_chunk(memoryview(payload), serializer)
     body = memoryview(payload)[1:]
-    if kind == _TUPLES:
-        keys, timestamps, columns = pickle.loads(body)
-        return Chunk(list(zip(*columns, strict=True)), timestamps, keys)
-    if kind == _OBJECTS:
-        keys, timestamps, values = pickle.loads(body)
-        return Chunk(values, timestamps, keys)
-    if kind == _ROWS:
-        keys, timestamps, columns, fields = pickle.loads(body)
-        return Chunk(list(map(row_maker(fields), zip(*columns, strict=True))), timestamps, keys)
     if kind == _ARROW:
         return _chunk_of(pa.ipc.open_stream(body).read_all())
     return msgspec.msgpack.decode(body, type=Progress)
+
+
+def _decode_chunk(payload: memoryview, serializer: TypeSerializer[Any] | None) -> Chunk:
+    _, value_form, key_form, timestamp_form, key_size, timestamp_size = _HEADER.unpack_from(payload)
+    timestamps_at = _HEADER.size + key_size
+    values_at = timestamps_at + timestamp_size
+    if value_form == _TYPED:
+        assert serializer is not None, "the records of a stream with a type came without it"
+        values = serializer.all_from_bytes(payload[values_at:])
+    else:
+        values = read_objects(value_form, payload[values_at:])
+    timestamps = None if timestamp_form == _ABSENT else read_objects(timestamp_form, payload[timestamps_at:values_at])
+    if key_form == _FIELD:
+        return Chunk(values, timestamps, list(map(itemgetter(payload[_HEADER.size]), values)))
+    keys = None if key_form == _ABSENT else read_objects(key_form, payload[_HEADER.size : timestamps_at])
+    return Chunk(values, timestamps, keys)
+
+
+def _write(objects: list[Any] | None) -> Written:
+    return (_ABSENT, b"") if objects is None else write_objects(objects)
+
+
+def _write_keys(chunk: Chunk) -> Written:
+    """Write the keys; those that are the same objects as a field of the values are not written again."""
+    keys, values = chunk.keys, chunk.values
+    if keys and (type(values[0]) is tuple or is_schema_row(type(values[0]))):
+        for position, field in enumerate(values[0][:_FIELDS_SEARCHED]):
+            if field is keys[0] and _are_fields(keys, values, position):
+                return _FIELD, bytes([position])
+    return _write(keys)
+
+
+def _are_fields(keys: list[Any], values: list[Any], position: int) -> bool:
+    try:
+        return all(map(is_, keys, map(itemgetter(position), values)))
+    except (TypeError, LookupError):  # not all values are tuples, or they differ in length
+        return False
 
 
 def _chunk_of(table: pa.Table) -> Chunk:

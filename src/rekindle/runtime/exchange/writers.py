@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from itertools import compress
 from typing import Any
 
-from rekindle.exceptions import InvalidProgramError
+from rekindle.exceptions import InvalidProgramError, SerializationError
 from rekindle.graph.job_graph import JobEdge
+from rekindle.runtime.exchange.edge_serializers import UNTYPED, EdgeSerializers
 from rekindle.runtime.exchange.payload import encode_chunk
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.state.key_groups import subtask_of_key_group
@@ -36,23 +37,33 @@ class KeyRoutes(dict[Any, int]):
         return target
 
 
-def keys_of(edge: JobEdge, name: str, values: list[Any]) -> list[Any]:
-    """Apply the key selector of an edge to records."""
+def keys_of(edge: JobEdge, name: str, values: list[Any], serializers: EdgeSerializers = UNTYPED) -> list[Any]:
+    """Apply the key selector of an edge to records, and the type of the keys to what it returns."""
     selector = edge.partitioner.key_selector
     assert selector is not None
     try:
-        return [selector(value) for value in values]
+        keys = [selector(value) for value in values]
     except Exception as error:
         error.add_note(f"raised by the key selector of key_by, before operator {name!r}")
         raise
+    if serializers.keys is None:
+        return keys
+    try:
+        return serializers.keys.converted(keys)
+    except SerializationError as error:
+        raise SerializationError(
+            f"the key selector of key_by before operator {name!r} returned a key that does not fit its key_type, "
+            f"{edge.partitioner.key_type}: {error}"
+        ) from error
 
 
 class ExchangeWriter(ABC):
     """Deal out the records that leave on one edge, on behalf of one task."""
 
-    def __init__(self, edge: JobEdge, parallelism: int) -> None:
+    def __init__(self, edge: JobEdge, parallelism: int, serializers: EdgeSerializers = UNTYPED) -> None:
         self._edge = edge
         self._parallelism = parallelism
+        self._serializers = serializers
         self._buffers = [Chunk([]) for _ in range(parallelism)]
 
     @abstractmethod
@@ -82,20 +93,22 @@ class ExchangeWriter(ABC):
         if not chunk.values:
             return None
         self._buffers[target] = Chunk([])
-        return self._edge.id, target, encode_chunk(chunk)
+        return self._edge.id, target, encode_chunk(chunk, self._serializers.values)
 
 
 class HashWriter(ExchangeWriter):
     """Send each record to the subtask that owns its key."""
 
-    def __init__(self, edge: JobEdge, parallelism: int, routes: KeyRoutes, name: str) -> None:
-        super().__init__(edge, parallelism)
+    def __init__(
+        self, edge: JobEdge, parallelism: int, routes: KeyRoutes, name: str, serializers: EdgeSerializers = UNTYPED
+    ) -> None:
+        super().__init__(edge, parallelism, serializers)
         self._routes = routes
         self._name = name
 
     def write(self, chunk: Chunk) -> list[Envelope]:
         values, timestamps = chunk.values, chunk.timestamps
-        keys = keys_of(self._edge, self._name, values)
+        keys = keys_of(self._edge, self._name, values, self._serializers)
         try:
             targets = list(map(self._routes.__getitem__, keys))
         except TypeError as error:
@@ -116,8 +129,10 @@ class HashWriter(ExchangeWriter):
 class RoundRobinWriter(ExchangeWriter):
     """Deal records out one by one."""
 
-    def __init__(self, edge: JobEdge, parallelism: int, cursor: list[int]) -> None:
-        super().__init__(edge, parallelism)
+    def __init__(
+        self, edge: JobEdge, parallelism: int, cursor: list[int], serializers: EdgeSerializers = UNTYPED
+    ) -> None:
+        super().__init__(edge, parallelism, serializers)
         self._cursor = cursor  # one number, shared by all tasks of the slot: the target of the next record
 
     def write(self, chunk: Chunk) -> list[Envelope]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from rekindle.common.collected_form import collected_form
 from rekindle.common.java_format import format_value
 from rekindle.common.typeinfo import TypeInformation
 from rekindle.datastream.connectors.base import Sink, SinkWriter, SinkWriterContext
@@ -45,12 +46,17 @@ class PrintOperator(Operator):
 class CollectOperator(Operator):
     """Send records to ``execute_and_collect`` in the driver."""
 
+    def __init__(self, type_info: TypeInformation | None = None) -> None:
+        self.type_info = type_info
+
     def open(self, context: OperatorContext) -> None:
         self._to_driver = context.to_driver
+        self._form = None if self.type_info is None else collected_form(self.type_info)
 
     def process(self, chunk: Chunk) -> None:
         if chunk.values:
-            self._to_driver(COLLECTED, pickle.dumps(chunk.values, 5))
+            values = chunk.values if self._form is None else list(map(self._form, chunk.values))
+            self._to_driver(COLLECTED, pickle.dumps(values, 5))
 
 
 class SinkFunctionOperator(UserFunctionOperator):
@@ -110,8 +116,9 @@ class TwoPhaseSinkOperator(Operator):
     _PENDING = "pending-commits"
     _writer: SinkWriter
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, type_info: TypeInformation | None = None) -> None:
         self.sink = sink
+        self.type_info = type_info
         self._pending: dict[int, list[bytes]] = {}
 
     def open(self, context: OperatorContext) -> None:
@@ -119,7 +126,9 @@ class TwoPhaseSinkOperator(Operator):
         self._lineage = restored[0].decode() if restored else f"{context.job_id}-{context.uid}"
         self._subtask = context.subtask
         self._writer = self.sink.create_writer(
-            SinkWriterContext(context.subtask, context.parallelism, context.attempt, self._lineage, context.clock)
+            SinkWriterContext(
+                context.subtask, context.parallelism, context.attempt, self._lineage, context.clock, self.type_info
+            )
         )
         pending = [msgspec.msgpack.decode(i, type=PendingCommit) for i in context.restored_items(self._PENDING)]
         own = [p for p in pending if p.subtask % context.parallelism == context.subtask]

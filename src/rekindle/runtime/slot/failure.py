@@ -21,6 +21,22 @@ class OperatorError(Exception):
         self.node = node
 
 
+class blaming:  # noqa: N801 - reads as a statement
+    """Say which operator raised."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: JobNode) -> None:
+        self._node = node
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, OperatorError):
+            raise OperatorError(self._node) from error
+
+
 def describe_failure(error: BaseException, slot: int) -> SlotFailed:
     """Turn an error into the message for the job master."""
     operator = ""

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 
 from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode
 from rekindle.graph.partitioning import Partitioning
+from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.exchange.writers import keys_of, unhashable_key
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, SourceOperator
-from rekindle.runtime.slot.failure import OperatorError
+from rekindle.runtime.slot.failure import blaming
 from rekindle.runtime.slot.progress import InputProgress
 from rekindle.runtime.slot.task_output import TaskOutput
 
@@ -43,6 +44,7 @@ class OperatorGraph:
     def __init__(self, graph: JobGraph, slot: int) -> None:
         self._slot = slot
         self._edges = graph.edges
+        self._serializers = EdgeSerializers.of(graph.edges)
         self._nodes: dict[int, RunningNode] = {}
         self._remote_sources = {source.node for source in graph.spark_sources}
         parallelism = {node.id: node.parallelism for node in graph.nodes}
@@ -103,7 +105,7 @@ class OperatorGraph:
         """Move time and ends through a level, after all its records of this epoch."""
         for running in self._levels[level]:
             if running.node.spark_fed is spark_fed:
-                with _blaming(running.node):
+                with blaming(running.node):
                     self._advance(running, now, output)
 
     def next_processing_timer(self) -> int | None:
@@ -119,24 +121,28 @@ class OperatorGraph:
         return min((running.watermark for running in self if running.inputs), default=MIN_WATERMARK)
 
     def _process(self, running: RunningNode, chunk: Chunk, output: TaskOutput) -> None:
-        with _blaming(running.node):
+        with blaming(running.node):
             result = running.operator.process(chunk)
         self.emit(running, result, output)
 
     def _deliver(self, edge: JobEdge, chunk: Chunk, output: TaskOutput) -> None:
         if edge.exchange:
-            with _blaming(self._nodes[edge.source].node):
+            with blaming(self._nodes[edge.source].node):
                 output.write(edge, chunk)
             return
         target = self._nodes[edge.target]
+        serializers = self._serializers[edge.id]
         if edge.partitioner.kind is Partitioning.HASH:
-            with _blaming(target.node):
-                keys = keys_of(edge, target.node.name, chunk.values)
+            with blaming(target.node):
+                keys = keys_of(edge, target.node.name, chunk.values, serializers)
                 try:
                     deque(map(hash, keys), maxlen=0)
                 except TypeError as error:
                     raise unhashable_key(keys, target.node.name) from error
                 chunk = Chunk(chunk.values, chunk.timestamps, keys)
+        if serializers.values is not None:
+            with blaming(self._nodes[edge.source].node):
+                chunk = Chunk(serializers.values.converted(chunk.values), chunk.timestamps, chunk.keys)
         self._process(target, chunk, output)
 
     def _advance(self, running: RunningNode, now: int, output: TaskOutput) -> None:
@@ -166,22 +172,6 @@ class OperatorGraph:
                 self._nodes[edge.target].inputs[edge.input].update(Progress(0, progress.watermark, progress.ended))
             elif not running.node.spark_fed:
                 output.announce(edge, progress)
-
-
-class _blaming:  # noqa: N801 - reads as a statement
-    """Say which operator raised."""
-
-    __slots__ = ("_node",)
-
-    def __init__(self, node: JobNode) -> None:
-        self._node = node
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, OperatorError):
-            raise OperatorError(self._node) from error
 
 
 def _copy(chunk: Chunk) -> Chunk:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rekindle.graph.job_graph import JobEdge, JobGraph
+from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode
 from rekindle.graph.partitioning import Partitioning
-from rekindle.runtime.exchange.payload import Progress, encode_progress
+from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
+from rekindle.runtime.exchange.payload import Progress, decode, encode_progress
 from rekindle.runtime.exchange.writers import (
     Envelope,
     ExchangeWriter,
@@ -13,6 +14,7 @@ from rekindle.runtime.exchange.writers import (
     RoundRobinWriter,
 )
 from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.slot.failure import blaming
 
 
 class Exchanges:
@@ -20,6 +22,8 @@ class Exchanges:
 
     def __init__(self, graph: JobGraph, slot: int) -> None:
         self._nodes = {node.id: node for node in graph.nodes}
+        self._edges = graph.edges
+        self._serializers = EdgeSerializers.of(graph.edges)
         self._routes: dict[tuple[int, int], KeyRoutes] = {}
         self._cursors = {edge.id: [slot % self._nodes[edge.target].parallelism] for edge in graph.edges}
 
@@ -27,14 +31,23 @@ class Exchanges:
         """Count the targets of an edge."""
         return self._nodes[edge.target].parallelism
 
+    def source(self, edge_id: int) -> JobNode:
+        """Give the operator whose records leave on an edge."""
+        return self._nodes[self._edges[edge_id].source]
+
+    def received(self, edge_id: int, payload: bytearray) -> Chunk | Progress:
+        """Decode what came over an edge."""
+        return decode(payload, self._serializers[edge_id].values)
+
     def writer(self, edge: JobEdge) -> ExchangeWriter:
         """Make the writer of an edge for one task."""
         target = self._nodes[edge.target]
+        serializers = self._serializers[edge.id]
         if edge.partitioner.kind is Partitioning.HASH:
             shape = (target.parallelism, target.max_parallelism)
             routes = self._routes.setdefault(shape, KeyRoutes(*shape))
-            return HashWriter(edge, target.parallelism, routes, target.name)
-        return RoundRobinWriter(edge, target.parallelism, self._cursors[edge.id])
+            return HashWriter(edge, target.parallelism, routes, target.name, serializers)
+        return RoundRobinWriter(edge, target.parallelism, self._cursors[edge.id], serializers)
 
 
 class TaskOutput:
@@ -67,6 +80,7 @@ class TaskOutput:
 
     def finish(self) -> list[Envelope]:
         """Take everything: the task is done."""
-        for writer in self._writers.values():
-            self._ready += writer.flush()
+        for edge_id, writer in self._writers.items():
+            with blaming(self._exchanges.source(edge_id)):
+                self._ready += writer.flush()
         return self.take()

@@ -18,12 +18,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as T  # noqa: N812 - the customary name
 
+from rekindle.common.typeinfo import BasicType, BasicTypeInfo, TypeInformation
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.partitioning import Partitioning
 from rekindle.runtime.exchange.payload import encode_batch
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
 
 _ROUTABLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.BooleanType, T.StringType)
+_UNCHANGED: dict[BasicType, tuple[type[T.DataType], ...]] = {
+    BasicType.STRING: (T.StringType,),
+    BasicType.BOOLEAN: (T.BooleanType,),
+    BasicType.INT: (T.ByteType, T.ShortType, T.IntegerType),
+    BasicType.LONG: (T.ByteType, T.ShortType, T.IntegerType, T.LongType),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,12 @@ def column_routes(graph: JobGraph) -> dict[int, ColumnRoute]:
         assert edge.partitioner.key_selector is not None
         key = traced_key(edge.partitioner.key_selector, columns)
         positions = () if key is None else (key,) if isinstance(key, int) else key
-        if positions and all(isinstance(source.data_frame.schema[i].dataType, _ROUTABLE) for i in positions):
+        fields = [source.data_frame.schema[position] for position in positions]
+        if (
+            fields
+            and all(isinstance(field.dataType, _ROUTABLE) for field in fields)
+            and _fits(edge.partitioner.key_type, fields, isinstance(key, int))
+        ):
             target = nodes[edge.target]
             routes[source.node] = ColumnRoute(
                 edge.id, positions, isinstance(key, int), target.parallelism, target.max_parallelism
@@ -97,6 +109,17 @@ def traced_key(selector: Callable[[Any], Any], columns: tuple[str, ...]) -> int 
     if type(result) is tuple and result and all(type(part) is _Field for part in result):
         return tuple(part.index for part in result)
     return None
+
+
+def _fits(key_type: TypeInformation | None, fields: list[T.StructField], single_key: bool) -> bool:
+    """Tell whether a key type leaves the values of the columns as they are; the slots alone can convert them."""
+    if key_type is None:
+        return True
+    if not single_key or not isinstance(key_type, BasicTypeInfo):
+        return False
+    kinds = _UNCHANGED.get(key_type.basic_type, ())
+    takes_none = key_type.basic_type is BasicType.STRING
+    return isinstance(fields[0].dataType, kinds) and (takes_none or not fields[0].nullable)
 
 
 def _ambiguous(columns: tuple[str, ...]) -> bool:
