@@ -40,6 +40,7 @@ from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.rocksdb.backend import RocksDBKeyedStateBackend
 from rekindle.state.rocksdb.settings import RocksDBSettings
+from rekindle.state.state_owner import StateOwner
 
 LIST_LENGTH = 8
 
@@ -207,7 +208,7 @@ def primitives(keys: list[int]) -> None:
     everything = KeyGroupRange(0, 127)
     for name, describe, on_backend, on_dict, on_rocksdict in WORK:
         plain = best(3, lambda on=on_dict: on(keys), len(keys))  # type: ignore[misc]
-        heap_backend = HeapKeyedStateBackend("benchmark", everything, 128, _now)
+        heap_backend = HeapKeyedStateBackend(StateOwner("benchmark"), everything, 128, _now)
         heap = _state(heap_backend, describe, on_backend, keys)
         bare = _bare(on_rocksdict, keys)
         cached, uncached = (_rocksdb(entries, describe, on_backend, keys) for entries in (None, 0))
@@ -254,7 +255,7 @@ def _rocksdb(
 ) -> float:
     settings = RocksDBSettings() if cache_entries is None else RocksDBSettings(cache_entries=cache_entries)
     directory = tempfile.mkdtemp(prefix="rekindle-benchmark-")
-    backend = RocksDBKeyedStateBackend("benchmark", KeyGroupRange(0, 127), 128, _now, directory, settings)
+    backend = RocksDBKeyedStateBackend(StateOwner("benchmark"), KeyGroupRange(0, 127), 128, _now, directory, settings)
     try:
         return _state(backend, describe, work, keys)
     finally:

@@ -27,6 +27,7 @@ from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.operator_graph import OperatorGraph
 from rekindle.runtime.slot.progress import InputProgress
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
+from rekindle.state.state_owner import StateOwner
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import key_group_range
 from rekindle.testing import ManualClock, OperatorHarness
@@ -84,7 +85,7 @@ class Running:
             attempt=0,
             clock=self.clock,
             job_parameters={},
-            keyed_backend=lambda: HeapKeyedStateBackend(node.name, own, node.max_parallelism, lambda: 0),
+            keyed_backend=lambda: HeapKeyedStateBackend(StateOwner(node.name), own, node.max_parallelism, lambda: 0),
             to_driver=lambda channel, data: None,
             checkpointing=False,
             restored=False,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_groups import KeyGroupRange, key_group_range
 from rekindle.state.key_hash import key_group_of
+from rekindle.state.state_owner import StateOwner
 from rekindle.state.timers import TimerQueue
 
 MAX_PARALLELISM = 128
@@ -26,7 +27,7 @@ def drain(queue: TimerQueue, until: int = 1 << 62) -> list[tuple[Any, int]]:
 
 
 def queue_of(*timers: tuple[Hashable, int]) -> TimerQueue:
-    queue = TimerQueue("timers-under-test")
+    queue = TimerQueue("timers-under-test", StateOwner("operator"))
     for key, timestamp in timers:
         queue.register(key, timestamp)
     return queue
@@ -155,7 +156,7 @@ def test_taking_a_snapshot_changes_nothing() -> None:
 def test_restored_timers_fire_in_the_same_order() -> None:
     timers: list[tuple[Hashable, int]] = [(f"key-{i % 7}", i * 37 % 50) for i in range(50)]
     before = queue_of(*timers)
-    after = TimerQueue("timers-under-test")
+    after = TimerQueue("timers-under-test", StateOwner("operator"))
     after.restore_blocks(list(before.snapshot_blocks(MAX_PARALLELISM)))
     fired, expected = drain(after), drain(before)
     assert [timestamp for _, timestamp in fired] == [timestamp for _, timestamp in expected]
@@ -174,7 +175,7 @@ def test_timers_move_with_their_key_groups_when_the_parallelism_changes(parallel
 
 
 def restored(blocks: list[KeyGroupBlock], own: KeyGroupRange) -> TimerQueue:
-    queue = TimerQueue("timers-under-test")
+    queue = TimerQueue("timers-under-test", StateOwner("operator"))
     queue.restore_blocks(block for block in blocks if block.key_group in own)
     return queue
 
@@ -183,7 +184,7 @@ def restored(blocks: list[KeyGroupBlock], own: KeyGroupRange) -> TimerQueue:
     st.lists(st.tuples(st.sampled_from("rrrddp"), st.sampled_from(["a", "b", None]), st.integers(0, 20)), max_size=80)
 )
 def test_the_queue_behaves_as_a_set_of_timers(steps: list[tuple[str, Hashable, int]]) -> None:
-    queue, model = TimerQueue("t"), set[tuple[Hashable, int]]()
+    queue, model = TimerQueue("t", StateOwner("operator")), set[tuple[Hashable, int]]()
     for action, key, timestamp in steps:
         if action == "r":
             queue.register(key, timestamp)

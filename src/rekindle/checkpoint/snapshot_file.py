@@ -21,6 +21,7 @@ from rekindle.exceptions import CheckpointCorruptError
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.operator_state.stored import DistributionMode, StoredItems, StoredList
+from rekindle.state.state_serializers import StoredSerializers
 
 MAGIC = b"RKSN"
 VERSION = 3
@@ -39,7 +40,7 @@ class BlockIndex(msgspec.Struct, frozen=True, array_like=True):
 
 
 class KeyedStateIndex(msgspec.Struct, frozen=True):
-    """Locate the blocks of one keyed state."""
+    """Locate the blocks of one keyed state that were written alike."""
 
     name: str
     kind: str
@@ -47,6 +48,7 @@ class KeyedStateIndex(msgspec.Struct, frozen=True):
     ttl: bool = False
     namespaced: bool = False
     delta: bool = False
+    serializers: StoredSerializers | None = None
 
 
 class ListPartIndex(msgspec.Struct, frozen=True):
@@ -85,15 +87,16 @@ class SnapshotWriter:
     def __init__(self, target: BinaryIO) -> None:
         self._target = target
         self._offset = target.write(_HEADER.pack(MAGIC, VERSION))
-        self._keyed: dict[str, dict[str, KeyedStateIndex]] = {}
+        self._keyed: dict[str, dict[tuple[object, ...], KeyedStateIndex]] = {}
         self._lists: dict[str, list[ListStateIndex]] = {}
 
     def keyed(self, uid: str, block: KeyGroupBlock) -> None:
         """Add a block of keyed state."""
         states = self._keyed.setdefault(uid, {})
-        state = states.setdefault(
-            block.state, KeyedStateIndex(block.state, block.kind, [], block.ttl, block.namespaced, block.delta)
-        )
+        written = (block.ttl, block.namespaced, block.delta, block.serializers)
+        state = states.get((block.state, *written))
+        if state is None:
+            state = states[(block.state, *written)] = KeyedStateIndex(block.state, block.kind, [], *written)
         state.blocks.append(self._block(block.key_group, block.entries, block.data))
 
     def operator_list(self, uid: str, name: str, state: StoredList) -> None:
@@ -152,6 +155,7 @@ class SnapshotReader:
                                 state.ttl,
                                 state.namespaced,
                                 state.delta,
+                                state.serializers,
                             )
 
     def operator_list(self, uid: str, name: str) -> StoredList | None:

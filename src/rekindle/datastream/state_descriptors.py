@@ -10,11 +10,13 @@ from abc import ABC
 from collections.abc import Callable
 from typing import Any
 
-from rekindle.common.type_information import TypeInformation, require_type
+from rekindle.common.annotations import as_type_info
+from rekindle.common.type_information import TypeInformation
 from rekindle.common.typeinfo import Types
 from rekindle.datastream.basic_functions import AggregateFunction, FoldFunction, ReduceFunction
 from rekindle.datastream.ttl import StateTtlConfig
 from rekindle.exceptions import ConfigurationError
+from rekindle.serialization.type_serializer import TypeSerializer
 
 __all__ = [
     "AggregatingStateDescriptor",
@@ -27,6 +29,10 @@ __all__ = [
 ]
 
 
+StateType = TypeInformation | TypeSerializer[Any] | type[Any] | Any
+"""What says what a state holds: a type out of ``Types``, a serializer, a dataclass or another class, an annotation."""
+
+
 class StateDescriptor(ABC):  # noqa: B024 - the base of the descriptors, of no use by itself
     """Name a state and say what it holds.
 
@@ -37,7 +43,7 @@ class StateDescriptor(ABC):  # noqa: B024 - the base of the descriptors, of no u
         type_info: The type of what the state holds; pickled Python objects if none was given.
     """
 
-    def __init__(self, name: str, type_info: TypeInformation | None = None) -> None:
+    def __init__(self, name: str, type_info: StateType | None = None) -> None:
         if not isinstance(name, str):
             raise TypeError(f"the name of a state must be a string, got {name!r}")
         if not name:
@@ -97,7 +103,7 @@ class StateDescriptor(ABC):  # noqa: B024 - the base of the descriptors, of no u
 class ValueStateDescriptor(StateDescriptor):
     """Describe a state that holds one value per key."""
 
-    def __init__(self, name: str, value_type_info: TypeInformation | None = None, default_value: Any = None) -> None:
+    def __init__(self, name: str, value_type_info: StateType | None = None, default_value: Any = None) -> None:
         """Describe the state.
 
         Args:
@@ -116,7 +122,7 @@ class ValueStateDescriptor(StateDescriptor):
 class ListStateDescriptor(StateDescriptor):
     """Describe a state that holds a list."""
 
-    def __init__(self, name: str, elem_type_info: TypeInformation | None = None) -> None:
+    def __init__(self, name: str, elem_type_info: StateType | None = None) -> None:
         """Describe the state.
 
         Args:
@@ -133,8 +139,8 @@ class MapStateDescriptor(StateDescriptor):
     def __init__(
         self,
         name: str,
-        key_type_info: TypeInformation | None = None,
-        value_type_info: TypeInformation | None = None,
+        key_type_info: StateType | None = None,
+        value_type_info: StateType | None = None,
     ) -> None:
         """Describe the state.
 
@@ -155,7 +161,7 @@ class ReducingStateDescriptor(StateDescriptor):
         self,
         name: str,
         reduce_function: ReduceFunction | Callable[[Any, Any], Any],
-        type_info: TypeInformation | None = None,
+        type_info: StateType | None = None,
     ) -> None:
         """Describe the state.
 
@@ -182,9 +188,7 @@ class ReducingStateDescriptor(StateDescriptor):
 class AggregatingStateDescriptor(StateDescriptor):
     """Describe a state that aggregates all values added for a key."""
 
-    def __init__(
-        self, name: str, agg_function: AggregateFunction, state_type_info: TypeInformation | None = None
-    ) -> None:
+    def __init__(self, name: str, agg_function: AggregateFunction, state_type_info: StateType | None = None) -> None:
         """Describe the state.
 
         Args:
@@ -210,7 +214,7 @@ class FoldingStateDescriptor(StateDescriptor):
         name: str,
         initial_value: Any,
         fold_function: FoldFunction | Callable[[Any, Any], Any],
-        type_info: TypeInformation | None = None,
+        type_info: StateType | None = None,
     ) -> None:
         """Describe the state.
 
@@ -261,7 +265,7 @@ class _CallableFoldFunction(FoldFunction):
         return self._function(accumulator, value)
 
 
-def _type_or_pickle(type_info: TypeInformation | None, state_name: str) -> TypeInformation:
+def _type_or_pickle(type_info: StateType | None, state_name: str) -> TypeInformation:
     if type_info is None:
         return Types.PICKLED_BYTE_ARRAY()
-    return require_type(type_info, f"A type of the state {state_name!r}")
+    return as_type_info(type_info, f"A type of the state {state_name!r}")

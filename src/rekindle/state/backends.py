@@ -10,11 +10,12 @@ from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.rocksdb.native_part import NativePart
+from rekindle.state.state_owner import StateOwner
 
 
 def create_backend(
     settings: BackendSettings,
-    operator: str,
+    owner: StateOwner,
     key_groups: KeyGroupRange,
     max_parallelism: int,
     now: Callable[[], int],
@@ -24,18 +25,18 @@ def create_backend(
 
     Args:
         settings: Which one, and how.
-        operator: The operator's name.
+        owner: The operator.
         key_groups: The key groups it keeps.
         max_parallelism: The number of all key groups.
         now: Tells the processing time.
         fresh_directory: Makes a directory on local disk, given what for.
     """
     if settings.rocksdb is None:
-        return HeapKeyedStateBackend(operator, key_groups, max_parallelism, now, settings.incremental)
+        return HeapKeyedStateBackend(owner, key_groups, max_parallelism, now, settings.incremental)
     from rekindle.state.rocksdb.backend import RocksDBKeyedStateBackend  # loads a library that the heap does not need
 
     directory = fresh_directory("rocksdb")
-    return RocksDBKeyedStateBackend(operator, key_groups, max_parallelism, now, directory, settings.rocksdb)
+    return RocksDBKeyedStateBackend(owner, key_groups, max_parallelism, now, directory, settings.rocksdb)
 
 
 def restore_backend(backend: KeyedStateBackend, native: Sequence[NativePart], blocks: Iterable[KeyGroupBlock]) -> None:

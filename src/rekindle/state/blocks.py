@@ -1,8 +1,9 @@
 """The blocks in which keyed state travels: all entries of one state in one key group, in a form every backend reads.
 
-A whole block holds ``(keys, values)``, pickled. A value is what the state keeps for one key: the value, the
-accumulator, the list, the dict. A delta block holds ``(keys, changes, removed keys)``: what became of some keys since
-the blocks before it; a change is the new value, for a list ``(start, elements)`` and for a map a :class:`MapChange`.
+A whole block holds keys and values. A value is what the state keeps for one key: the value, the accumulator, the list,
+the dict. A delta block holds keys, changes and removed keys: what became of some keys since the blocks before it; a
+change is the new value, for a list ``(start, elements)`` and for a map a :class:`MapChange`. How they become bytes is
+in :mod:`rekindle.state.block_encoding`.
 
 In a namespaced state a key is ``(key, namespace)``. In a state with time-to-live each value, list element and map value
 is ``(value, last access in milliseconds)``.
@@ -10,11 +11,12 @@ is ``(value, last access in milliseconds)``.
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from rekindle.state.state_serializers import StoredSerializers
 
 TIMERS = "timers"
 RAW = "raw"
@@ -61,6 +63,7 @@ class KeyGroupBlock:
         ttl: Whether they carry the time of their last access.
         namespaced: Whether their keys carry a namespace.
         delta: Whether they are changes to the blocks before, rather than all there is.
+        serializers: Snapshots of the serializers that wrote ``data``; None where the operator wrote it itself.
     """
 
     state: str
@@ -71,6 +74,7 @@ class KeyGroupBlock:
     ttl: bool = False
     namespaced: bool = False
     delta: bool = False
+    serializers: StoredSerializers | None = None
 
     @property
     def spec(self) -> StateSpec:
@@ -84,50 +88,6 @@ class MapChange(NamedTuple):
     cleared: bool
     put: dict[Any, Any]
     removed: list[Any]
-
-
-def whole_block(spec: StateSpec, key_group: int, keys: list[Any], values: list[Any]) -> KeyGroupBlock:
-    """Encode all entries of a state in a key group."""
-    data = pickle.dumps((keys, values), 5)
-    return KeyGroupBlock(spec.name, spec.kind, key_group, len(keys), data, spec.ttl, spec.namespaced)
-
-
-def delta_block(
-    spec: StateSpec, key_group: int, keys: list[Any], changes: list[Any], removed: list[Any]
-) -> KeyGroupBlock:
-    """Encode what became of some keys of a state in a key group."""
-    data = pickle.dumps((keys, changes, removed), 5)
-    entries = len(keys) + len(removed)
-    return KeyGroupBlock(spec.name, spec.kind, key_group, entries, data, spec.ttl, spec.namespaced, delta=True)
-
-
-def decode_whole(block: KeyGroupBlock) -> tuple[list[Any], list[Any]]:
-    """Give the keys and values of a whole block."""
-    keys, values = pickle.loads(block.data)
-    return keys, values
-
-
-def apply_delta(block: KeyGroupBlock, entries: dict[Any, Any], accessed_at: int | None = None) -> None:
-    """Change the entries of the blocks before as a delta block says.
-
-    Args:
-        block: The changes.
-        entries: What they are changes to.
-        accessed_at: If given, the entries have times of last access and the changes do not: they get this one.
-    """
-    keys, changes, removed = pickle.loads(block.data)
-    if accessed_at is not None:
-        changes = [_change_with_last_access(StateKind(block.kind), change, accessed_at) for change in changes]
-    if block.kind == StateKind.LIST:
-        for key, (start, elements) in zip(keys, changes, strict=True):
-            entries[key] = entries[key][:start] + elements if start else elements
-    elif block.kind == StateKind.MAP:
-        for key, change in zip(keys, changes, strict=True):
-            _change_map(entries, key, change)
-    else:
-        entries.update(zip(keys, changes, strict=True))
-    for key in removed:
-        entries.pop(key, None)
 
 
 def with_last_access(kind: StateKind, value: Any, now: int) -> Any:
@@ -157,7 +117,8 @@ def unexpired(kind: StateKind, value: Any, threshold: int) -> Any:
     return value if value[1] > threshold else None
 
 
-def _change_with_last_access(kind: StateKind, change: Any, now: int) -> Any:
+def change_with_last_access(kind: StateKind, change: Any, now: int) -> Any:
+    """Turn a change of a state without time-to-live into one of a state with it: just written."""
     if kind is StateKind.LIST:
         start, elements = change
         return start, with_last_access(kind, elements, now)
@@ -165,15 +126,3 @@ def _change_with_last_access(kind: StateKind, change: Any, now: int) -> Any:
         cleared, put, removed = change
         return MapChange(cleared, with_last_access(kind, put, now), removed)
     return with_last_access(kind, change, now)
-
-
-def _change_map(entries: dict[Any, Any], key: Any, change: Iterable[Any]) -> None:
-    cleared, put, removed = change
-    mapping = {} if cleared else entries.get(key, {})
-    mapping.update(put)
-    for entry in removed:
-        mapping.pop(entry, None)
-    if mapping:
-        entries[key] = mapping
-    else:
-        entries.pop(key, None)

@@ -19,11 +19,15 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.exceptions import InvalidProgramError, StateAccessError
+from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.accumulating_states import accumulating
 from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateKind, StateSpec
 from rekindle.state.key_groups import KeyGroupRange
+from rekindle.state.restored_state import ClaimedBlocks, RestoredStates
 from rekindle.state.scope import NamespacedState, NamespaceScope, Scope
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
+from rekindle.state.state_owner import StateOwner
+from rekindle.state.state_serializers import PICKLED, StateSerializers, serializers_of
 from rekindle.state.ttl.cleanup import TtlCleanup
 from rekindle.state.ttl.states import with_ttl
 
@@ -69,13 +73,25 @@ class KeyedStateBackend(ABC):
     call into user code, so it is a plain attribute; before that it is NO_KEY.
     """
 
-    __slots__ = ("_registered", "_sweeps", "key", "key_groups", "max_parallelism", "now", "operator", "ttl_configs")
+    __slots__ = (
+        "_registered",
+        "_restored",
+        "_sweeps",
+        "key",
+        "key_groups",
+        "max_parallelism",
+        "now",
+        "owner",
+        "ttl_configs",
+    )
 
-    def __init__(self, operator: str, key_groups: KeyGroupRange, max_parallelism: int, now: Callable[[], int]) -> None:
+    def __init__(
+        self, owner: StateOwner, key_groups: KeyGroupRange, max_parallelism: int, now: Callable[[], int]
+    ) -> None:
         """Make an empty backend.
 
         Args:
-            operator: The operator's name, for messages.
+            owner: The operator.
             key_groups: The key groups whose state is kept here.
             max_parallelism: The number of all key groups.
             now: Tells the processing time, in milliseconds.
@@ -83,8 +99,9 @@ class KeyedStateBackend(ABC):
         self.key: Any = NO_KEY
         self.key_groups = key_groups
         self.max_parallelism = max_parallelism
-        self.operator = operator
+        self.owner = owner
         self.now = now
+        self._restored = RestoredStates()
         self.ttl_configs: dict[str, StateTtlConfig] = {}
         self._registered: dict[str, _Registered] = {}
         self._sweeps: list[tuple[str, TtlCleanup]] = []
@@ -95,9 +112,11 @@ class KeyedStateBackend(ABC):
         """Give the handle of a state; the same descriptor gives the same state."""
         return self._find_or_create(descriptor, namespaced=False).state
 
-    def get_or_create_namespaced(self, descriptor: StateDescriptor) -> NamespacedState:
+    def get_or_create_namespaced(
+        self, descriptor: StateDescriptor, namespace_serializer: TypeSerializer[Any] = PICKLED.namespace
+    ) -> NamespacedState:
         """Give a state that each key has once in each namespace, such as a window."""
-        found = self._find_or_create(descriptor, namespaced=True)
+        found = self._find_or_create(descriptor, namespaced=True, namespace_serializer=namespace_serializer)
         assert found.scope is not None
         return NamespacedState(found.state, found.scope)
 
@@ -106,28 +125,36 @@ class KeyedStateBackend(ABC):
         for name, cleanup in self._sweeps:
             self.sweep(name, cleanup.per_record * records, cleanup)
 
-    def _find_or_create(self, descriptor: StateDescriptor, namespaced: bool) -> _Registered:
+    def _find_or_create(
+        self,
+        descriptor: StateDescriptor,
+        namespaced: bool,
+        namespace_serializer: TypeSerializer[Any] = PICKLED.namespace,
+    ) -> _Registered:
         name = descriptor.get_name()
         known = self._registered.get(name)
         if known is not None:
             if known.descriptor != descriptor or (known.scope is not None) != namespaced:
                 raise InvalidProgramError(
-                    f"state {name!r} of operator {self.operator!r} was first asked for with {known.descriptor!r} and "
+                    f"state {name!r} of operator {self.owner.name!r} was first asked for with {known.descriptor!r} and "
                     f"now with {descriptor!r}; give the second state another name"
                 )
             return known
         if name in RESERVED_NAMES:
             raise InvalidProgramError(
-                f"state name {name!r} of operator {self.operator!r} is Rekindle's own; choose another"
+                f"state name {name!r} of operator {self.owner.name!r} is Rekindle's own; choose another"
             )
         if descriptor.is_queryable():
             raise NotImplementedError(f"StateDescriptor.set_queryable is not supported yet (state {name!r})")
         scope = NamespaceScope(self) if namespaced else None
-        state = self._create(descriptor, scope)
+        serializers = serializers_of(descriptor, self.owner.key_serializer, namespace_serializer)
+        state = self._create(descriptor, serializers, scope)
         created = self._registered[name] = _Registered(descriptor, state, scope)
         return created
 
-    def _create(self, descriptor: StateDescriptor, namespace: NamespaceScope | None) -> State:
+    def _create(
+        self, descriptor: StateDescriptor, serializers: StateSerializers, namespace: NamespaceScope | None
+    ) -> State:
         kind = next((kind for cls, kind in _KINDS.items() if isinstance(descriptor, cls)), None)
         if kind is None:
             raise TypeError(f"{descriptor!r} is no descriptor of keyed state")
@@ -136,7 +163,7 @@ class KeyedStateBackend(ABC):
         spec = StateSpec(descriptor.get_name(), kind, expires, namespace is not None)
         scope: Scope = self if namespace is None else namespace
         if not expires:
-            return self._plain(descriptor, spec, scope)
+            return self._plain(descriptor, spec, serializers, scope)
         assert config is not None
         self.ttl_configs[spec.name] = config
         cleanup = self._cleanup(config)
@@ -145,23 +172,26 @@ class KeyedStateBackend(ABC):
         on_access = None
         if cleanup is not None and cleanup.per_access:
             on_access = lambda: self.sweep(spec.name, cleanup.per_access, cleanup)  # noqa: E731
-        return with_ttl(descriptor, self._open(spec, scope), config, self.now, on_access)
+        return with_ttl(descriptor, self._open(spec, serializers, scope), config, self.now, on_access)
 
-    def _plain(self, descriptor: StateDescriptor, spec: StateSpec, scope: Scope) -> State:
+    def _plain(
+        self, descriptor: StateDescriptor, spec: StateSpec, serializers: StateSerializers, scope: Scope
+    ) -> State:
         """Give the handle of a state without time-to-live."""
         default = descriptor.default_value if isinstance(descriptor, ValueStateDescriptor) else None
-        stored = self._open(spec, scope, default)
+        stored = self._open(spec, serializers, scope, default)
         if spec.kind in (StateKind.VALUE, StateKind.LIST, StateKind.MAP):
             return stored
         return accumulating(descriptor, stored)  # type: ignore[arg-type]
 
     @abstractmethod
-    def _open(self, spec: StateSpec, scope: Scope, default: Any = None) -> State:
+    def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope, default: Any = None) -> State:
         """Give a ListState or MapState for these kinds, and for all others a ValueState that keeps the accumulator.
 
         With ``spec.ttl`` each value, list element and map value that goes in and comes out is a pair (value, last
-        access). State that was restored is taken over; where it was written with the other ``ttl`` it is converted,
-        and where it was written as another kind, or namespaced and now not, StateRestoreError is raised.
+        access). State that was restored is taken over; where it was written with the other ``ttl`` or with other
+        serializers it is converted, and where it was written as another kind, or namespaced and now not,
+        StateRestoreError is raised; where it cannot follow the serializers, StateMigrationException.
         """
 
     @abstractmethod
@@ -174,7 +204,7 @@ class KeyedStateBackend(ABC):
 
     @abstractmethod
     def keys(self, name: str) -> Iterator[Any]:
-        """Give the keys that have an entry in a state, each once; without their namespaces."""
+        """Give the keys that have an entry in a state that was asked for, each once; without their namespaces."""
 
     # --- snapshots ---
 
@@ -192,9 +222,13 @@ class KeyedStateBackend(ABC):
     def snapshot_completed(self, checkpoint_id: int) -> None:  # noqa: B027 - of no interest to some backends
         """Learn that a checkpoint is complete: later snapshots may build on it, none will build on an older one."""
 
-    @abstractmethod
     def restore_blocks(self, blocks: Iterable[KeyGroupBlock]) -> None:
         """Take over the entries of blocks of the own key groups, in their order. Before any state is asked for."""
+        self._restored.add(blocks)
+
+    def _claimed(self, spec: StateSpec, serializers: StateSerializers) -> ClaimedBlocks:
+        """Give what was restored of a state as blocks."""
+        return ClaimedBlocks(self._restored.claim(spec.name), spec, serializers, self.owner.state(spec.name), self.now)
 
     @abstractmethod
     def state_names(self) -> list[str]:

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import msgspec
+
 from rekindle.state.blocks import TIMERS, KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
+from rekindle.state.state_evolution import evolved, stored_snapshot_of
+from rekindle.state.state_owner import StateOwner
+from rekindle.state.state_serializers import StoredSerializers
 
 _SLACK = 64  # deleted timers stay in the heap until they are due, or until there are more of them than of the others
+
+
+class _Timers(msgspec.Struct, frozen=True, array_like=True):
+    """Hold the timers of a block."""
+
+    keys: bytes
+    timestamps: list[int]
 
 
 class TimerQueue:
     """Keep the timers of one time domain; the same (key, timestamp) is one timer."""
 
-    __slots__ = ("_heap", "_live", "_sequence", "name")
+    __slots__ = ("_heap", "_live", "_owner", "_sequence", "name")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, owner: StateOwner) -> None:
         self.name = name
+        self._owner = owner
         self._heap: list[tuple[int, int, Any]] = []
         self._live: dict[tuple[Any, int], int] = {}  # the timers, by their sequence number in the heap
         self._sequence = itertools.count()  # ties fire in the order of registration, and keys need no ordering
@@ -63,13 +75,27 @@ class TimerQueue:
         groups: dict[int, list[tuple[Any, int]]] = {}
         for timestamp, _, key in sorted((e for e in self._heap if self._is_live(*e)), key=lambda entry: entry[:2]):
             groups.setdefault(key_group_of(key, max_parallelism), []).append((key, timestamp))
+        if not groups:
+            return
+        serializer = self._owner.key_serializer
+        stored = StoredSerializers(stored_snapshot_of(serializer, self._owner.state(self.name)))
         for key_group, timers in groups.items():
-            yield KeyGroupBlock(self.name, TIMERS, key_group, len(timers), pickle.dumps(timers, 5))
+            keys = serializer.all_to_bytes([key for key, _ in timers])
+            data = msgspec.msgpack.encode(_Timers(keys, [timestamp for _, timestamp in timers]))
+            yield KeyGroupBlock(self.name, TIMERS, key_group, len(timers), data, serializers=stored)
 
     def restore_blocks(self, blocks: Iterable[KeyGroupBlock]) -> None:
-        """Take over the timers of blocks written by :meth:`snapshot_blocks`."""
+        """Take over the timers of blocks written by :meth:`snapshot_blocks`.
+
+        Raises:
+            StateMigrationException: The type of the keys has changed.
+        """
         for block in blocks:
-            for key, timestamp in pickle.loads(block.data):
+            assert block.serializers is not None
+            name = self._owner.state(self.name)
+            reader = evolved(block.serializers.key, self._owner.key_serializer, name, "key", may_migrate=False).reader
+            timers = msgspec.msgpack.decode(block.data, type=_Timers)
+            for key, timestamp in zip(reader.all_from_bytes(timers.keys), timers.timestamps, strict=True):
                 self.register(key, timestamp)
 
     def _is_live(self, timestamp: int, number: int, key: Any) -> bool:

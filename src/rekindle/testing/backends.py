@@ -23,9 +23,13 @@ from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.rocksdb.settings import DEFAULT_CACHE_ENTRIES, RocksDBSettings
+from rekindle.state.state_owner import StateOwner
 from rekindle.testing.backend_snapshots import BackendSnapshot
 
 __all__ = ["BackendUnderTest", "heap_backends", "rocksdb_backends"]
+
+
+_OWNER = StateOwner("operator", "uid")
 
 
 class BackendUnderTest:
@@ -51,13 +55,17 @@ class BackendUnderTest:
         self._directories: list[str] = []
 
     def make(
-        self, operator: str, key_groups: KeyGroupRange, max_parallelism: int, now: Callable[[], int]
+        self, owner: StateOwner, key_groups: KeyGroupRange, max_parallelism: int, now: Callable[[], int]
     ) -> KeyedStateBackend:
         """Make an empty backend, for :meth:`create`."""
-        return create_backend(self.settings, operator, key_groups, max_parallelism, now, self.fresh_directory)
+        return create_backend(self.settings, owner, key_groups, max_parallelism, now, self.fresh_directory)
 
     def create(
-        self, key_groups: KeyGroupRange, max_parallelism: int, now: Callable[[], int], operator: str = "operator"
+        self,
+        key_groups: KeyGroupRange,
+        max_parallelism: int,
+        now: Callable[[], int],
+        owner: StateOwner = _OWNER,
     ) -> KeyedStateBackend:
         """Make an empty backend.
 
@@ -65,9 +73,9 @@ class BackendUnderTest:
             key_groups: The key groups whose state it keeps.
             max_parallelism: The number of all key groups.
             now: Tells the processing time, in milliseconds, such as ``ManualClock().now``.
-            operator: The name of the operator, for messages.
+            owner: The operator, with the serializer of its keys.
         """
-        made = self.make(operator, key_groups, max_parallelism, now)
+        made = self.make(owner, key_groups, max_parallelism, now)
         self._made.append(made)
         return made
 
@@ -77,7 +85,7 @@ class BackendUnderTest:
         key_groups: KeyGroupRange,
         max_parallelism: int,
         now: Callable[[], int],
-        operator: str = "operator",
+        owner: StateOwner = _OWNER,
     ) -> KeyedStateBackend:
         """Make a backend and let it take over its part of the state of others, of any kind.
 
@@ -86,9 +94,9 @@ class BackendUnderTest:
             key_groups: The key groups whose state it keeps.
             max_parallelism: The number of all key groups.
             now: Tells the processing time, in milliseconds.
-            operator: The name of the operator, for messages.
+            owner: The operator, with the serializer of its keys.
         """
-        made = self.create(key_groups, max_parallelism, now, operator)
+        made = self.create(key_groups, max_parallelism, now, owner)
         wanted = [snapshot for snapshot in snapshots if snapshot.key_groups.intersects(key_groups)]
         with ExitStack() as unpacked:
             native = [

@@ -42,6 +42,7 @@ from rekindle.state.key_groups import check_parallelism, key_group_range
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import SnapshotRequest
+from rekindle.state.state_owner import StateOwner
 from rekindle.testing.clock import ManualClock
 
 __all__ = ["HarnessSnapshot", "OperatorHarness"]
@@ -106,7 +107,7 @@ class OperatorHarness:
         snapshots = restored or ()
 
         def restored_backend() -> KeyedStateBackend:
-            backend = HeapKeyedStateBackend(name, own, max_parallelism, self.clock.now)
+            backend = HeapKeyedStateBackend(StateOwner(name), own, max_parallelism, self.clock.now)
             backend.restore_blocks(b for snapshot in snapshots for b in snapshot.blocks if b.key_group in own)
             return backend
 

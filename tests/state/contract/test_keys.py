@@ -144,10 +144,15 @@ class TestKeys:
             state.clear()
         expected = [key for key in range(50) if key % 5]
         assert sorted(keyed.backend.keys("v")) == expected
-        assert sorted(keyed.restarted().backend.keys("v")) == expected
+        again = keyed.restarted()
+        again.open(VALUE)
+        assert sorted(again.backend.keys("v")) == expected
 
     def test_keys_of_a_state_that_nobody_asked_for_are_none(self, keyed: Keyed) -> None:
         assert list(keyed.backend.keys("v")) == []
+        keyed.key = 1
+        keyed.open(VALUE).update(1)
+        assert list(keyed.restarted().backend.keys("v")) == []
 
     def test_the_state_can_be_changed_while_its_keys_are_walked(self, keyed: Keyed) -> None:
         state = keyed.open(VALUE)

@@ -36,6 +36,7 @@ def assert_each_key_is_where_it_belongs(subtasks: list[Keyed], keys: list[Hashab
             if subtask_of_key_group(key_group_of(key, MAX_PARALLELISM), len(subtasks), MAX_PARALLELISM) == number
         }
         for kind in KINDS:
+            subtask.open(kind.descriptor())
             held = list(subtask.backend.keys(kind.name))
             assert len(held) == len(own)
             assert set(held) == own

@@ -13,12 +13,14 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from rekindle.common.time import Time
 from rekindle.datastream.state import State, StateDescriptor, StateTtlConfig
-from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.blocks import KeyGroupBlock, StateSpec, with_last_access, without_last_access
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.heap.changes import StateChanges
+from rekindle.state.heap.table import HeapTable
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
+from rekindle.state.state_serializers import StateSerializers
 from rekindle.testing import BackendUnderTest, heap_backends, rocksdb_backends
 from rekindle.testing.state_machine import keyed_state_machine
 
@@ -90,12 +92,11 @@ class ExpiresLate(HeapKeyedStateBackend):
 class RestoresAsJustWritten(HeapKeyedStateBackend):
     """Take the time of a snapshot for that of the last access."""
 
-    def restore_blocks(self, blocks: Iterable[KeyGroupBlock]) -> None:
-        super().restore_blocks(blocks)
-        for table in self._tables.values():
-            if table.spec.ttl:
-                table.set_ttl(False, 0)
-                table.set_ttl(True, self.now())
+    def _opened(self, spec: StateSpec, serializers: StateSerializers) -> HeapTable:
+        table = super()._opened(spec, serializers)
+        for key, value in table.entries.items() if spec.ttl else ():
+            table.entries[key] = with_last_access(spec.kind, without_last_access(spec.kind, value), self.now())
+        return table
 
 
 class LosesAKeyGroup(HeapKeyedStateBackend):
@@ -123,6 +124,7 @@ class KeepsForeignKeyGroups(HeapKeyedStateBackend):
                     block.ttl,
                     block.namespaced,
                     block.delta,
+                    block.serializers,
                 )
 
         return KeyedSnapshot(moved, taken.entries, taken.delta)

@@ -8,13 +8,14 @@ from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, V
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
+from rekindle.state.state_owner import StateOwner
 
 ALL = KeyGroupRange(0, 127)
 MANY = 3_000
 
 
 def backend() -> HeapKeyedStateBackend:
-    return HeapKeyedStateBackend("operator", ALL, 128, lambda: 0, incremental=True)
+    return HeapKeyedStateBackend(StateOwner("operator"), ALL, 128, lambda: 0, incremental=True)
 
 
 def write(keyed: HeapKeyedStateBackend, keys: range, value: Any) -> None:

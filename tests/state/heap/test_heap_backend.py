@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
@@ -19,11 +18,13 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.exceptions import InvalidProgramError, StateAccessError
+from rekindle.state.block_encoding import decode_whole
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import key_group_range
 from rekindle.state.key_hash import key_group_of, key_hash
 from rekindle.state.snapshots import SnapshotRequest
+from rekindle.state.state_owner import StateOwner
 from rekindle.testing import OperatorHarness
 
 MAX_PARALLELISM = 128
@@ -63,7 +64,7 @@ KINDS: dict[str, tuple[StateDescriptor, Callable[[Any, int], None], Callable[[An
 
 def backend(subtask: int = 0, parallelism: int = 1, blocks: Iterable[KeyGroupBlock] = ()) -> HeapKeyedStateBackend:
     own = key_group_range(subtask, parallelism, MAX_PARALLELISM)
-    created = HeapKeyedStateBackend("counter", own, MAX_PARALLELISM, lambda: 0)
+    created = HeapKeyedStateBackend(StateOwner("counter"), own, MAX_PARALLELISM, lambda: 0)
     created.restore_blocks(block for block in blocks if block.key_group in own)
     return created
 
@@ -123,7 +124,7 @@ class TestSnapshots:
         blocks = list(blocks_of(filled(keys)))
         assert len({(block.state, block.key_group) for block in blocks}) == len(blocks)
         for block in blocks:
-            stored = pickle.loads(block.data)[0]
+            stored, _ = decode_whole(block)
             assert len(stored) == block.entries
             assert {key_group_of(key, MAX_PARALLELISM) for key in stored} == {block.key_group}
 

@@ -12,6 +12,7 @@ import pytest
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.rocksdb.backend import RocksDBKeyedStateBackend
 from rekindle.state.rocksdb.settings import RocksDBSettings
+from rekindle.state.state_owner import StateOwner
 from rekindle.testing import ManualClock
 
 CACHE_SIZES = (0, 1, 2, 3, 1000)
@@ -41,7 +42,9 @@ def make_backend(tmp_path: Path, clock: ManualClock) -> Iterator[MakeBackend]:
     def make(cache_entries: int = 1000, key_groups: KeyGroupRange = ALL, **settings: Any) -> RocksDBKeyedStateBackend:
         directory = str(tmp_path / f"rocksdb-{len(made)}")
         chosen = RocksDBSettings(cache_entries=cache_entries, **settings)
-        backend = RocksDBKeyedStateBackend("count", key_groups, MAX_PARALLELISM, clock.now, directory, chosen)
+        backend = RocksDBKeyedStateBackend(
+            StateOwner("count"), key_groups, MAX_PARALLELISM, clock.now, directory, chosen
+        )
         made.append(backend)
         return backend
 

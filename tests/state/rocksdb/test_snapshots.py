@@ -8,21 +8,16 @@ import pytest
 
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import StateRestoreError
-from rekindle.state.blocks import (
-    KeyGroupBlock,
-    MapChange,
-    StateKind,
-    StateSpec,
-    decode_whole,
-    delta_block,
-    whole_block,
-)
+from rekindle.state.block_encoding import BlockEncoder, decode_whole
+from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, StateSpec
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import KeyGroupRange, key_group_range
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.rocksdb.native import native_blocks
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.snapshots import SnapshotRequest
+from rekindle.state.state_owner import StateOwner
+from rekindle.state.state_serializers import PICKLED
 
 from .conftest import ALL, MAX_PARALLELISM
 
@@ -275,7 +270,7 @@ class TestBlocks:
     def test_canonical_snapshots_are_blocks_that_the_heap_reads(self, backend, clock):
         fill(backend)
         blocks = exported(backend)
-        heap = HeapKeyedStateBackend("count", ALL, MAX_PARALLELISM, clock.now)
+        heap = HeapKeyedStateBackend(StateOwner("count"), ALL, MAX_PARALLELISM, clock.now)
         heap.restore_blocks(blocks)
         assert contents(heap) == expected()
 
@@ -300,7 +295,7 @@ class TestBlocks:
 
     def test_blocks_of_the_heap_and_of_rocksdb_are_restored(self, backend, make_backend, cache_entries, clock):
         fill(backend)
-        heap = HeapKeyedStateBackend("count", ALL, MAX_PARALLELISM, clock.now)
+        heap = HeapKeyedStateBackend(StateOwner("count"), ALL, MAX_PARALLELISM, clock.now)
         fill(heap)
         for blocks in (exported(backend), list(heap.snapshot(SnapshotRequest(1)).blocks())):
             restored = make_backend(cache_entries)
@@ -312,30 +307,29 @@ class TestBlocks:
     def test_changes_are_applied_to_the_blocks_before(self, make_backend):
         group = 3
         value, elements, entries = (
-            StateSpec("v", StateKind.VALUE),
-            StateSpec("l", StateKind.LIST),
-            StateSpec("m", StateKind.MAP),
+            BlockEncoder(StateSpec(name, kind), PICKLED, PICKLED.stored(StateOwner("count").state(name)))
+            for name, kind in (("v", StateKind.VALUE), ("l", StateKind.LIST), ("m", StateKind.MAP))
         )
         keys = [key for key in range(500) if key_group_of(key, MAX_PARALLELISM) == group][:3]
         kept, changed, removed = keys
         blocks: list[KeyGroupBlock] = [
-            whole_block(value, group, keys, [1, 2, 3]),
-            whole_block(elements, group, keys, [[1], [2, 3], [4]]),
-            whole_block(entries, group, keys, [{1: 1}, {2: 2, 3: 3}, {4: 4}]),
-            delta_block(value, group, [changed], ["new"], [removed]),
-            delta_block(elements, group, [changed], [(1, ["added"])], [removed]),
-            delta_block(entries, group, [changed], [MapChange(False, {9: 9}, [2])], [removed]),
-            delta_block(elements, group, [changed], [(2, ["more"])], []),
+            value.whole(group, keys, [1, 2, 3]),
+            elements.whole(group, keys, [[1], [2, 3], [4]]),
+            entries.whole(group, keys, [{1: 1}, {2: 2, 3: 3}, {4: 4}]),
+            value.delta(group, [changed], ["new"], [removed]),
+            elements.delta(group, [changed], [(1, ["added"])], [removed]),
+            entries.delta(group, [changed], [MapChange(False, {9: 9}, [2])], [removed]),
+            elements.delta(group, [changed], [(2, ["more"])], []),
         ]
         restored = make_backend()
         restored.restore_blocks(blocks)
-        assert {name: set(restored.keys(name)) for name in "vlm"} == {name: {kept, changed} for name in "vlm"}
         restored.key = kept
         assert restored.get_or_create(ValueStateDescriptor("v")).value() == 1
         restored.key = changed
         assert restored.get_or_create(ValueStateDescriptor("v")).value() == "new"
         assert restored.get_or_create(ListStateDescriptor("l")).get() == [2, "added", "more"]
         assert dict(restored.get_or_create(MapStateDescriptor("m")).items()) == {3: 3, 9: 9}
+        assert {name: set(restored.keys(name)) for name in "vlm"} == {name: {kept, changed} for name in "vlm"}
 
     def test_native_files_are_read_as_blocks_of_any_key_groups(self, backend, tmp_path):
         fill(backend)

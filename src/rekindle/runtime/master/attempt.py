@@ -391,6 +391,8 @@ class Attempt:
             if self._shared.collected is not None:
                 with self._lock:
                     self._shared.collected.add(output.data)
+        elif output.channel == m.NOTICE:
+            self._shared.view.notice(output.data.decode("utf-8", "surrogateescape"))
         else:
             stream = sys.stderr if output.channel == STDERR else sys.stdout
             self._shared.view.show(output.data.decode("utf-8", "surrogateescape"), stream)

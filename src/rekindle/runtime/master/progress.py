@@ -46,6 +46,9 @@ class ProgressView:
     def savepoint_completed(self, location: str) -> None:
         """Show a completed savepoint."""
 
+    def notice(self, line: str) -> None:
+        """Show that a slot is busy with long work."""
+
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         """Show a failure; ``delay_ms`` until the restart, None when there is none."""
 
@@ -92,6 +95,9 @@ class LogView(ProgressView):
 
     def savepoint_completed(self, location: str) -> None:
         self._line(f"savepoint {location} is complete")
+
+    def notice(self, line: str) -> None:
+        self._line(line)
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         follow = "the job fails" if delay_ms is None else f"restart in {delay_ms} ms"
@@ -149,6 +155,9 @@ class LiveView(ProgressView):
 
     def savepoint_completed(self, location: str) -> None:
         self._print(f"savepoint {location} is complete")
+
+    def notice(self, line: str) -> None:
+        self._print(line)
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         self._state = "failed" if delay_ms is None else "restarting"

@@ -26,9 +26,12 @@ from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
 from rekindle.runtime.wire import messages as m
+from rekindle.serialization.pickle_serializer import PickleSerializer
+from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.backends import create_backend, restore_backend
 from rekindle.state.key_groups import key_group_range
 from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.state_owner import StateOwner
 
 _POLL_RECORDS = 10_000
 _EPOCH_WAIT_SECONDS = 60.0
@@ -163,7 +166,7 @@ class Slot:
         self._admit(task)
         output = TaskOutput(self._exchanges)
         for edge, payload in frames:
-            item = decode(payload)
+            item = decode(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
             with self._lock:
                 self._check_current(task)
                 if isinstance(item, Progress):
@@ -290,11 +293,20 @@ class Slot:
         if self._job.snapshots.files is None:
             settings = replace(settings, incremental=False)  # nothing to build on in the job master's memory
         backend = create_backend(
-            settings, node.name, key_groups, node.max_parallelism, self._clock.now, self._databases.fresh
+            settings, self._owner(node), key_groups, node.max_parallelism, self._clock.now, self._databases.fresh
         )
         restore_backend(backend, state.native, state.blocks)
         state.forget()
         return backend
+
+    def _owner(self, node: JobNode) -> StateOwner:
+        key_type = node.operator.key_type
+        return StateOwner(
+            node.name,
+            node.uid,
+            PickleSerializer() if key_type is None else serializer_of(key_type),
+            lambda line: self._send(m.Output(m.NOTICE, node.id, line.encode("utf-8", "surrogateescape"))),
+        )
 
     def _each(self, action: Callable[[RunningNode], None]) -> None:
         for running in self._graph:

@@ -106,6 +106,10 @@ class EpochReport(_Message, frozen=True):
     watermark: int
 
 
+NOTICE = "notice"
+"""The channel of lines that tell people about long work in a slot."""
+
+
 class Output(_Message, frozen=True):
     """Carry what a sink, or user code that prints, sends to the driver."""
 

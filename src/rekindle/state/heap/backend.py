@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rekindle.datastream.state import ReducingStateDescriptor, State, StateDescriptor, StateTtlConfig
-from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec, apply_delta, decode_whole, with_last_access
+from rekindle.state.block_encoding import BlockEncoder
+from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec
 from rekindle.state.heap.states import HeapListState, HeapMapState, HeapReducingState, HeapState, HeapValueState
 from rekindle.state.heap.table import HeapTable
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
-from rekindle.state.same_state import check_same_state
 from rekindle.state.scope import Scope
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
+from rekindle.state.state_owner import StateOwner
+from rekindle.state.state_serializers import StateSerializers
 from rekindle.state.ttl.cleanup import TtlCleanup
 
 
@@ -24,13 +26,13 @@ class HeapKeyedStateBackend(KeyedStateBackend):
 
     def __init__(
         self,
-        operator: str,
+        owner: StateOwner,
         key_groups: KeyGroupRange,
         max_parallelism: int,
         now: Callable[[], int],
         incremental: bool = False,
     ) -> None:
-        super().__init__(operator, key_groups, max_parallelism, now)
+        super().__init__(owner, key_groups, max_parallelism, now)
         self._incremental = incremental
         self._noting = False  # until the first snapshot, which is whole
         self._tables: dict[str, HeapTable] = {}
@@ -86,34 +88,19 @@ class HeapKeyedStateBackend(KeyedStateBackend):
         for table in self._tables.values():
             table.forget_changes(checkpoint_id)
 
-    def restore_blocks(self, blocks: Iterable[KeyGroupBlock]) -> None:
-        now = self.now()
-        for block in blocks:
-            table = self._table(block.spec)
-            if block.ttl:
-                table.set_ttl(True, now)  # blocks of one state may differ: what has no time of last access gets one
-            accessed_at = now if table.spec.ttl and not block.ttl else None
-            if block.delta:
-                apply_delta(block, table.entries, accessed_at)
-                continue
-            keys, values = decode_whole(block)
-            if accessed_at is not None:
-                values = [with_last_access(table.spec.kind, value, now) for value in values]
-            table.entries.update(zip(keys, values, strict=True))
-
     def state_names(self) -> list[str]:
-        return sorted(self._tables)
+        return sorted({*self._tables, *self._restored.names()})
 
     def _whole(self, tables: list[HeapTable]) -> KeyedSnapshot:
         now = self.now()
-        return KeyedSnapshot(
-            blocks=lambda: (
-                block
-                for table in tables
-                for block in table.whole_blocks(self.max_parallelism, self._left_out_until(table.spec.name, now))
-            ),
-            entries=sum(len(table.entries) for table in tables),
-        )
+        unclaimed = self._restored.unclaimed()
+
+        def blocks() -> Iterator[KeyGroupBlock]:
+            yield from unclaimed
+            for table in tables:
+                yield from table.whole_blocks(self.max_parallelism, self._left_out_until(table.spec.name, now))
+
+        return KeyedSnapshot(blocks=blocks, entries=sum(len(table.entries) for table in tables))
 
     def _leaves_out(self, name: str) -> bool:
         """Tell whether whole snapshots of a state leave out what has expired."""
@@ -132,16 +119,18 @@ class HeapKeyedStateBackend(KeyedStateBackend):
         per_record = size if strategy.run_cleanup_for_every_record() else 0
         return TtlCleanup(size, per_record, size, lambda: now() - ttl)
 
-    def _plain(self, descriptor: StateDescriptor, spec: StateSpec, scope: Scope) -> State:
+    def _plain(
+        self, descriptor: StateDescriptor, spec: StateSpec, serializers: StateSerializers, scope: Scope
+    ) -> State:
         if isinstance(descriptor, ReducingStateDescriptor):
-            table = self._opened(spec)
+            table = self._opened(spec, serializers)
             reducing = HeapReducingState(scope, table.entries, descriptor.get_reduce_function().reduce)
             table.attach(reducing)
             return reducing
-        return super()._plain(descriptor, spec, scope)
+        return super()._plain(descriptor, spec, serializers, scope)
 
-    def _open(self, spec: StateSpec, scope: Scope, default: Any = None) -> State:
-        table = self._opened(spec)
+    def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope, default: Any = None) -> State:
+        table = self._opened(spec, serializers)
         handle: HeapState
         if spec.kind is StateKind.LIST:
             handle = HeapListState(scope, table.entries, spec.name)
@@ -152,15 +141,10 @@ class HeapKeyedStateBackend(KeyedStateBackend):
         table.attach(handle)
         return handle
 
-    def _opened(self, spec: StateSpec) -> HeapTable:
-        table = self._table(spec)
-        table.set_ttl(spec.ttl, self.now())
-        return table
-
-    def _table(self, spec: StateSpec) -> HeapTable:
-        """Give the entries of a state, empty where the snapshot had none."""
-        table = self._tables.get(spec.name)
-        if table is None:
-            table = self._tables[spec.name] = HeapTable(spec, self._incremental, self._noting)
-        check_same_state(self.operator, table.spec, spec)
+    def _opened(self, spec: StateSpec, serializers: StateSerializers) -> HeapTable:
+        """Make the table of a state, with what was restored of it: read as it was written, by today's types."""
+        claimed = self._claimed(spec, serializers)
+        encoder = BlockEncoder(spec, claimed.writer, claimed.writer.stored(self.owner.state(spec.name)))
+        table = HeapTable(spec, encoder, claimed.entries(), self._incremental, self._noting)
+        self._tables[spec.name] = table
         return table

@@ -7,17 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rekindle.state.blocks import (
-    KeyGroupBlock,
-    MapChange,
-    StateKind,
-    StateSpec,
-    delta_block,
-    unexpired,
-    whole_block,
-    with_last_access,
-    without_last_access,
-)
+from rekindle.state.block_encoding import BlockEncoder
+from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, StateSpec, unexpired
 from rekindle.state.heap.changes import StateChanges, union
 from rekindle.state.heap.states import HeapState
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
@@ -34,18 +25,24 @@ class HeapTable:
     snapshot is written whole anyway, and noting costs a third of a write when the keys are many.
     """
 
-    __slots__ = ("_changes", "_handles", "_incremental", "_sweep", "_taken", "entries", "spec")
+    __slots__ = ("_changes", "_encoder", "_handles", "_incremental", "_sweep", "_taken", "entries", "spec")
 
-    def __init__(self, spec: StateSpec, incremental: bool, noting: bool) -> None:
-        """Make an empty table.
+    def __init__(
+        self, spec: StateSpec, encoder: BlockEncoder, entries: dict[Any, Any], incremental: bool, noting: bool
+    ) -> None:
+        """Make a table.
 
         Args:
             spec: The state.
+            encoder: Encodes its entries.
+            entries: What was restored.
             incremental: Whether snapshots may be incremental.
-            noting: Whether to note changes from now on: snapshots were taken that have nothing of this state.
+            noting: Whether to note changes from now on: snapshots were taken that say the same of this state as
+                ``entries``.
         """
         self.spec = spec
-        self.entries: dict[Any, Any] = {}
+        self.entries = entries
+        self._encoder = encoder
         self._incremental = incremental
         self._handles: list[HeapState] = []
         self._changes = StateChanges() if noting else None  # None: not noted, anything may have changed
@@ -57,15 +54,6 @@ class HeapTable:
         """Let a handle note its changes here."""
         self._handles.append(handle)
         handle.note_changes(self._changes)
-
-    def set_ttl(self, ttl: bool, now: int) -> None:
-        """Turn state that was written without time-to-live into state with it, or the other way round."""
-        if ttl == self.spec.ttl:
-            return
-        kind = self.spec.kind
-        for key, value in self.entries.items():
-            self.entries[key] = with_last_access(kind, value, now) if ttl else without_last_access(kind, value)
-        self.spec = StateSpec(self.spec.name, kind, ttl, self.spec.namespaced)
 
     # --- snapshots ---
 
@@ -107,7 +95,7 @@ class HeapTable:
             left = ((key, unexpired(self.spec.kind, value, expired_until)) for key, value in entries.items())
             entries = {key: value for key, value in left if value is not None}
         for key_group, keys in self._by_key_group(list(entries), max_parallelism):
-            yield whole_block(self.spec, key_group, keys, list(map(entries.__getitem__, keys)))
+            yield self._encoder.whole(key_group, keys, list(map(entries.__getitem__, keys)))
 
     def delta_blocks(self, changes: StateChanges, max_parallelism: int, whole: bool) -> Iterator[KeyGroupBlock]:
         """Encode changes, with the entries as they are now.
@@ -126,7 +114,7 @@ class HeapTable:
             kept = [key for key in keys if key in entries]
             removed = [key for key in keys if key not in entries]
             values = [changed[key] if key in changed else self._replaced(entries[key]) for key in kept]
-            yield delta_block(self.spec, key_group, kept, values, removed)
+            yield self._encoder.delta(key_group, kept, values, removed)
 
     def _changed(self, changes: StateChanges) -> dict[Any, Any]:
         """Give the changes of entries that were not replaced as a whole, by key."""

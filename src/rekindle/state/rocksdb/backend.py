@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rekindle.datastream.state import State, StateTtlConfig
-from rekindle.state.blocks import KeyGroupBlock, StateSpec, apply_delta, decode_whole, with_last_access
+from rekindle.state.blocks import StateSpec
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.database import Database, walk
-from rekindle.state.rocksdb.entries import read_key_groups, write_entries
+from rekindle.state.rocksdb.entries import write_entries
 from rekindle.state.rocksdb.layout import end_of_key
 from rekindle.state.rocksdb.native import native_blocks
 from rekindle.state.rocksdb.native_part import NativePart
@@ -26,6 +26,8 @@ from rekindle.state.rocksdb.table import StateTable
 from rekindle.state.same_state import check_same_state
 from rekindle.state.scope import Scope
 from rekindle.state.snapshots import KeyedSnapshot, NativeSnapshot, SnapshotRequest
+from rekindle.state.state_owner import StateOwner
+from rekindle.state.state_serializers import EvolvedSerializers, StateSerializers, evolved_serializers
 from rekindle.state.ttl.cleanup import TtlCleanup
 
 _SWEPT_PER_RECORD = 1
@@ -40,7 +42,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
 
     def __init__(
         self,
-        operator: str,
+        owner: StateOwner,
         key_groups: KeyGroupRange,
         max_parallelism: int,
         now: Callable[[], int],
@@ -50,14 +52,14 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         """Make an empty backend.
 
         Args:
-            operator: The operator's name, for messages.
+            owner: The operator.
             key_groups: The key groups whose state is kept here.
             max_parallelism: The number of all key groups.
             now: Tells the processing time, in milliseconds.
             directory: Where the files go: a directory on local disk that nobody else uses.
             settings: How RocksDB is set up.
         """
-        super().__init__(operator, key_groups, max_parallelism, now)
+        super().__init__(owner, key_groups, max_parallelism, now)
         self._directory = directory
         self._settings = settings
         self._options = settle_options(settings)
@@ -86,23 +88,44 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         self._sweepers[name].sweep(limit, cleanup)
 
     def state_names(self) -> list[str]:
-        return sorted(self._tables)
+        return sorted({*self._database.states, *self._restored.names()})
 
-    def _open(self, spec: StateSpec, scope: Scope, default: Any = None) -> State:
-        table = self._table(spec)
-        table.set_ttl(spec.ttl, self.now())
+    def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope, default: Any = None) -> State:
+        table = self._tables[spec.name] = self._opened(spec, serializers)
         cache = self._caches[spec.name] = cache_of(table, self._settings.cache_entries)
         self._sweepers[spec.name] = Sweeper(cache)
         return handle_of(cache, scope, default, cached=self._settings.cache_entries > 0)
 
-    def _table(self, spec: StateSpec) -> StateTable:
-        """Give a state's table, empty where the snapshot had none."""
-        table = self._tables.get(spec.name)
-        if table is None:
-            self._database.create(spec.name, spec.kind, spec.ttl, spec.namespaced)
-            table = self._tables[spec.name] = StateTable(self._database, spec.name, self.max_parallelism)
-        check_same_state(self.operator, table.spec, spec)
+    def _opened(self, spec: StateSpec, serializers: StateSerializers) -> StateTable:
+        """Make the table of a state, with what was restored of it, all of it written by today's types."""
+        name = self.owner.state(spec.name)
+        claimed = self._claimed(spec, serializers)
+        record = self._database.states.get(spec.name)
+        if record is None:
+            stored = claimed.writer.stored(name)
+            self._database.create(spec.name, spec.kind, spec.ttl, spec.namespaced, stored)
+            table = StateTable(self._database, spec.name, self.max_parallelism, claimed.writer)
+        else:
+            evolved = evolved_serializers(record.serializers, claimed.writer, name)
+            table = StateTable(self._database, spec.name, self.max_parallelism, evolved.writer)
+            check_same_state(self.owner.name, table.spec, spec)
+            if evolved.migrates:
+                self._migrate(table, evolved)
+        table.set_ttl(spec.ttl, self.now())
+        for entries in claimed.by_key_group():
+            write_entries(table, entries)
         return table
+
+    def _migrate(self, table: StateTable, evolved: EvolvedSerializers) -> None:
+        """Write all values of a state anew, before anybody sees one."""
+        name = self.owner.state(table.spec.name)
+        report = self.owner.report
+        about = table.estimated_entries()
+        table.migrate(
+            evolved.reader.value,
+            evolved.writer.stored(name),
+            lambda count: report(f"migrating {name}: {count:,} of about {max(count, about):,} values"),
+        )
 
     def _cleanup(self, config: StateTtlConfig) -> TtlCleanup | None:
         strategy = config.get_cleanup_strategies().get_rocksdb_compact_filter_cleanup_strategy()
@@ -126,10 +149,15 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         def release() -> None:
             shutil.rmtree(directory, ignore_errors=True)
 
+        unclaimed = self._restored.unclaimed()
         if request.canonical:
             left_out = self._left_out_until()
-            return KeyedSnapshot(exported=lambda: native_blocks(directory, self.key_groups, left_out), release=release)
-        return KeyedSnapshot(native=_native_snapshot(directory), release=release)
+            return KeyedSnapshot(
+                blocks=lambda: iter(unclaimed),
+                exported=lambda: native_blocks(directory, self.key_groups, left_out),
+                release=release,
+            )
+        return KeyedSnapshot(blocks=lambda: iter(unclaimed), native=_native_snapshot(directory), release=release)
 
     def restore_native(self, parts: Sequence[NativePart]) -> None:
         """Take over the files of native snapshots. Before any state is asked for.
@@ -140,38 +168,14 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         if not parts:
             return
         self._database.close()
-        self._database = restored_database(
-            parts, self.key_groups, self._database_directory, self._options, self.operator, self.now()
+        self._database, blocks = restored_database(
+            parts, self.key_groups, self._database_directory, self._options, self.owner.name, self.now()
         )
-        for name in self._database.states:
-            self._tables[name] = StateTable(self._database, name, self.max_parallelism)
-
-    def restore_blocks(self, blocks: Iterable[KeyGroupBlock]) -> None:
-        for block in blocks:
-            table = self._table(block.spec)
-            if block.delta:
-                self._apply_delta(block, table)
-                continue
-            keys, values = decode_whole(block)
-            if block.ttl:
-                table.set_ttl(True, self.now())
-            elif table.spec.ttl:  # subtasks may differ: those that never asked for the state have it as it was before
-                values = [with_last_access(table.spec.kind, value, self.now()) for value in values]
-            write_entries(table, dict(zip(keys, values, strict=True)))
+        self._restored.add(blocks)
 
     def close(self) -> None:
         self._database.close()
         shutil.rmtree(self._directory, ignore_errors=True)
-
-    def _apply_delta(self, block: KeyGroupBlock, table: StateTable) -> None:
-        now = self.now()
-        if block.ttl:
-            table.set_ttl(True, now)
-        only = KeyGroupRange(block.key_group, block.key_group)
-        entries = {key: value for _, found in read_key_groups(table, only) for key, value in found}
-        apply_delta(block, entries, now if table.spec.ttl and not block.ttl else None)
-        table.delete_key_group(block.key_group)
-        write_entries(table, entries)
 
     def _left_out_until(self) -> dict[str, int]:
         """Tell, by state, up to which time of last access entries are left out of canonical snapshots."""

@@ -1,60 +1,114 @@
 """Values as bytes: what stands in the database for a value, an element of a list, a value of a map.
 
-That is a pickle; in a state with time-to-live eight bytes of last access stand before it. Where the database key does
-not give back the key exactly, such as True, which equals 1, a byte and the pickled pair (key, value) take its place.
+That is a byte of flags and what the serializer of the state makes of the value; None, which only a map may hold, is a
+flag and nothing else. In a state with time-to-live eight bytes of last access stand before it all. Where the database
+key does not give back the key exactly, such as True, which equals 1, the serialized key stands before the value.
 """
 
 from __future__ import annotations
 
-import pickle
 import struct
 from typing import Any
 
+import msgspec
+
+from rekindle.state.rocksdb.key_decoding import sized_at
+from rekindle.state.rocksdb.key_encoding import sized
+from rekindle.state.state_serializers import StateSerializers
+
 LAST_ACCESS_BYTES = 8
-_PICKLE = 0x80  # what every pickle starts with
-_WITH_KEY = b"\x01"
+_WITH_KEY = 1
+_NONE = 2
+_PLAIN_FLAGS = b"\0"
 _LAST_ACCESS = struct.Struct(">q")
 pack_last_access = _LAST_ACCESS.pack
-_dumps = pickle.dumps
-_loads = pickle.loads
+_encode_parts = msgspec.msgpack.Encoder().encode
+_decode_parts = msgspec.msgpack.Decoder(list[bytes]).decode
 
 
 class Codec:
     """Encode and decode the values of one state; with ``ttl`` they are pairs (value, last access)."""
 
-    __slots__ = ("ttl",)
+    __slots__ = ("_from_bytes", "_is_map", "_namespaced", "_serializers", "_to_bytes", "ttl")
 
-    def __init__(self, ttl: bool) -> None:
+    def __init__(
+        self, ttl: bool, serializers: StateSerializers, is_map: bool = False, namespaced: bool = False
+    ) -> None:
         self.ttl = ttl
+        self._serializers = serializers
+        self._to_bytes = serializers.value.to_bytes
+        self._from_bytes = serializers.value.from_bytes
+        self._is_map = is_map
+        self._namespaced = namespaced
 
     def encode(self, value: Any) -> bytes:
         """Encode a value."""
         if self.ttl:
             value, last_access = value
-            return pack_last_access(last_access) + _dumps(value, 5)
-        return _dumps(value, 5)
+            return pack_last_access(last_access) + self._flagged(value)
+        return self._flagged(value)
 
     def encode_with_key(self, key: Any, value: Any) -> bytes:
-        """Encode a value and the key that its database key stands for."""
+        """Encode a value and the key that its database key stands for: the scope key, and in a map the map key."""
+        head = b""
         if self.ttl:
             value, last_access = value
-            return pack_last_access(last_access) + _WITH_KEY + _dumps((key, value), 5)
-        return _WITH_KEY + _dumps((key, value), 5)
+            head = pack_last_access(last_access)
+        head += bytes([_WITH_KEY if value is not None else _WITH_KEY | _NONE]) + sized(self._key_to_bytes(key))
+        return head if value is None else head + self._to_bytes(value)
 
     def decode(self, data: bytes) -> Any:
         """Decode a value."""
         if self.ttl:
-            at = LAST_ACCESS_BYTES
-            value = _loads(data[at:]) if data[at] == _PICKLE else _loads(data[at + 1 :])[1]
-            return value, last_access_of(data)
-        return _loads(data) if data[0] == _PICKLE else _loads(data[1:])[1]
+            start, is_none = _value_start(data, LAST_ACCESS_BYTES)
+            return None if is_none else self._from_bytes(data[start:]), last_access_of(data)
+        if not data[0]:
+            return self._from_bytes(data[1:])
+        start, is_none = _value_start(data, 0)
+        return None if is_none else self._from_bytes(data[start:])
 
     def key_in(self, data: bytes) -> tuple[Any] | None:
         """Give the key that was encoded with a value; None if there was none."""
         at = LAST_ACCESS_BYTES if self.ttl else 0
-        return None if data[at] == _PICKLE else (_loads(data[at + 1 :])[0],)
+        if not data[at] & _WITH_KEY:
+            return None
+        start, end = sized_at(data, at + 1)
+        parts = _decode_parts(data[start:end])
+        scope_key = self._serializers.key.from_bytes(parts[0])
+        if self._namespaced:
+            scope_key = (scope_key, self._serializers.namespace.from_bytes(parts[1]))
+        return ((scope_key, self._serializers.map_key.from_bytes(parts[-1])),) if self._is_map else (scope_key,)
+
+    def _flagged(self, value: Any) -> bytes:
+        return bytes([_NONE]) if value is None else _PLAIN_FLAGS + self._to_bytes(value)
+
+    def _key_to_bytes(self, key: Any) -> bytes:
+        parts = []
+        map_key = None
+        if self._is_map:
+            key, map_key = key
+        if self._namespaced:
+            key, namespace = key
+            parts = [self._serializers.key.to_bytes(key), self._serializers.namespace.to_bytes(namespace)]
+        else:
+            parts = [self._serializers.key.to_bytes(key)]
+        if self._is_map:
+            parts.append(self._serializers.map_key.to_bytes(map_key))
+        return _encode_parts(parts)
+
+
+def split_value(data: bytes, ttl: bool) -> tuple[bytes, bytes | None]:
+    """Split what stands in the database into what stands before the value, and the value; None where it is None."""
+    start, is_none = _value_start(data, LAST_ACCESS_BYTES if ttl else 0)
+    return data[:start], None if is_none else data[start:]
 
 
 def last_access_of(data: bytes) -> int:
     """Read the last access of a value of a state with time-to-live."""
     return int(_LAST_ACCESS.unpack_from(data)[0])
+
+
+def _value_start(data: bytes, at: int) -> tuple[int, bool]:
+    flags = data[at]
+    start = sized_at(data, at + 1)[1] if flags & _WITH_KEY else at + 1
+    return start, bool(flags & _NONE)

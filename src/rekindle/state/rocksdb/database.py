@@ -15,8 +15,9 @@ from rocksdict import AccessType, Checkpoint, Rdict, RdictIter, ReadOptions, Wri
 
 from rekindle.exceptions import CheckpointCorruptError, ConfigurationError
 from rekindle.state.rocksdb.options import RocksDBOptions
+from rekindle.state.state_serializers import StoredSerializers
 
-VERSION = 1
+VERSION = 2
 _VERSION_KEY = b"version"
 _STATE_PREFIX = b"state/"
 _DEFAULT = "default"
@@ -32,6 +33,7 @@ class StateRecord(msgspec.Struct, frozen=True):
         ttl: Whether its values carry the time of their last access.
         namespaced: Whether its keys carry a namespace.
         column: Its column family.
+        serializers: Snapshots of the serializers of its keys and values.
         sequence: For a list state: above the sequence numbers of all elements.
     """
 
@@ -39,6 +41,7 @@ class StateRecord(msgspec.Struct, frozen=True):
     ttl: bool
     namespaced: bool
     column: str
+    serializers: StoredSerializers
     sequence: int = 0
 
 
@@ -92,10 +95,10 @@ class Database:
         """Give the column family of a state."""
         return self._columns[self.states[name].column]
 
-    def create(self, name: str, kind: str, ttl: bool, namespaced: bool) -> None:
+    def create(self, name: str, kind: str, ttl: bool, namespaced: bool, serializers: StoredSerializers) -> None:
         """Add a state, with a column family of its own."""
         number = 1 + max((int(column.removeprefix("state-")) for column in self._columns), default=-1)
-        record = StateRecord(kind, ttl, namespaced, f"state-{number}")
+        record = StateRecord(kind, ttl, namespaced, f"state-{number}", serializers)
         self._root.create_column_family(record.column, self._options.column)
         self._columns[record.column] = self._opened(record.column)
         self.describe(name, record)

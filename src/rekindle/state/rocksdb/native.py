@@ -1,17 +1,24 @@
-"""RocksDB's own files as blocks: for savepoints, and for other backends that restore from a RocksDB checkpoint."""
+"""RocksDB's own files as blocks: for savepoints, and for other backends that restore from a RocksDB checkpoint.
+
+Values are copied as they are, and not deserialized: that is fast, and works for state that no program knows any more.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
-from rekindle.state.blocks import KeyGroupBlock, unexpired, whole_block
+from rekindle.state.block_encoding import BlockEncoder
+from rekindle.state.blocks import KeyGroupBlock, StateKind
 from rekindle.state.key_groups import KeyGroupRange
-from rekindle.state.rocksdb.database import Database, damage_reported
-from rekindle.state.rocksdb.entries import read_key_groups
+from rekindle.state.rocksdb.codec import last_access_of, split_value
+from rekindle.state.rocksdb.database import Database, damage_reported, walk
+from rekindle.state.rocksdb.layout import key_group_at, key_group_start
 from rekindle.state.rocksdb.options import plain_options
 from rekindle.state.rocksdb.table import StateTable
+from rekindle.state.state_serializers import restored_key_serializers
 
 _NO_MATTER = 1  # the number of key groups, which are read here and not computed
 
@@ -31,15 +38,64 @@ def native_blocks(
     """
     with damage_reported(directory), closing(Database(directory, plain_options(), read_only=True)) as database:
         for name in sorted(database.states):
-            table = StateTable(database, name, _NO_MATTER)
-            threshold = (expired_until or {}).get(name) if table.spec.ttl else None
-            for key_group, entries in read_key_groups(table, key_groups):
-                keys: list[Any] = []
-                values: list[Any] = []
-                for key, value in entries:
-                    left = value if threshold is None else unexpired(table.spec.kind, value, threshold)
-                    if threshold is None or left is not None:
-                        keys.append(key)
-                        values.append(left)
-                if keys:
-                    yield whole_block(table.spec, key_group, keys, values)
+            yield from state_blocks(database, name, key_groups, (expired_until or {}).get(name))
+
+
+def state_blocks(
+    database: Database, name: str, key_groups: KeyGroupRange, expired_until: int | None = None
+) -> Iterator[KeyGroupBlock]:
+    """Read one state, one key group at a time.
+
+    Args:
+        database: Where it is.
+        name: The state's name.
+        key_groups: The key groups to read.
+        expired_until: The last access up to which entries are left out; None: all are in.
+    """
+    stored = database.states[name].serializers
+    serializers = restored_key_serializers(stored)
+    table = StateTable(database, name, _NO_MATTER, serializers)
+    encoder = BlockEncoder(table.spec, serializers, stored)
+    threshold = expired_until if table.spec.ttl else None
+    entries = walk(table.column, key_group_start(key_groups.start), key_group_start(key_groups.end + 1))
+    for key_group, own in itertools.groupby(entries, lambda entry: key_group_at(entry[0])):
+        block = _block(table, encoder, key_group, own, threshold)
+        if block.entries:
+            yield block
+
+
+def _block(
+    table: StateTable,
+    encoder: BlockEncoder,
+    key_group: int,
+    entries: Iterable[tuple[bytes, bytes]],
+    threshold: int | None,
+) -> KeyGroupBlock:
+    kind, ttl, split = table.spec.kind, table.spec.ttl, table.layout.split
+    is_map, together = kind is StateKind.MAP, kind in (StateKind.LIST, StateKind.MAP)
+    keys: list[Any] = []
+    values: list[bytes | None] = []
+    lengths: list[int] = []
+    map_keys: list[Any] = []
+    stamps: list[int] = []
+    last = None
+    for database_key, data in entries:
+        if ttl:
+            last_access = last_access_of(data)
+            if threshold is not None and last_access <= threshold:
+                continue
+            stamps.append(last_access)
+        if together:
+            at = split(database_key)
+            prefix = database_key[:at]
+            if prefix != last:
+                last = prefix
+                keys.append(table.scope_key(database_key, data))
+                lengths.append(0)
+            lengths[-1] += 1
+            if is_map:
+                map_keys.append(table.map_key(database_key, at, data))
+        else:
+            keys.append(table.scope_key(database_key, data))
+        values.append(split_value(data, ttl)[1])
+    return encoder.serialized(key_group, keys, values, lengths, map_keys, stamps)

@@ -7,13 +7,16 @@ import shutil
 from collections.abc import Sequence
 from contextlib import closing
 
+from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_groups import MAX_PARALLELISM_LIMIT, KeyGroupRange
 from rekindle.state.rocksdb.database import Database, damage_reported, walk
 from rekindle.state.rocksdb.layout import key_group_start
+from rekindle.state.rocksdb.native import state_blocks
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.rocksdb.options import RocksDBOptions, plain_options
 from rekindle.state.rocksdb.table import StateTable, stamped
 from rekindle.state.same_state import check_same_state
+from rekindle.state.state_serializers import PICKLED
 
 _NO_MATTER = 1  # the number of key groups, which are copied here and not computed
 
@@ -25,10 +28,12 @@ def restored_database(
     options: RocksDBOptions,
     operator: str,
     now: int,
-) -> Database:
+) -> tuple[Database, list[KeyGroupBlock]]:
     """Open a database with the own key groups of all parts.
 
-    The part that holds most of them gives its files, without what belongs to others; the rest is copied in.
+    The part that holds most of them gives its files, without what belongs to others; the rest is copied in. Where a
+    state was written with other serializers, because only one of two subtasks had migrated it, it cannot be: that is
+    handed over as blocks.
 
     Args:
         parts: Native snapshots, no two of which hold the same key group.
@@ -45,36 +50,43 @@ def restored_database(
     _link_files(base.directory, directory)
     with damage_reported(base.directory):
         database = Database(directory, options)
+    blocks: list[KeyGroupBlock] = []
     try:
         if base.key_groups != key_groups:
             _keep_only(key_groups, database)
         for part in parts:
             if part is not base:
                 with damage_reported(part.directory):
-                    _copy(part.directory, database, key_groups, operator, now)
+                    blocks += _copy(part.directory, database, key_groups, operator, now)
     except BaseException:
         database.close()
         raise
-    return database
+    return database, blocks
 
 
 def _keep_only(key_groups: KeyGroupRange, database: Database) -> None:
     for name in database.states:
-        table = StateTable(database, name, _NO_MATTER)
+        table = StateTable(database, name, _NO_MATTER, PICKLED)
         table.delete_key_groups(0, key_groups.start)
         table.delete_key_groups(key_groups.end + 1, MAX_PARALLELISM_LIMIT + 1)
 
 
-def _copy(directory: str, database: Database, key_groups: KeyGroupRange, operator: str, now: int) -> None:
-    """Copy key groups out of a native snapshot."""
+def _copy(
+    directory: str, database: Database, key_groups: KeyGroupRange, operator: str, now: int
+) -> list[KeyGroupBlock]:
+    """Copy key groups out of a native snapshot; give those that were written with other serializers as blocks."""
+    blocks: list[KeyGroupBlock] = []
     start, end = key_group_start(key_groups.start), key_group_start(key_groups.end + 1)
     with closing(Database(directory, plain_options(), read_only=True)) as source:
         for name, record in source.states.items():
-            copied = StateTable(source, name, _NO_MATTER)
+            copied = StateTable(source, name, _NO_MATTER, PICKLED)
             if name not in database.states:
-                database.create(name, record.kind, record.ttl, record.namespaced)
-            table = StateTable(database, name, _NO_MATTER)
+                database.create(name, record.kind, record.ttl, record.namespaced, record.serializers)
+            table = StateTable(database, name, _NO_MATTER, PICKLED)
             check_same_state(operator, table.spec, copied.spec)
+            if record.serializers != database.states[name].serializers:
+                blocks += state_blocks(source, name, key_groups)
+                continue
             entries = walk(copied.column, start, end)
             if record.ttl:
                 table.set_ttl(True, now)
@@ -83,6 +95,7 @@ def _copy(directory: str, database: Database, key_groups: KeyGroupRange, operato
             table.write(entries)
             table.sequence = max(table.sequence, copied.sequence)
             table.describe()
+    return blocks
 
 
 def _shared(one: KeyGroupRange, other: KeyGroupRange) -> int:

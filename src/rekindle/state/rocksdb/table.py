@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 from rocksdict import Rdict
 
+from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.blocks import StateKind, StateSpec
-from rekindle.state.rocksdb.codec import LAST_ACCESS_BYTES, Codec, pack_last_access
+from rekindle.state.rocksdb.codec import LAST_ACCESS_BYTES, Codec, pack_last_access, split_value
 from rekindle.state.rocksdb.database import Database, walk
 from rekindle.state.rocksdb.key_decoding import decode_at
 from rekindle.state.rocksdb.layout import Layout, end_of_prefix, key_group_start, key_of
+from rekindle.state.state_serializers import StateSerializers, StoredSerializers
 
 _FEW = 4  # from here on a batch is faster
+_PROGRESS_EVERY = 250_000
 
 
 class StateTable:
@@ -30,15 +33,24 @@ class StateTable:
         sequence: The next sequence number, in a list state.
     """
 
-    __slots__ = ("_database", "codec", "column", "layout", "sequence", "spec")
+    __slots__ = ("_database", "_serializers", "codec", "column", "layout", "sequence", "spec")
 
-    def __init__(self, database: Database, name: str, max_parallelism: int) -> None:
+    def __init__(self, database: Database, name: str, max_parallelism: int, serializers: StateSerializers) -> None:
+        """Give access to a state that is in the database.
+
+        Args:
+            database: The database.
+            name: The state's name.
+            max_parallelism: The number of all key groups.
+            serializers: How its keys and values are serialized; does not matter where entries are moved only.
+        """
         record = database.states[name]
         self._database = database
+        self._serializers = serializers
         self.spec = StateSpec(name, StateKind(record.kind), record.ttl, record.namespaced)
         self.column: Rdict = database.column(name)
         self.layout = Layout(max_parallelism, record.namespaced)
-        self.codec = Codec(record.ttl)
+        self.codec = self._codec()
         self.sequence = record.sequence
 
     def explain(self, error: Exception) -> None:
@@ -124,8 +136,40 @@ class StateTable:
         else:
             self.write((database_key, data[LAST_ACCESS_BYTES:]) for database_key, data in entries)
         self.spec = dataclasses.replace(self.spec, ttl=ttl)
-        self.codec = Codec(ttl)
+        self.codec = self._codec()
         self.describe()
+
+    def migrate(self, reader: TypeSerializer[Any], stored: StoredSerializers, progress: Callable[[int], None]) -> None:
+        """Write all values anew that another serializer wrote.
+
+        Args:
+            reader: The serializer that wrote them.
+            stored: Snapshots of those that the table has.
+            progress: Is told from time to time how many values have been written.
+        """
+        self.write(self._migrated(reader, progress))
+        self._database.describe(
+            self.spec.name, msgspec.structs.replace(self._database.states[self.spec.name], serializers=stored)
+        )
+
+    def estimated_entries(self) -> int:
+        """Tell about how many entries there are, as RocksDB estimates it."""
+        return int(self.column.property_int_value("rocksdb.estimate-num-keys") or 0)
+
+    def _migrated(
+        self, reader: TypeSerializer[Any], progress: Callable[[int], None]
+    ) -> Iterator[tuple[bytes, bytes | None]]:
+        ttl, read, write = self.spec.ttl, reader.from_bytes, self._serializers.value.to_bytes
+        for count, (database_key, data) in enumerate(walk(self.column, b""), 1):
+            head, value = split_value(data, ttl)
+            if value is not None:
+                yield database_key, head + write(read(value))
+            if not count % _PROGRESS_EVERY:
+                progress(count)
+
+    def _codec(self) -> Codec:
+        spec = self.spec
+        return Codec(spec.ttl, self._serializers, spec.kind is StateKind.MAP, spec.namespaced)
 
     def describe(self) -> None:
         """Bring the state's record in the database up to date."""

@@ -1,0 +1,126 @@
+"""State that was restored as blocks and that nobody has asked for yet.
+
+It stays as it was written until a program asks for it: only then is it known which types it should have. What nobody
+asks for goes into the next snapshot as it is, so that nothing is lost with a program that does not need it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from rekindle.state.block_encoding import BlockDecoder
+from rekindle.state.blocks import KeyGroupBlock, StateSpec, with_last_access, without_last_access
+from rekindle.state.same_state import check_same_state
+from rekindle.state.state_evolution import StateName
+from rekindle.state.state_serializers import (
+    EvolvedSerializers,
+    StateSerializers,
+    StoredSerializers,
+    evolved_serializers,
+)
+
+
+class RestoredStates:
+    """Hold blocks by the name of their state."""
+
+    __slots__ = ("_blocks",)
+
+    def __init__(self) -> None:
+        self._blocks: dict[str, list[KeyGroupBlock]] = {}
+
+    def add(self, blocks: Iterable[KeyGroupBlock]) -> None:
+        """Add blocks, in the order in which they were written."""
+        for block in blocks:
+            self._blocks.setdefault(block.state, []).append(block)
+
+    def claim(self, name: str) -> list[KeyGroupBlock]:
+        """Hand over the blocks of a state that a program asks for."""
+        return self._blocks.pop(name, [])
+
+    def unclaimed(self) -> list[KeyGroupBlock]:
+        """Give the blocks of all states that nobody has asked for."""
+        return [block for blocks in self._blocks.values() for block in blocks]
+
+    def names(self) -> list[str]:
+        """Name the states that nobody has asked for."""
+        return list(self._blocks)
+
+
+class ClaimedBlocks:
+    """Read the blocks of a state that a program asks for, whatever they were written with.
+
+    Attributes:
+        writer: The serializers with which the state is written from now on.
+    """
+
+    __slots__ = ("_blocks", "_decoders", "_now", "_spec", "writer")
+
+    def __init__(
+        self,
+        blocks: list[KeyGroupBlock],
+        spec: StateSpec,
+        serializers: StateSerializers,
+        name: StateName,
+        now: Callable[[], int],
+    ) -> None:
+        """Look at the blocks.
+
+        Args:
+            blocks: The blocks, in the order in which they were written.
+            spec: The state as the program asks for it.
+            serializers: The serializers that the program gives it.
+            name: The state, for messages.
+            now: Tells the time of last access of entries that have none.
+
+        Raises:
+            StateRestoreError: It is another state than that of the program.
+            StateMigrationException: It cannot follow the program's types.
+        """
+        self._blocks = blocks
+        self._spec = spec
+        self._now = now
+        self.writer = serializers
+        self._decoders: dict[StoredSerializers, BlockDecoder] = {}
+        for block in blocks:
+            check_same_state(name.operator, block.spec, spec)
+            assert block.serializers is not None
+            if block.serializers not in self._decoders:
+                evolved: EvolvedSerializers = evolved_serializers(block.serializers, self.writer, name)
+                self.writer = evolved.writer
+                self._decoders[block.serializers] = BlockDecoder(evolved.reader)
+
+    def by_key_group(self) -> Iterator[dict[Any, Any]]:
+        """Give the entries of one key group after the other."""
+        groups: dict[int, list[KeyGroupBlock]] = {}
+        for block in self._blocks:
+            groups.setdefault(block.key_group, []).append(block)
+        self._blocks = []
+        for key_group in list(groups):
+            yield self._entries(groups.pop(key_group))
+
+    def entries(self) -> dict[Any, Any]:
+        """Give all entries."""
+        return dict(itertools.chain.from_iterable(entries.items() for entries in self.by_key_group()))
+
+    def _entries(self, blocks: list[KeyGroupBlock]) -> dict[Any, Any]:
+        ttl = any(block.ttl for block in blocks)  # they may differ; what has no time of last access gets one
+        kind, now = self._spec.kind, self._now()
+        entries: dict[Any, Any] = {}
+        for block in blocks:
+            assert block.serializers is not None
+            decoder = self._decoders[block.serializers]
+            accessed_at = now if ttl and not block.ttl else None
+            if block.delta:
+                decoder.apply_delta(block, entries, accessed_at)
+                continue
+            keys, values = decoder.whole(block)
+            if accessed_at is not None:
+                values = [with_last_access(kind, value, now) for value in values]
+            entries.update(zip(keys, values, strict=True))
+        if ttl and not self._spec.ttl:
+            return {key: without_last_access(kind, value) for key, value in entries.items()}
+        if self._spec.ttl and not ttl:
+            return {key: with_last_access(kind, value, now) for key, value in entries.items()}
+        return entries

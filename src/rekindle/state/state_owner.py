@@ -1,0 +1,36 @@
+"""The operator that state belongs to, as far as a backend has to know it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rekindle.serialization.pickle_serializer import PickleSerializer
+from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.state.state_evolution import StateName
+
+
+def _ignore(line: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateOwner:
+    """Describe an operator to its backend.
+
+    Attributes:
+        name: Its name, for messages.
+        uid: Its uid, for messages.
+        key_serializer: Serializes its keys.
+        report: Shows a line of progress to whoever runs the job.
+    """
+
+    name: str
+    uid: str = ""
+    key_serializer: TypeSerializer[Any] = PickleSerializer()  # noqa: RUF009 - it keeps nothing
+    report: Callable[[str], None] = _ignore
+
+    def state(self, name: str) -> StateName:
+        """Name one of its states."""
+        return StateName(self.name, self.uid, name)

@@ -1,0 +1,124 @@
+"""The serializers of a keyed state, and their snapshots as they are stored with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
+from rekindle.serialization.pickle_serializer import PickleSerializer
+from rekindle.serialization.serializer_of import serializer_of
+from rekindle.serialization.stored_snapshot import snapshot_from_bytes
+from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.state.state_evolution import StateName, evolved, stored_snapshot_of
+
+
+class StoredSerializers(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Hold snapshots of the serializers that wrote a state.
+
+    Attributes:
+        key: Of its keys.
+        value: Of its values: of the value, the accumulator, an element of the list, a value of the map.
+        map_key: Of the keys of its maps.
+        namespace: Of its namespaces.
+    """
+
+    key: bytes
+    value: bytes = b""
+    map_key: bytes = b""
+    namespace: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class StateSerializers:
+    """Hold the serializers of a state.
+
+    Attributes:
+        key: Of its keys.
+        value: Of its values: of the value, the accumulator, an element of the list, a value of the map.
+        map_key: Of the keys of its maps; unused in other states.
+        namespace: Of its namespaces; unused in states without.
+    """
+
+    key: TypeSerializer[Any]
+    value: TypeSerializer[Any]
+    map_key: TypeSerializer[Any]
+    namespace: TypeSerializer[Any]
+
+    def stored(self, name: StateName) -> StoredSerializers:
+        """Give their snapshots.
+
+        Raises:
+            SerializerSnapshotError: One of them could not be read back.
+        """
+        return StoredSerializers(
+            stored_snapshot_of(self.key, name),
+            stored_snapshot_of(self.value, name),
+            stored_snapshot_of(self.map_key, name),
+            stored_snapshot_of(self.namespace, name),
+        )
+
+
+PICKLED = StateSerializers(PickleSerializer(), PickleSerializer(), PickleSerializer(), PickleSerializer())
+
+
+def serializers_of(
+    descriptor: StateDescriptor, key: TypeSerializer[Any], namespace: TypeSerializer[Any]
+) -> StateSerializers:
+    """Give the serializers of a state that a program describes."""
+    if isinstance(descriptor, MapStateDescriptor):
+        value, map_key = serializer_of(descriptor.value_type_info), serializer_of(descriptor.key_type_info)
+        return StateSerializers(key, value, map_key, namespace)
+    is_list = isinstance(descriptor, ListStateDescriptor)
+    value = serializer_of(descriptor.elem_type_info if is_list else descriptor.type_info)  # type: ignore[attr-defined]
+    return StateSerializers(key, value, PICKLED.map_key, namespace)
+
+
+@dataclass(frozen=True, slots=True)
+class EvolvedSerializers:
+    """Say how to go on with a state that was restored.
+
+    Attributes:
+        reader: Read what was written.
+        writer: Write from now on.
+        migrates: Whether the two differ, so that what was written has to be written anew.
+    """
+
+    reader: StateSerializers
+    writer: StateSerializers
+    migrates: bool
+
+
+def evolved_serializers(stored: StoredSerializers, now: StateSerializers, name: StateName) -> EvolvedSerializers:
+    """Compare the serializers of a program with those that wrote a state. Only values migrate, and no keys.
+
+    Raises:
+        StateMigrationException: The state cannot follow.
+        SerializerSnapshotError: What was stored cannot be read any more.
+    """
+    writer = replace(
+        now,
+        key=evolved(stored.key, now.key, name, "key", may_migrate=False).writer,
+        map_key=evolved(stored.map_key, now.map_key, name, "map key", may_migrate=False).writer,
+        namespace=evolved(stored.namespace, now.namespace, name, "namespace", may_migrate=False).writer,
+    )
+    value = evolved(stored.value, now.value, name)
+    writer = replace(writer, value=value.writer)
+    migrates = value.reader is not value.writer
+    return EvolvedSerializers(replace(writer, value=value.reader), writer, migrates)
+
+
+def restored_serializers(stored: StoredSerializers) -> StateSerializers:
+    """Give the serializers that wrote a state, for reading it without a program that asks for it."""
+    value = snapshot_from_bytes(stored.value).restore_serializer()
+    return replace(restored_key_serializers(stored), value=value)
+
+
+def restored_key_serializers(stored: StoredSerializers) -> StateSerializers:
+    """Give the serializers that wrote the keys of a state; that of its values is of no use."""
+    key, map_key, namespace = (
+        snapshot_from_bytes(data).restore_serializer() for data in (stored.key, stored.map_key, stored.namespace)
+    )
+    return StateSerializers(key, PICKLED.value, map_key, namespace)
