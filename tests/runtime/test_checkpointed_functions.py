@@ -31,7 +31,7 @@ from rekindle.datastream.functions import (
     ListCheckpointed,
 )
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from rekindle.exceptions import InvalidProgramError, StateAccessError
+from rekindle.exceptions import CheckpointCorruptError, InvalidProgramError, StateAccessError
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.wire import messages as m
@@ -294,6 +294,20 @@ def test_a_new_function_in_a_restored_job_is_told_so_and_has_nothing(tmp_path: P
         stored = job.checkpoint()
     with InProcessJob(with_uid("new"), files=files, restore=stored):
         assert calls == [("initialize", True, stored.metadata.checkpoint_id), ("open", [])]
+
+
+def test_a_file_with_fewer_items_than_its_metadata_says_is_damaged(tmp_path: Path) -> None:
+    files = LocalCheckpointFiles(str(tmp_path))
+    with InProcessJob(program(Tally(), 3), files=files) as job:
+        job.run_epoch()
+        stored = job.checkpoint()
+    for operator in stored.metadata.operators:
+        if operator.uid == "function":
+            operator.list_states["numbers"].counts[0] += 1
+    with pytest.raises(OperatorError) as caught:
+        InProcessJob(program(Tally(), 3), files=files, restore=stored)
+    assert isinstance(caught.value.__cause__, CheckpointCorruptError)
+    assert "fewer items of state 'numbers' of operator 'function', subtask 0" in str(caught.value.__cause__)
 
 
 class TestNotifications:

@@ -15,7 +15,7 @@ from rekindle.exceptions import (
     StateRestoreError,
 )
 from rekindle.state.operator_state.backend import LIST_CHECKPOINTED
-from rekindle.state.operator_state.stored import DistributionMode, StoredList
+from rekindle.state.operator_state.stored import DistributionMode, StoredItems, StoredList
 from support.operator_state import backend, restored
 
 FEW_EXAMPLES = settings(max_examples=40)
@@ -219,6 +219,21 @@ def test_state_that_nobody_asks_for_is_written_again_as_it_was(
     assert [list(store.get_union_list_state(ListStateDescriptor("u"))) for store in old] == [whole] * last
     for store in old:
         assert dict(store.get_broadcast_state(MapStateDescriptor("m")).items()) == {"the same": "everywhere"}
+
+
+@FEW_EXAMPLES
+@given(
+    st.lists(st.tuples(st.binary(max_size=2), st.sampled_from([(b"s",), (b"t",)])), max_size=8),
+    st.integers(0, 9),
+    st.integers(0, 9),
+)
+def test_a_cut_holds_the_items_of_a_slice_each_with_its_serializers(
+    items: list[tuple[bytes, tuple[bytes, ...]]], start: int, stop: int
+) -> None:
+    stored = StoredList.joined(DistributionMode.SPLIT, (StoredItems((item,), written) for item, written in items))
+    assert len(stored) == len(items)
+    found = [(item, part.serializers) for part in stored.cut(start, stop) for item in part.items]
+    assert found == items[start:stop]
 
 
 def test_a_snapshot_holds_what_was_there_at_the_barrier() -> None:

@@ -221,6 +221,17 @@ def test_a_serializer_that_was_reconfigured_reads_the_rest_as_well() -> None:
     assert [word.text for word in again.get_list_state(ListStateDescriptor("words", words(3, "newer ")))] == [*"abc"]
 
 
+def test_what_is_migrated_is_what_the_new_serializer_makes_of_it() -> None:
+    class Loud(WordSerializer):
+        def serialize(self, element: Word, stream: BytesIO) -> None:
+            super().serialize(Word(element.text.upper(), element.number), stream)
+
+    before = backend()
+    before.get_list_state(ListStateDescriptor("words", words(1))).add(Word("a"))
+    (after,) = restored([before], 1)
+    assert list(after.get_list_state(ListStateDescriptor("words", SerializerTypeInfo(Loud(2))))) == [Word("A")]
+
+
 def test_keys_that_become_one_by_migration_raise_rather_than_lose_an_entry() -> None:
     class Loses(WordSerializer):
         def deserialize(self, stream: BytesIO) -> Word:

@@ -26,7 +26,10 @@ class FunctionInitializationContext(ABC):
 
     @abstractmethod
     def is_restored(self) -> bool:
-        """Return True if the job was started from a checkpoint or savepoint, or recovered from one."""
+        """Return True if the job was started from a checkpoint or savepoint, or recovered from one.
+
+        So it is, too, for a function that was not in the job then, and has no state.
+        """
 
     @abstractmethod
     def get_restored_checkpoint_id(self) -> int | None:
@@ -38,7 +41,10 @@ class FunctionInitializationContext(ABC):
 
     @abstractmethod
     def get_keyed_state_store(self) -> KeyedStateStore:
-        """Return the store of keyed state; its states are read and written while elements are processed."""
+        """Return the store of keyed state; its states are read and written while elements are processed.
+
+        On a stream without a key every method of it raises ``StateAccessError``.
+        """
 
 
 class FunctionSnapshotContext(ABC):
@@ -62,7 +68,10 @@ class CheckpointedFunction(ABC):
 
     @abstractmethod
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:
-        """Write into the state handles what the checkpoint shall hold; no element comes in between."""
+        """Write into the state handles what the checkpoint shall hold; no element comes in between.
+
+        There is no current key: keyed state cannot be used here. An exception fails the attempt, and the job restarts.
+        """
 
 
 class ListCheckpointed(ABC):
@@ -86,7 +95,8 @@ class CheckpointListener(ABC):  # noqa: B024 - both notifications are optional
     """Hear how checkpoints end, to commit or to undo what was done outside for them.
 
     A notification may be lost in a failure, never the completion itself: a notification for checkpoint n
-    covers all earlier ones.
+    covers all earlier ones. A savepoint that the job goes on after is not reported as complete: a failure leads back to
+    a checkpoint before it.
     """
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:  # noqa: B027

@@ -65,7 +65,8 @@ class KeyedStateStore(ABC):
 class RuntimeContext(KeyedStateStore):
     """Tell a function where it runs, and give it its state and its metrics.
 
-    A function gets it in ``open``; each parallel instance has its own.
+    A function gets it in ``open``; each parallel instance has its own. Its state is keyed state; operator state is
+    asked for in ``CheckpointedFunction.initialize_state``.
     """
 
     @abstractmethod
