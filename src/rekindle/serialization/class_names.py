@@ -58,7 +58,9 @@ def class_named(name: ClassName) -> type:
     Raises:
         SerializerSnapshotError: It is gone.
     """
-    cls = _in_module(name) or _CLASSES_IN_USE.get(name)
+    cls = _in_module(name)
+    if cls is None and _may_be_carried(name):
+        cls = _CLASSES_IN_USE.get(name)
     if isinstance(cls, type):
         return cls
     raise SerializerSnapshotError(
@@ -82,13 +84,18 @@ def require_lasting_name(cls: type) -> None:
     found = _in_module(name)
     if found is cls:
         return
-    if found is None and (name.module == "__main__" or name.module not in sys.modules):
-        return  # a class that no module here has came with the job, and will come with the next one
+    if found is None and _may_be_carried(name):
+        return
     stands_there = "nothing has that name" if found is None else f"{found!r} has that name"
     raise SerializerSnapshotError(
         f"the class {name.qualified} of module {name.module} cannot be a type of state: in the module {stands_there}, "
         "so that a later program would not find the class. Define it at the top level of the module, under its own name"
     )
+
+
+def _may_be_carried(name: ClassName) -> bool:
+    """Tell whether a class that is not found may have come with the job, and will come with the next one."""
+    return name.module == "__main__" or name.module not in sys.modules
 
 
 def _in_module(name: ClassName) -> Any:

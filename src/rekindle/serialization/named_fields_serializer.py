@@ -55,9 +55,9 @@ class NamedFieldsSerializer(MsgpackSerializer[T]):
         Raises:
             SerializationError: The class, or the type of a field, cannot be serialized.
         """
+        self._fields = {field.name: field for field in self.fields_of(cls)}
         self.cls = cls
         self.name = ClassName.of(cls)
-        self._fields = {field.name: field for field in self.fields_of(cls)}
         if layout is None:
             with making_serializer_of(self.name) as enclosing:
                 enclosing.serializer = self
@@ -144,8 +144,10 @@ class NamedFieldsSerializer(MsgpackSerializer[T]):
                 "        raise other_class(element)",
                 "    try:",
                 *(f"        {line}" for line in lines or ["pass"]),
+                "    except RecursionError:",
+                "        raise",
                 "    except Exception as error:",
-                "        raise refused(element, error) from error",
+                "        raise refused(element, error, locals()) from error",
                 f"    return {''.join(f'{item}, ' for item in items)}" if items else "    return ()",
             ],
             variables,
@@ -181,24 +183,29 @@ class NamedFieldsSerializer(MsgpackSerializer[T]):
             )
         return SerializationError(f"a value of type {kind} was given where the type is {self.name}")
 
-    def _refused_field(self, element: Any, error: Exception) -> SerializationError:
-        """Find the field that cannot be packed, and say why."""
+    def _refused_field(self, element: Any, error: Exception, reached: dict[str, Any]) -> SerializationError:
+        """Say which field could not be packed: the last one whose value was looked at, or the one after it."""
+        positions = [position for position, name in enumerate(self._packers) if name in self._fields]
+        looked_at = [position for position in positions if f"value{position}" in reached]
+        names = list(self._packers)
+        missing = [names[position] for position in positions if not hasattr(element, names[position])]
+        if missing:
+            return SerializationError(f"field {missing[0]!r} of {self.name} has no value; give it one, such as None")
+        name = names[looked_at[-1] if looked_at else positions[0]]
+        return SerializationError(f"field {name!r} of {self.name}: {error}")
+
+    def _refused(self, element: Any, error: Exception) -> SerializationError:
+        """Say which field msgpack did not take."""
+        if isinstance(error, RecursionError):
+            return SerializationError(f"an instance of {self.name} holds others to a depth that is too much: {error}")
         for name, serializer in self._packers.items():
-            if name not in self._fields:
-                continue
-            try:
-                value = getattr(element, name)
-            except AttributeError:
-                return SerializationError(f"field {name!r} of {self.name} has no value; give it one, such as None")
+            value = getattr(element, name, None)
             try:
                 if value is not None:
                     serializer.to_bytes(value)
-            except Exception as reason:
+            except SerializationError as reason:
                 return SerializationError(f"field {name!r} of {self.name}: {reason}")
         return SerializationError(f"an instance of {self.name} cannot be serialized: {error}")
-
-    def _refused(self, element: Any, error: Exception) -> SerializationError:
-        return self._refused_field(element, error)
 
 
 def _or_plain(serializer: MsgpackSerializer[Any], value: str) -> str:
