@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rekindle.common import TypeInformation
+from rekindle.common.typeinfo import PickledBytesTypeInfo, RowTypeInfo, Types
 from rekindle.datastream.connectors.base import Sink
+from rekindle.datastream.declared_types import RecordType, declared_type
 from rekindle.datastream.function_adapters import (
     as_filter_function,
     as_flat_map_function,
@@ -22,6 +24,7 @@ from rekindle.datastream.functions import (
     ProcessFunction,
     SinkFunction,
 )
+from rekindle.datastream.type_hints import returned_type, yielded_type
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import FORWARD, REBALANCE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamEdge, StreamNode
@@ -50,11 +53,13 @@ class DataStream:
         inputs: tuple[StreamEdge, ...],
         node: StreamNode | None,
         type_info: TypeInformation | None = None,
+        hint: TypeInformation | None = None,
     ) -> None:
         self._environment = environment
         self._inputs = inputs
         self._node = node
         self._type_info = type_info
+        self._hint = hint  # what annotations say of the records, where the program gave no type
 
     # --- the operator that makes this stream ---
 
@@ -93,9 +98,9 @@ class DataStream:
         """Set the parallelism of the operator to 1."""
         return self.set_parallelism(1)
 
-    def get_type(self) -> TypeInformation | None:
-        """Return the type of the records, None where none was given: any Python object."""
-        return self._type_info
+    def get_type(self) -> TypeInformation:
+        """Return the type of the records: that of anything that can be pickled, where none was given."""
+        return Types.PICKLED_BYTE_ARRAY() if self._type_info is None else self._type_info
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """Return the environment this stream belongs to."""
@@ -107,53 +112,74 @@ class DataStream:
 
     # --- transformations ---
 
-    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None) -> DataStream:
+    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: RecordType | None = None) -> DataStream:
         """Turn each record into one."""
-        return self._transform("Map", MapOperator(as_map_function(func), "map"), output_type)
+        function = as_map_function(func)
+        return self._transform("Map", MapOperator(function, "map"), output_type, returned_type(function.map))
 
     def flat_map(
-        self, func: Callable[[Any], Any] | FlatMapFunction, output_type: TypeInformation | None = None
+        self, func: Callable[[Any], Any] | FlatMapFunction, output_type: RecordType | None = None
     ) -> DataStream:
         """Turn each record into any number: the function yields them, or returns an iterable or None."""
-        return self._transform("Flat Map", FlatMapOperator(as_flat_map_function(func), "flat_map"), output_type)
+        function = as_flat_map_function(func)
+        operator = FlatMapOperator(function, "flat_map")
+        return self._transform("Flat Map", operator, output_type, yielded_type(function.flat_map))
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the records for which the function returns true."""
-        return self._transform("Filter", FilterOperator(as_filter_function(func), "filter"), self._type_info)
+        operator = FilterOperator(as_filter_function(func), "filter")
+        return self._transform("Filter", operator, self._type_info, self._hint)
 
-    def process(self, func: ProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
+    def process(self, func: ProcessFunction, output_type: RecordType | None = None) -> DataStream:
         """Run a ProcessFunction over the records."""
         function = require(func, ProcessFunction, "process on a stream without a key")
-        return self._transform("Process", ProcessOperator(function, "process_element"), output_type)
+        operator = ProcessOperator(function, "process_element")
+        return self._transform("Process", operator, output_type, yielded_type(function.process_element))
 
     def key_by(
-        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
+        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: RecordType | None = None
     ) -> KeyedStream:
-        """Group the records by a key: all of one key go to the same subtask, and have state of their own."""
+        """Group the records by a key: all of one key go to the same subtask, and have state of their own.
+
+        Args:
+            key_selector: Gives the key of a record.
+            key_type: The type of the keys. It decides which keys are one: with ``Types.LONG()``, 1, 1.0 and True are
+                the key 1. Without it, keys are one when they are equal in Python.
+        """
         from rekindle.datastream.keyed_stream import KeyedStream
 
-        partitioner = Partitioner(Partitioning.HASH, as_key_selector(key_selector))
-        return KeyedStream(self._environment, self._repartitioned(partitioner), self, self._type_info)
+        declared = declared_type(key_type, "key_type of key_by")
+        partitioner = Partitioner(Partitioning.HASH, as_key_selector(key_selector), declared)
+        return KeyedStream(self._environment, self._repartitioned(partitioner), self, self._type_info, declared)
 
     def union(self, *streams: DataStream) -> DataStream:
         """Merge this stream with others of the same type."""
         for stream in streams:
             if stream._environment is not self._environment:
                 raise InvalidProgramError("only streams of one environment can be united")
+            if stream.get_type() != self.get_type():
+                raise InvalidProgramError(
+                    f"only streams of one type can be united, and these are of {self.get_type()} and "
+                    f"{stream.get_type()}; give the operators before them the same output_type"
+                )
         inputs = [*self._plain_inputs()]
         for stream in streams:
             inputs += stream._plain_inputs()
-        return DataStream(self._environment, tuple(inputs), None, self._type_info)
+        hint = self._hint if all(stream._hint == self._hint for stream in streams) else None
+        return DataStream(self._environment, tuple(inputs), None, self._type_info, hint)
 
     def rebalance(self) -> DataStream:
         """Deal the records out to the subtasks of the next operator, one by one."""
-        return DataStream(self._environment, self._repartitioned(REBALANCE), None, self._type_info)
+        return DataStream(self._environment, self._repartitioned(REBALANCE), None, self._type_info, self._hint)
 
     # --- ends ---
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Print the records on the driver's standard output."""
-        return self._sink("Print to Std. Out", PrintOperator(sink_identifier, self._type_info))
+        # PyFlink shows rows, and what has no type, by a function of its own, chained to the operator before it.
+        shown_by_python = isinstance(self.get_type(), RowTypeInfo | PickledBytesTypeInfo)
+        operator = PrintOperator(sink_identifier, self._type_info)
+        return self._sink("Print to Std. Out", operator, typed_input=not shown_by_python)
 
     def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
         """Call a SinkFunction for each record."""
@@ -163,7 +189,7 @@ class DataStream:
         """Write the records to a sink that takes part in checkpoints, such as FileSink."""
         if not isinstance(sink, Sink):
             raise TypeError(f"sink_to takes a Sink, and was given a {type(sink).__name__}; use add_sink for functions")
-        return self._sink("Writer", TwoPhaseSinkOperator(sink))
+        return self._sink("Writer", TwoPhaseSinkOperator(sink, self._type_info))
 
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
@@ -174,7 +200,7 @@ class DataStream:
             job_execution_name: The job's name.
             limit: Return a list of so many records at most, rather than an iterator, and end the job.
         """
-        collect = self._sink("Collect", CollectOperator())
+        collect = self._sink("Collect", CollectOperator(self._type_info))
         if self._node is not None and self._node.parallelism is not None:
             collect.set_parallelism(self._node.parallelism)  # no exchange on the way: the order stays
         iterator = self._environment._execute_and_collect(job_execution_name)
@@ -197,14 +223,17 @@ class DataStream:
         return self._inputs
 
     def _repartitioned(self, partitioner: Partitioner) -> tuple[StreamEdge, ...]:
-        return tuple(StreamEdge(edge.source, partitioner) for edge in self._inputs)
+        return tuple(StreamEdge(edge.source, partitioner, edge.type_info) for edge in self._inputs)
 
-    def _transform(self, name: str, operator: Any, type_info: TypeInformation | None) -> DataStream:
+    def _transform(
+        self, name: str, operator: Any, output_type: RecordType | None, hint: TypeInformation | None
+    ) -> DataStream:
+        type_info = declared_type(output_type, f"output_type of {name}")
         node = self._environment._graph.add(name, operator, self._inputs)
-        return DataStream(self._environment, (StreamEdge(node.id, FORWARD),), node, type_info)
+        return DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info),), node, type_info, hint)
 
-    def _sink(self, name: str, operator: Any) -> DataStreamSink:
-        return DataStreamSink(self._environment._graph.add(name, operator, self._inputs))
+    def _sink(self, name: str, operator: Any, typed_input: bool = True) -> DataStreamSink:
+        return DataStreamSink(self._environment._graph.add(name, operator, self._inputs, typed_input=typed_input))
 
 
 class DataStreamSink:

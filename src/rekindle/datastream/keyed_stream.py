@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rekindle.common import TypeInformation
 from rekindle.datastream.data_stream import DataStream, declare_unsupported
+from rekindle.datastream.declared_types import RecordType, declared_type
 from rekindle.datastream.function_adapters import (
     as_filter_function,
     as_flat_map_function,
@@ -28,6 +29,7 @@ from rekindle.datastream.stateful_functions import (
     MapWithState,
     StatefulCallable,
 )
+from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
 from rekindle.graph.stream_graph import StreamEdge
 from rekindle.runtime.operators.keyed import (
     KeyedFilterOperator,
@@ -52,40 +54,50 @@ class KeyedStream(DataStream):
         inputs: tuple[StreamEdge, ...],
         origin: DataStream,
         type_info: TypeInformation | None,
+        key_type: TypeInformation | None = None,
     ) -> None:
-        super().__init__(environment, inputs, None, type_info)
+        super().__init__(environment, inputs, None, type_info, origin._hint)
         self._origin = origin
+        self._key_type = key_type
 
-    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None) -> DataStream:
+    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: RecordType | None = None) -> DataStream:
         """Turn each record into one; a MapFunction may keep state per key."""
-        return self._transform("Map", KeyedMapOperator(as_map_function(func)), output_type)
+        function = as_map_function(func)
+        return self._transform("Map", KeyedMapOperator(function), output_type, returned_type(function.map))
 
     def flat_map(
-        self, func: Callable[[Any], Any] | FlatMapFunction, output_type: TypeInformation | None = None
+        self, func: Callable[[Any], Any] | FlatMapFunction, output_type: RecordType | None = None
     ) -> DataStream:
         """Turn each record into any number; a FlatMapFunction may keep state per key."""
-        return self._transform("Flat Map", KeyedFlatMapOperator(as_flat_map_function(func)), output_type)
+        function = as_flat_map_function(func)
+        operator = KeyedFlatMapOperator(function)
+        return self._transform("Flat Map", operator, output_type, yielded_type(function.flat_map))
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the records for which the function returns true; a FilterFunction may keep state per key."""
-        return self._transform("Filter", KeyedFilterOperator(as_filter_function(func)), self._type_info)
+        operator = KeyedFilterOperator(as_filter_function(func))
+        return self._transform("Filter", operator, self._type_info, self._hint)
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
         """Combine the records of each key; every record gives the combination so far."""
-        return self._transform("Keyed Reduce", ReduceOperator(as_reduce_function(func)), self._type_info)
+        function = as_reduce_function(func)
+        hint = self._hint or returned_type(function.reduce)
+        operator = ReduceOperator(function, self._type_info or state_type(hint))
+        return self._transform("Keyed Reduce", operator, self._type_info, hint)
 
     def process(  # type: ignore[override]
-        self, func: KeyedProcessFunction, output_type: TypeInformation | None = None
+        self, func: KeyedProcessFunction, output_type: RecordType | None = None
     ) -> DataStream:
         """Run a KeyedProcessFunction over the records, with state and timers per key."""
         function = require(func, KeyedProcessFunction, "process on a keyed stream")
-        return self._transform("KEYED PROCESS", KeyedProcessOperator(function), output_type)
+        operator = KeyedProcessOperator(function)
+        return self._transform("KEYED PROCESS", operator, output_type, yielded_type(function.process_element))
 
     def map_with_state(
         self,
         func: StatefulCallable,
-        output_type: TypeInformation | None = None,
-        state_type: TypeInformation | None = None,
+        output_type: RecordType | None = None,
+        state_type: RecordType | None = None,
     ) -> DataStream:
         """Turn each record into one, with one value of state per key.
 
@@ -94,13 +106,14 @@ class KeyedStream(DataStream):
             output_type: The type of the results.
             state_type: The type of the state; pickled Python objects if None.
         """
-        return self.map(MapWithState("map_with_state", func, state_type), output_type)
+        declared = declared_type(state_type, "state_type of map_with_state")
+        return self.map(MapWithState("map_with_state", func, declared), output_type)
 
     def flat_map_with_state(
         self,
         func: StatefulCallable,
-        output_type: TypeInformation | None = None,
-        state_type: TypeInformation | None = None,
+        output_type: RecordType | None = None,
+        state_type: RecordType | None = None,
     ) -> DataStream:
         """Turn each record into any number, with one value of state per key.
 
@@ -109,25 +122,33 @@ class KeyedStream(DataStream):
             output_type: The type of the results.
             state_type: The type of the state; pickled Python objects if None.
         """
-        return self.flat_map(FlatMapWithState("flat_map_with_state", func, state_type), output_type)
+        declared = declared_type(state_type, "state_type of flat_map_with_state")
+        return self.flat_map(FlatMapWithState("flat_map_with_state", func, declared), output_type)
 
-    def filter_with_state(self, func: StatefulCallable, state_type: TypeInformation | None = None) -> DataStream:
+    def filter_with_state(self, func: StatefulCallable, state_type: RecordType | None = None) -> DataStream:
         """Keep some records, with one value of state per key.
 
         Args:
             func: ``(value, state) -> (keep it?, new state)``.
             state_type: The type of the state; pickled Python objects if None.
         """
-        return self.filter(FilterWithState("filter_with_state", func, state_type))
+        declared = declared_type(state_type, "state_type of filter_with_state")
+        return self.filter(FilterWithState("filter_with_state", func, declared))
 
     def key_by(
-        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
+        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: RecordType | None = None
     ) -> KeyedStream:
         """Group the records by another key."""
         return self._origin.key_by(key_selector, key_type)
 
     def _plain_inputs(self) -> tuple[StreamEdge, ...]:
         return self._origin._plain_inputs()
+
+    def _transform(
+        self, name: str, operator: Any, output_type: RecordType | None, hint: TypeInformation | None
+    ) -> DataStream:
+        operator.key_type = self._key_type
+        return super()._transform(name, operator, output_type, hint)
 
 
 def _only_on_operators(method: str) -> Callable[..., NoReturn]:

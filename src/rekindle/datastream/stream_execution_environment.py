@@ -15,7 +15,6 @@ from rekindle.common import (
     JobExecutionResult,
     JobID,
     RestartStrategyConfiguration,
-    TypeInformation,
     WatermarkStrategy,
 )
 from rekindle.common.options import (
@@ -32,6 +31,7 @@ from rekindle.datastream.checkpointing_mode import CheckpointingMode
 from rekindle.datastream.closeable_iterator import CloseableIterator
 from rekindle.datastream.connectors.base import Source
 from rekindle.datastream.data_stream import DataStream, declare_unsupported
+from rekindle.datastream.declared_types import RecordType, declared_type
 from rekindle.datastream.execution_mode import RuntimeExecutionMode
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import InvalidProgramError, JobCancelledError
@@ -46,6 +46,7 @@ from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.progress import ProgressView, progress_view
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
+from rekindle.serialization.serializer_of import serializer_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -179,17 +180,29 @@ class StreamExecutionEnvironment:
 
     # --- sources ---
 
-    def from_collection(self, collection: Iterable[Any], type_info: TypeInformation | None = None) -> DataStream:
-        """Make a stream of a collection's elements, in their order; the source has parallelism 1."""
-        node = self._graph.add("Collection Source", CollectionSourceOperator(list(collection)), (), parallelism=1)
-        return DataStream(self, (StreamEdge(node.id, FORWARD),), node, type_info)
+    def from_collection(self, collection: Iterable[Any], type_info: RecordType | None = None) -> DataStream:
+        """Make a stream of a collection's elements, in their order; the source has parallelism 1.
+
+        Args:
+            collection: The elements.
+            type_info: Their type, to which they are converted at once.
+
+        Raises:
+            SerializationError: An element is none of the type.
+        """
+        declared = declared_type(type_info, "type_info of from_collection")
+        elements = list(collection)
+        if declared is not None:
+            elements = serializer_of(declared).converted(elements)
+        node = self._graph.add("Collection Source", CollectionSourceOperator(elements), (), parallelism=1)
+        return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
     def from_source(
         self,
         source: Source,
         watermark_strategy: WatermarkStrategy,
         source_name: str,
-        type_info: TypeInformation | None = None,
+        type_info: RecordType | None = None,
     ) -> DataStream:
         """Make a stream of a source's records."""
         if not isinstance(source, Source):
@@ -198,8 +211,9 @@ class StreamExecutionEnvironment:
             raise NotImplementedError(
                 "StreamExecutionEnvironment.from_source with a timestamp assigner is not supported yet"
             )
+        declared = declared_type(type_info, "type_info of from_source")
         node = self._graph.add(source_name, source.create_operator(), ())
-        return DataStream(self, (StreamEdge(node.id, FORWARD),), node, type_info)
+        return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
     def from_data_frame(self, data_frame: DataFrame, uid: str, bounded: bool | None = None) -> DataStream:
         """Make a stream of a Spark DataFrame's rows; records are Spark's own ``Row``.

@@ -74,7 +74,13 @@ class PickleSerializerSnapshot(SimpleTypeSerializerSnapshot[Any]):
     def resolve_schema_compatibility(
         self, old_serializer_snapshot: TypeSerializerSnapshot[Any]
     ) -> TypeSerializerSchemaCompatibility:
-        """Say that pickles stay pickles, and that nothing else becomes one."""
+        """Say that pickles stay pickles, and that only what was typed by an annotation alone becomes one."""
+        from rekindle.serialization.hinted_serializer import HintedSerializerSnapshot
+
+        if isinstance(old_serializer_snapshot, HintedSerializerSnapshot):
+            return TypeSerializerSchemaCompatibility.compatible_after_migration(
+                f"the state was {old_serializer_snapshot.describe()}, and is pickled now"
+            )
         result = super().resolve_schema_compatibility(old_serializer_snapshot)
         if result.is_incompatible():
             return TypeSerializerSchemaCompatibility.incompatible(*result.reasons, PICKLE_DOES_NOT_EVOLVE)

@@ -17,13 +17,14 @@ from collections.abc import Callable
 from enum import IntEnum
 from functools import lru_cache
 from inspect import getattr_static
-from itertools import chain
+from itertools import chain, repeat
 from keyword import iskeyword
-from operator import attrgetter
+from operator import attrgetter, eq
 from typing import Any
 
 import msgspec
 
+from rekindle.common.types import Row, RowKind, row_from
 from rekindle.runtime.rows import is_schema_row, row_maker
 
 _PLAIN = frozenset({int, str, float, bool, bytes, type(None)})
@@ -34,7 +35,8 @@ _decode_lists = msgspec.msgpack.Decoder(list[list]).decode  # type: ignore[type-
 _decode_tuples = msgspec.msgpack.Decoder(list[tuple]).decode  # type: ignore[type-arg]
 _decode_rows = msgspec.msgpack.Decoder(tuple[tuple[str, ...], list[tuple]]).decode  # type: ignore[type-arg]
 _decode_instances = msgspec.msgpack.Decoder(tuple[bytes, tuple[str, ...], list[tuple]]).decode  # type: ignore[type-arg]
-_dict_of = attrgetter("__dict__")
+_decode_flink_rows = msgspec.msgpack.Decoder(tuple[list[str] | None, list[list]]).decode  # type: ignore[type-arg]
+_dict_of, _values_of, _fields_of, _kind_of = map(attrgetter, ("__dict__", "_values", "_fields", "_row_kind"))
 
 
 class Form(IntEnum):
@@ -48,6 +50,7 @@ class Form(IntEnum):
     LISTS = 5
     ROWS = 6
     INSTANCES = 7
+    FLINK_ROWS = 8
 
 
 Written = tuple[int, bytes]
@@ -81,18 +84,29 @@ def all_plain(values: Any) -> bool:
 
 def _write_alike(objects: list[Any], kind: type) -> Written | None:
     if kind is tuple or kind is list:
-        if all_plain(chain.from_iterable(objects)):
+        if _all_hold_plain(objects):
             return (Form.TUPLES if kind is tuple else Form.LISTS), _encode(objects)
+    elif kind is Row:
+        values = list(map(_values_of, objects))
+        if _all_hold_plain(values) and set(map(_kind_of, objects)) == {RowKind.INSERT}:
+            fields = objects[0]._fields
+            if type(fields) in (list, type(None)) and all(map(eq, map(_fields_of, objects), repeat(fields))):
+                return Form.FLINK_ROWS, _encode((fields, values))
     elif is_schema_row(kind):
-        if all_plain(chain.from_iterable(objects)):
+        if _all_hold_plain(objects):
             return Form.ROWS, _encode((objects[0].__fields__, objects))
-    elif _is_plain_class(kind):
+    elif _is_plain_class(kind) and all_plain(vars(objects[0]).values()):
         states = list(map(_dict_of, objects))
         names = set(map(tuple, states))
         rows = list(map(tuple, map(dict.values, states)))
-        if len(names) == 1 and {str}.issuperset(map(type, *names)) and all_plain(chain.from_iterable(rows)):
+        if len(names) == 1 and {str}.issuperset(map(type, *names)) and _all_hold_plain(rows):
             return Form.INSTANCES, _encode((pickle.dumps(kind, 5), *names, rows))
     return None
+
+
+def _all_hold_plain(containers: list[Any]) -> bool:
+    # Most often, what is true of one is true of all: the first one saves looking at the others.
+    return all_plain(containers[0]) and all_plain(chain.from_iterable(containers))
 
 
 def _write_pickled(objects: list[Any], kinds: set[type]) -> Written:
@@ -122,6 +136,11 @@ def _read_rows(data: memoryview) -> list[Any]:
     return list(map(row_maker(fields), rows))
 
 
+def _read_flink_rows(data: memoryview) -> list[Any]:
+    fields, rows = _decode_flink_rows(data)
+    return [row_from(values, fields) for values in rows]
+
+
 def _read_instances(data: memoryview) -> list[Any]:
     pickled_class, names, rows = _decode_instances(data)
     return _maker(pickle.loads(pickled_class), names)(rows)
@@ -136,6 +155,7 @@ _READERS: tuple[Callable[[memoryview], list[Any]], ...] = (
     _decode_lists,
     _read_rows,
     _read_instances,
+    _read_flink_rows,
 )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import compress
 from typing import Any
 
+from rekindle.common.type_information import TypeInformation
 from rekindle.datastream.functions import KeyedProcessFunction, ReduceFunction
 from rekindle.datastream.state import ValueState, ValueStateDescriptor
 from rekindle.datastream.time_domain import TimeDomain
@@ -125,8 +126,13 @@ class ReduceOperator(KeyedOperator):
     function: ReduceFunction
     _state: ValueState[Any]
 
+    def __init__(self, function: ReduceFunction, type_info: TypeInformation | None = None) -> None:
+        super().__init__(function)
+        self.type_info = type_info
+
     def _prepare(self, context: OperatorContext) -> None:
-        self._state = self.backend.get_or_create(ValueStateDescriptor("_reduce", None))  # type: ignore[assignment]
+        descriptor: ValueStateDescriptor = ValueStateDescriptor("_reduce", self.type_info)
+        self._state = self.backend.get_or_create(descriptor)  # type: ignore[assignment]
 
     def _process(self, chunk: Chunk) -> Chunk:
         reduce, backend, state = self.function.reduce, self.backend, self._state
@@ -210,8 +216,8 @@ class KeyedContext(KeyedProcessFunction.OnTimerContext, TimerService):
     def __init__(self, context: OperatorContext, backend: KeyedStateBackend) -> None:
         self._clock = context.clock
         self._backend = backend
-        self.event_timers = TimerQueue(EVENT_TIMERS)
-        self.processing_timers = TimerQueue(PROCESSING_TIMERS)
+        self.event_timers = TimerQueue(EVENT_TIMERS, backend.owner)
+        self.processing_timers = TimerQueue(PROCESSING_TIMERS, backend.owner)
         self.current_timestamp: int | None = None
         self.watermark = MIN_WATERMARK
         self.domain = TimeDomain.EVENT_TIME

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from rekindle.common.type_information import TypeInformation
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.state.blocks import KeyGroupBlock
@@ -52,6 +53,9 @@ class OperatorContext:
 
 class Operator(ABC):
     """Process chunks. Everything here is called by one thread at a time."""
+
+    key_type: TypeInformation | None = None
+    """The type that the program gave to the keys of the operator's input; None: any Python object."""
 
     def open(self, context: OperatorContext) -> None:  # noqa: B027 - most operators have nothing to set up
         """Set up in a slot, with restored state if there is any."""

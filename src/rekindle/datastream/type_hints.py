@@ -1,0 +1,91 @@
+"""Types out of the annotations of user functions.
+
+A type that is only hinted at changes nothing that a program can see: records are neither converted nor shown otherwise,
+and what does not fit is pickled as ever. It is used where it helps: the state of a reduction of dataclasses follows
+when their fields change. An annotation that cannot be understood is no hint, and never an error.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import functools
+import types
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from rekindle.common.annotations import type_of_annotation
+from rekindle.common.class_typeinfo import EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
+from rekindle.common.type_information import TypeInformation
+
+__all__ = ["returned_type", "state_type", "yielded_type"]
+
+_ITERABLES = (
+    collections.abc.Iterable,
+    collections.abc.Iterator,
+    collections.abc.Generator,
+    collections.abc.Collection,
+    collections.abc.Sequence,
+    list,
+    set,
+    frozenset,
+)
+
+
+def returned_type(function: Callable[..., Any]) -> TypeInformation | None:
+    """Give the type that a callable is annotated to return; None without a hint."""
+    return _hint(function, _same)
+
+
+def yielded_type(function: Callable[..., Any]) -> TypeInformation | None:
+    """Give the type of the elements of the iterable that a callable is annotated to return; None without a hint."""
+    return _hint(function, _element)
+
+
+def state_type(hint: TypeInformation | None) -> TypeInformation | None:
+    """Give the type of state that holds values which a hint speaks of; None where it is pickled.
+
+    Only classes of the user evolve. Their state takes values of any other class as well.
+    """
+    from rekindle.serialization.hinted_serializer import hinted_serializer
+    from rekindle.serialization.serializer_of import serializer_of
+
+    if not isinstance(hint, PojoTypeInfo | EnumTypeInfo):
+        return None
+    try:
+        serializer = hinted_serializer(serializer_of(hint), hint.cls)
+    except Exception:  # the class cannot be serialized by its fields
+        return None
+    return None if serializer is None else SerializerTypeInfo(serializer)
+
+
+def _hint(function: Callable[..., Any], part: Callable[[Any], Any]) -> TypeInformation | None:
+    try:
+        return type_of_annotation(part(_return_annotation(function)))
+    except Exception:  # names that do not exist, annotations that are no types, callables of any kind
+        return None
+
+
+def _return_annotation(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not isinstance(function, types.FunctionType | types.MethodType | types.BuiltinFunctionType):
+        function = type(function).__call__
+    holder = types.SimpleNamespace(__annotations__={"return": function.__annotations__["return"]})
+    original = function
+    while hasattr(original, "__wrapped__"):
+        original = original.__wrapped__
+    return typing.get_type_hints(holder, original.__globals__)["return"]
+
+
+def _element(annotation: Any) -> Any:
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        (annotation,) = (member for member in typing.get_args(annotation) if member is not types.NoneType)
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in _ITERABLES or (origin is tuple and arguments[1:] == (Ellipsis,)):
+        return arguments[0]
+    raise TypeError(f"{annotation!r} is no iterable")
+
+
+def _same(annotation: Any) -> Any:
+    return annotation

@@ -1,0 +1,103 @@
+"""Which values come back from a serializer exactly as they were, each part of the same class as before.
+
+Serializers convert: an int in a field that should be a float becomes one. Where a program gave the type, that is what
+it asked for. Where the type was only guessed from an annotation, a value must not change by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from rekindle.serialization.basic_serializers import (
+    BigDecSerializer,
+    BooleanSerializer,
+    BytesArraySerializer,
+    DoubleSerializer,
+    StringSerializer,
+)
+from rekindle.serialization.collection_serializers import ListSerializer, MapSerializer
+from rekindle.serialization.enum_serializer import EnumSerializer
+from rekindle.serialization.integer_serializers import BigIntSerializer
+from rekindle.serialization.named_fields_serializer import NamedFieldsSerializer
+from rekindle.serialization.native_serializers import DateTimeSerializer
+from rekindle.serialization.nullable_serializer import NullableSerializer
+from rekindle.serialization.pickle_serializer import PickleSerializer
+from rekindle.serialization.time_serializers import SqlDateSerializer
+from rekindle.serialization.type_serializer import TypeSerializer
+
+Fits = Callable[[Any], bool]
+
+_CLASSES: dict[type[TypeSerializer[Any]], type] = {
+    StringSerializer: str,
+    BigIntSerializer: int,
+    DoubleSerializer: float,
+    BooleanSerializer: bool,
+    BytesArraySerializer: bytes,
+    BigDecSerializer: Decimal,
+    SqlDateSerializer: date,
+}
+
+
+def exact_fit(serializer: TypeSerializer[Any]) -> Fits | None:
+    """Give the function that tells whether a value comes back exactly; None where that is not known of any value."""
+    kind = type(serializer)
+    if kind in _CLASSES:
+        cls = _CLASSES[kind]
+        return lambda value: type(value) is cls
+    if isinstance(serializer, PickleSerializer):
+        return lambda value: True
+    if isinstance(serializer, DateTimeSerializer):
+        return lambda value: type(value) is datetime and value.tzinfo is None and not value.fold
+    if isinstance(serializer, EnumSerializer):
+        members = serializer.cls
+        return lambda value: type(value) is members
+    if isinstance(serializer, NullableSerializer):
+        return _optional(exact_fit(serializer.inner))
+    if isinstance(serializer, ListSerializer):
+        return _list_fit(_optional(exact_fit(serializer.element)))
+    if isinstance(serializer, MapSerializer):
+        return _dict_fit(exact_fit(serializer.key), _optional(exact_fit(serializer.value)))
+    if isinstance(serializer, NamedFieldsSerializer):
+        return _instance_fit(serializer)
+    return None
+
+
+def _optional(fits: Fits | None) -> Fits | None:
+    return None if fits is None else lambda value: value is None or fits(value)
+
+
+def _list_fit(element: Fits | None) -> Fits | None:
+    return None if element is None else lambda value: type(value) is list and all(map(element, value))
+
+
+def _dict_fit(key: Fits | None, element: Fits | None) -> Fits | None:
+    if key is None or element is None:
+        return None
+    return lambda value: type(value) is dict and all(map(key, value)) and all(map(element, value.values()))
+
+
+def _instance_fit(serializer: NamedFieldsSerializer[Any]) -> Fits | None:
+    cls = serializer.cls
+    parts: list[tuple[str, Fits]] = []
+    for name, nested in serializer.layout:
+        fits = _optional(exact_fit(nested))
+        if fits is None:
+            return None
+        parts.append((name, fits))
+    names = {name for name, _ in parts}
+
+    def fits_all(value: Any) -> bool:
+        # Attributes that are no fields are known to nobody but pickle.
+        return (
+            type(value) is cls
+            and names.issuperset(getattr(value, "__dict__", ()))
+            and all(fits(getattr(value, name, _NOTHING)) for name, fits in parts)
+        )
+
+    return fits_all
+
+
+_NOTHING = object()

@@ -1,0 +1,115 @@
+"""The serializer of what an annotation says and nobody promised: it takes any value, and loses nothing of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from rekindle.exceptions import RekindleError
+from rekindle.serialization.class_names import require_lasting_name
+from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
+from rekindle.serialization.exact_fit import exact_fit
+from rekindle.serialization.pickle_serializer import PickleSerializer, PickleSerializerSnapshot
+from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.serialization.type_serializer import BytesSerializer, TypeSerializer
+
+__all__ = ["HintedSerializer", "HintedSerializerSnapshot", "hinted_serializer"]
+
+_PICKLED, _TYPED = b"\0", b"\1"
+
+
+class HintedSerializer(BytesSerializer[Any]):
+    """Serialize values that fit a type exactly by its serializer, so that they evolve, and all others by pickle.
+
+    Attributes:
+        inner: The serializer of the type.
+    """
+
+    def __init__(self, inner: TypeSerializer[Any]) -> None:
+        self.inner = inner
+        self._fits = exact_fit(inner)
+        self._pickle = PickleSerializer()
+
+    def to_bytes(self, element: Any) -> bytes:
+        """Return an element as bytes."""
+        if self._fits is not None and self._fits(element):
+            return _TYPED + self.inner.to_bytes(element)
+        return _PICKLED + self._pickle.to_bytes(element)
+
+    def from_bytes(self, data: bytes | memoryview) -> Any:
+        """Return the element that these bytes were made of."""
+        serializer = self.inner if data[:1] == _TYPED else self._pickle
+        return serializer.from_bytes(memoryview(data)[1:])
+
+    def snapshot_configuration(self) -> HintedSerializerSnapshot:
+        """Return a snapshot with that of the type."""
+        return HintedSerializerSnapshot(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HintedSerializer) and self.inner == other.inner
+
+    def __hash__(self) -> int:
+        return hash((HintedSerializer, self.inner))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HintedSerializer, (self.inner,)
+
+    def __repr__(self) -> str:
+        return f"HintedSerializer({self.inner!r})"
+
+
+class HintedSerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
+    """Remember which type values were expected to be of; what was pickled before there was an annotation is read."""
+
+    def get_current_outer_snapshot_version(self) -> int:
+        """Return 1."""
+        return 1
+
+    def get_nested_serializers(self, outer_serializer: HintedSerializer) -> Sequence[TypeSerializer[Any]]:
+        """Return the serializer of the type."""
+        return (outer_serializer.inner,)
+
+    def create_outer_serializer_with_nested_serializers(
+        self, nested_serializers: Sequence[TypeSerializer[Any]]
+    ) -> HintedSerializer:
+        """Return a serializer of that type."""
+        (inner,) = nested_serializers
+        return HintedSerializer(inner)
+
+    def resolve_schema_compatibility(
+        self, old_serializer_snapshot: TypeSerializerSnapshot[Any]
+    ) -> TypeSerializerSchemaCompatibility:
+        """Compare the types; pickled state is migrated."""
+        if isinstance(old_serializer_snapshot, PickleSerializerSnapshot):
+            return TypeSerializerSchemaCompatibility.compatible_after_migration(
+                f"the state was pickled, and an annotation says that it is {self._nested[0].describe()} now"
+            )
+        return super().resolve_schema_compatibility(old_serializer_snapshot)
+
+    def nested_name(self, position: int) -> str:
+        """Name the annotated type."""
+        return "annotated type"
+
+    def describe(self) -> str:
+        """Name the type for people."""
+        return f"{self._nested[0].describe()}, by an annotation"
+
+
+def hinted_serializer(serializer: TypeSerializer[Any], cls: type) -> HintedSerializer | None:
+    """Give the serializer of state for values that are annotated to be of a class; None where pickle is as good.
+
+    Only classes whose state evolves are worth it, and only those that a later program finds by their names.
+    """
+    if not (dataclasses.is_dataclass(cls) or issubclass(cls, msgspec.Struct | Enum)):
+        return None
+    try:
+        require_lasting_name(cls)
+        serializer.snapshot_configuration()
+    except RekindleError:
+        return None
+    return None if exact_fit(serializer) is None else HintedSerializer(serializer)
