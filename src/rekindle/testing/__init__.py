@@ -1,5 +1,5 @@
 """Test doubles for programs that use Rekindle: a clock to move by hand, storage that fails to order,
-operators run in the test's process, state backends by themselves.
+operators run in the test's process, state backends by themselves, and whether state follows a change of its type.
 
 ``rekindle.testing.state_machine`` is not imported here: it needs hypothesis.
 """
@@ -9,19 +9,23 @@ from __future__ import annotations
 from rekindle.testing.backend_snapshots import BackendSnapshot, PendingSnapshot, take_snapshot
 from rekindle.testing.backends import BackendUnderTest, heap_backends, rocksdb_backends
 from rekindle.testing.clock import ManualClock
+from rekindle.testing.evolution import Evolution, check_evolution, serializer_snapshot
 from rekindle.testing.faults import FaultInjectingCheckpointStorage, FaultKind
 from rekindle.testing.harness import HarnessSnapshot, OperatorHarness
 
 __all__ = [
     "BackendSnapshot",
     "BackendUnderTest",
+    "Evolution",
     "FaultInjectingCheckpointStorage",
     "FaultKind",
     "HarnessSnapshot",
     "ManualClock",
     "OperatorHarness",
     "PendingSnapshot",
+    "check_evolution",
     "heap_backends",
     "rocksdb_backends",
+    "serializer_snapshot",
     "take_snapshot",
 ]
