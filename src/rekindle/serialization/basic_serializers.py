@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Sequence
 from ctypes import c_double, c_float
@@ -25,28 +26,20 @@ __all__ = [
 ]
 
 
+_FLOAT = struct.Struct("f")
+
+
 class StringSerializer(ScalarSerializer[str | None]):
     """Serialize strings, and None."""
 
     type_name = "STRING"
     zero = ""
     takes_none = True
-    packed_type = str | None
-    plain_check = "(type({0}) is str or {0} is None)"
+    packed_type = plain_type = str | None
 
     def pack(self, element: Any) -> str | None:
         """Check that it is a string."""
         return element if type(element) is str or element is None else _text(element, self.type_name)
-
-    def pack_all(self, elements: Sequence[Any]) -> list[Any]:
-        """Check that all are strings."""
-        kinds = set(map(type, elements))
-        if kinds <= _STRING_OR_NONE:
-            return elements if type(elements) is list else list(elements)
-        return list(map(self.pack, elements))
-
-
-_STRING_OR_NONE = {str, type(None)}
 
 
 class CharSerializer(ScalarSerializer[str]):
@@ -54,8 +47,7 @@ class CharSerializer(ScalarSerializer[str]):
 
     type_name = "CHAR"
     zero = "\0"
-    packed_type = Annotated[str, msgspec.Meta(min_length=1, max_length=1)]
-    plain_check = "(type({0}) is str and len({0}) == 1)"
+    packed_type = plain_type = Annotated[str, msgspec.Meta(min_length=1, max_length=1)]
 
     def pack(self, element: Any) -> str:
         """Check that it is one character."""
@@ -71,7 +63,6 @@ class BooleanSerializer(ScalarSerializer[bool]):
     type_name = "BOOLEAN"
     zero = False
     packed_type = plain_type = bool
-    plain_check = "({0} is True or {0} is False)"
 
     def pack(self, element: Any) -> bool:
         """Turn a number into a boolean."""
@@ -93,6 +84,10 @@ class FloatSerializer(ScalarSerializer[float]):
     def pack(self, element: Any) -> float:
         """Round a number to 32 bits; what is too large becomes infinite."""
         try:
+            return _FLOAT.unpack(_FLOAT.pack(element))[0]  # type: ignore[no-any-return]
+        except (OverflowError, struct.error):
+            pass  # It is too large, or no number: this one knows which.
+        try:
             return c_float(element).value
         except (TypeError, ValueError, OverflowError) as error:
             raise _no_number(element, self.type_name, error) from error
@@ -111,7 +106,6 @@ class DoubleSerializer(ScalarSerializer[float]):
     type_name = "DOUBLE"
     zero = 0.0
     packed_type = plain_type = float
-    plain_check = "type({0}) is float"
 
     def pack(self, element: Any) -> float:
         """Turn a number into a float."""
@@ -154,7 +148,6 @@ class BytesArraySerializer(ScalarSerializer[bytes]):
     type_name = "PRIMITIVE_ARRAY(BYTE)"
     zero = b""
     packed_type = bytes
-    plain_check = "type({0}) is bytes"
 
     def pack(self, element: Any) -> bytes:
         """Check that it is bytes."""

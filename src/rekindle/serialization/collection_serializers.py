@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import ValidationError, convert
+
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.enum_serializer import EnumSerializer
@@ -108,10 +110,17 @@ class MapSerializer(MsgpackSerializer[dict[Any, Any]]):
             self.unpacks = True
         else:
             self.packed_type = dict[self._key.packed_type, self._value.packed_type]  # type: ignore[name-defined]
+            if self._key.plain_type is not None and self._value.plain_type is not None:
+                self.plain_type = dict[self._key.plain_type, self._value.plain_type]  # type: ignore[name-defined]
         super().__init__()
 
     def pack(self, element: Any) -> Any:
         """Pack the keys and the values."""
+        if self._plain is not None:
+            try:
+                return convert((element,), self._plain).value
+            except ValidationError:
+                pass  # Something has to be packed, or is refused.
         if not isinstance(element, dict):
             raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a dict is needed")
         entries = zip(self._key.pack_all(list(element)), self._value.pack_all(list(element.values())), strict=True)

@@ -38,10 +38,6 @@ def _within(bits: int) -> Any:
     return Annotated[int, msgspec.Meta(ge=-(1 << bits - 1), le=(1 << bits - 1) - 1)]
 
 
-def _is_within(bits: int) -> str:
-    return f"type({{0}}) is int and {-(1 << bits - 1)} <= {{0}} <= {(1 << bits - 1) - 1}"
-
-
 class _WrappingSerializer(ScalarSerializer[int]):
     """Serialize integers of a number of bits; what does not fit loses its upper bits, as in Java."""
 
@@ -58,7 +54,6 @@ class ByteSerializer(_WrappingSerializer):
 
     type_name, bits = "BYTE", 8
     packed_type = plain_type = _within(8)
-    plain_check = _is_within(8)
 
     def pack(self, element: Any) -> int:
         """Wrap an integer to 8 bits."""
@@ -70,7 +65,6 @@ class ShortSerializer(_WrappingSerializer):
 
     type_name, bits = "SHORT", 16
     packed_type = plain_type = _within(16)
-    plain_check = _is_within(16)
 
     def pack(self, element: Any) -> int:
         """Wrap an integer to 16 bits."""
@@ -82,7 +76,6 @@ class IntSerializer(_WrappingSerializer):
 
     type_name, bits = "INT", 32
     packed_type = plain_type = _within(32)
-    plain_check = _is_within(32)
 
     def pack(self, element: Any) -> int:
         """Wrap an integer to 32 bits."""
@@ -94,7 +87,6 @@ class LongSerializer(_WrappingSerializer):
 
     type_name, bits = "LONG", 64
     packed_type = plain_type = _within(64)
-    plain_check = _is_within(64)
 
     def pack(self, element: Any) -> int:
         """Wrap an integer to 64 bits."""
@@ -111,7 +103,6 @@ class BigIntSerializer(ScalarSerializer[int | None]):
     takes_none = True
     packed_type = _within(64) | bytes | None
     plain_type = _within(64) | None
-    plain_check = _is_within(64)
     unpacks = True
 
     def pack(self, element: Any) -> Any:

@@ -13,10 +13,21 @@ from typing import Any, TypeVar
 import msgspec
 
 from rekindle.exceptions import SerializationError
+from rekindle.serialization.plain_check import holder_of
 from rekindle.serialization.type_serializer import BytesSerializer, TypeSerializer
 
 T = TypeVar("T")
-_encode = msgspec.msgpack.Encoder().encode
+_convert = msgspec.convert
+
+
+def _as_text(element: Any) -> str:
+    """Give what is a string in all but class; msgpack takes ``str`` itself only."""
+    if isinstance(element, str):
+        return str.__str__(element)
+    raise TypeError(f"there is a {type(element).__name__} in it")
+
+
+encode = msgspec.msgpack.Encoder(enc_hook=_as_text).encode
 
 
 class MsgpackSerializer(BytesSerializer[T]):
@@ -29,13 +40,20 @@ class MsgpackSerializer(BytesSerializer[T]):
         packed_type: The type of the packed form, for msgspec to decode and to check.
         packs: Whether :meth:`pack` does anything, if only to check.
         unpacks: Whether :meth:`unpack` does anything.
+        plain_type: A type such that whatever ``msgspec.convert`` takes for it is an element, and what it gives is the
+            packed form. It makes checking fast; other elements go through :meth:`pack`. None where there is none.
     """
 
     packed_type: Any
     packs: bool = False
     unpacks: bool = False
+    plain_type: Any = None
 
     def __init__(self) -> None:
+        self._plain = self._all_plain = None
+        if self.plain_type is not None:
+            self._plain = holder_of(self.plain_type)
+            self._all_plain = holder_of(list[self.plain_type])  # type: ignore[name-defined]
         self._decode = msgspec.msgpack.Decoder(self.packed_type).decode
         self._decode_all = msgspec.msgpack.Decoder(list[self.packed_type]).decode  # type: ignore[name-defined]
 
@@ -53,6 +71,12 @@ class MsgpackSerializer(BytesSerializer[T]):
 
     def pack_all(self, elements: Sequence[Any]) -> list[Any]:
         """Pack many elements; may give the same list back where nothing is to be done."""
+        if self._all_plain is not None:
+            try:
+                packed: list[Any] = _convert((elements,), self._all_plain).value
+                return packed
+            except msgspec.ValidationError:
+                pass  # Some have to be packed, or are refused: look at each.
         if self.packs:
             return list(map(self.pack, elements))
         return elements if type(elements) is list else list(elements)
@@ -64,7 +88,7 @@ class MsgpackSerializer(BytesSerializer[T]):
     def to_bytes(self, element: T) -> bytes:
         """Return an element as bytes."""
         try:
-            return _encode(self.pack(element) if self.packs else element)
+            return encode(self.pack(element) if self.packs else element)
         except (TypeError, OverflowError, UnicodeError, RecursionError) as error:
             raise self._refused(element, error) from error
 
@@ -79,7 +103,7 @@ class MsgpackSerializer(BytesSerializer[T]):
     def all_to_bytes(self, elements: Sequence[T]) -> bytes:
         """Return many elements as bytes."""
         try:
-            return _encode(self.pack_all(elements))
+            return encode(self.pack_all(elements))
         except (TypeError, OverflowError, UnicodeError, RecursionError) as error:
             raise self._refused(self._first_refused(elements), error) from error
 
@@ -123,7 +147,7 @@ class MsgpackSerializer(BytesSerializer[T]):
     def _first_refused(self, elements: Sequence[Any]) -> Any:
         for element in elements:
             try:
-                _encode(self.pack(element))
+                encode(self.pack(element))
             except (TypeError, OverflowError, UnicodeError, RecursionError):
                 return element
         return elements

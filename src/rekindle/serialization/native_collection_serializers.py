@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-import msgspec
-
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.class_names import ClassName, class_named, note_class_in_use, require_lasting_name
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.data_views import DataInputView, DataOutputView
-from rekindle.serialization.fields_serializers import TupleSerializer, TupleSerializerSnapshot
-from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack
+from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack, encode
+from rekindle.serialization.tuple_serializer import TupleSerializer, TupleSerializerSnapshot
 from rekindle.serialization.type_serializer import TypeSerializer
 
 __all__ = ["FrozensetSerializer", "NamedTupleSerializer", "SetSerializer", "VariadicTupleSerializer"]
-
-_encode = msgspec.msgpack.Encoder().encode
 
 
 class _ContainerSerializer(MsgpackSerializer[Any]):
@@ -76,7 +72,7 @@ class FrozensetSerializer(_ContainerSerializer):
 
     def pack(self, element: Any) -> list[Any]:
         """Pack the elements, in an order that does not depend on how the set was made."""
-        return sorted(super().pack(element), key=_encode)
+        return sorted(super().pack(element), key=encode)
 
     def is_immutable_type(self) -> bool:
         """Return True."""
@@ -153,10 +149,17 @@ class NamedTupleSerializer(TupleSerializer):
     def __init__(self, cls: type[Any], fields: Iterable[TypeSerializer[Any]]) -> None:
         super().__init__(*fields)
         self.cls = cls
-        note_class_in_use(cls)
-        make, inner_unpack = cls._make, self.unpack if self.unpacks else None
-        self.unpack = make if inner_unpack is None else lambda packed: make(inner_unpack(packed))  # type: ignore[method-assign]
         self.unpacks = True
+        self._make = cls._make
+        note_class_in_use(cls)
+
+    def unpack(self, packed: tuple[Any, ...]) -> Any:
+        """Unpack the fields, and make a named tuple of them."""
+        return self._make(self._parts.unpack(packed) if self._parts.unpacks else packed)
+
+    def unpack_all(self, packed: list[Any]) -> list[Any]:
+        """Unpack many named tuples, column by column."""
+        return list(map(self._make, self._parts.unpack_all(packed) if self._parts.unpacks else packed))
 
     def create_instance(self) -> Any:
         """Return a named tuple of empty fields."""

@@ -30,6 +30,9 @@ class NullableSerializer(MsgpackSerializer[T | None]):
         self._packed = as_msgpack(inner)
         self.packed_type = Optional[self._packed.packed_type]  # noqa: UP045 - types with | have none with a string
         self.unpacks = self._packed.unpacks
+        if self._packed.plain_type is not None:
+            self.plain_type = Optional[self._packed.plain_type]  # noqa: UP045 - see above
+            self.pack_all = super().pack_all  # type: ignore[method-assign]
         super().__init__()
 
     @staticmethod

@@ -29,7 +29,6 @@ from rekindle.serialization import basic_serializers, integer_serializers, nativ
 from rekindle.serialization.array_serializers import GenericArraySerializer, PrimitiveArraySerializer
 from rekindle.serialization.collection_serializers import ListSerializer, MapSerializer
 from rekindle.serialization.enum_serializer import EnumSerializer
-from rekindle.serialization.fields_serializers import RowSerializer, TupleSerializer
 from rekindle.serialization.native_collection_serializers import (
     FrozensetSerializer,
     NamedTupleSerializer,
@@ -38,6 +37,8 @@ from rekindle.serialization.native_collection_serializers import (
 )
 from rekindle.serialization.nullable_serializer import NullableSerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
+from rekindle.serialization.row_serializer import RowSerializer
+from rekindle.serialization.tuple_serializer import TupleSerializer
 from rekindle.serialization.type_serializer import TypeSerializer
 
 _LocalTime = LocalTimeTypeInfo.TimeType
