@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,30 @@ import pytest
 from rekindle.common import Encoder, Types
 from rekindle.datastream import MapFunction
 from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
-from rekindle.datastream.functions import CheckpointedFunction, FunctionInitializationContext, FunctionSnapshotContext
+from rekindle.datastream.functions import (
+    CheckpointedFunction,
+    CheckpointListener,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+)
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor
 from rekindle.exceptions import StateRestoreError
 from support.balances import environment, events, read_output
-from support.processes import wait_until
 
 pytestmark = pytest.mark.usefixtures("no_slots_left")
 
-EVENTS = 24_000
+EVENTS = 20_000
 
 
-class CountPerSubtask(MapFunction, CheckpointedFunction):
-    """Number the records of each subtask; the three kinds of operator state must tell the same after a restore."""
+class CountPerSubtask(MapFunction, CheckpointedFunction, CheckpointListener):
+    """Number the records of each subtask; the three kinds of operator state must tell the same after a restore.
+
+    The first slot that hears of a completed checkpoint kills itself at its next record.
+    """
+
+    def __init__(self, killed: Path) -> None:
+        self._killed = killed
+        self._completed = False
 
     def initialize_state(self, context: FunctionInitializationContext) -> None:
         store = context.get_operator_state_store()
@@ -42,7 +54,15 @@ class CountPerSubtask(MapFunction, CheckpointedFunction):
             if sorted(counts) != [0, 1] or counts[self._subtask] != self._count or last != self._restored:
                 raise StateRestoreError(f"{counts}, {self._count} and {last} were restored from {self._restored}")
 
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        self._completed = True
+
     def map(self, value: int) -> str:
+        if self._completed:
+            self._completed = False
+            with suppress(FileExistsError):
+                self._killed.touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
         self._count += 1
         return f"{self._subtask},{self._count},{self._restored}"
 
@@ -53,16 +73,13 @@ class CountPerSubtask(MapFunction, CheckpointedFunction):
 
 
 def test_operator_state_of_a_killed_slot_comes_back(spark: Any, tmp_path: Path) -> None:
-    output = str(tmp_path / "out")
+    output, killed = str(tmp_path / "out"), tmp_path / "killed"
     env = environment(spark, str(tmp_path / "checkpoints"), restarts=3)
     sink = FileSink.for_row_format(output, Encoder.simple_string_encoder())
     sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
-    events(env, EVENTS).map(CountPerSubtask()).uid("counts").sink_to(sink).uid("sink")
-    master = env._submit("operator state", None)
-    wait_until(lambda: master.result.done() or read_output(output) != [], "output is committed")
-    assert not master.result.done(), "the job was over before it could be killed: the test proves nothing"
-    os.kill(master.slot_pids()[1], signal.SIGKILL)
-    master.result.result(120)
+    events(env, EVENTS).map(CountPerSubtask(killed)).uid("counts").sink_to(sink).uid("sink")
+    env.execute("operator state")
+    assert killed.exists(), "no slot was killed: the test proves nothing"
     lines = [line.split(",") for line in read_output(output)]
     numbered = Counter((int(subtask), int(number)) for subtask, number, _ in lines)
     assert numbered == Counter((subtask, number) for subtask in (0, 1) for number in range(1, EVENTS // 2 + 1))
