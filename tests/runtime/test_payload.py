@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
+import math
 import pickle
 import pickletools
 from dataclasses import dataclass
@@ -15,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import Row as SparkRow
 
-from rekindle.common.types import Row
-from rekindle.runtime.exchange.object_lists import write_objects
+from rekindle.common.types import Row, RowKind
+from rekindle.runtime.exchange.object_lists import Form, read_objects, write_objects
 from rekindle.runtime.exchange.payload import (
     Progress,
     decode,
@@ -46,12 +48,24 @@ def crossed(chunk: Chunk) -> Chunk:
     return received
 
 
+def types_in(value: Any) -> Any:
+    """Give the type of a value, and those of what it holds."""
+    parts: list[Any] = []
+    if isinstance(value, tuple | list | Row):
+        parts = list(value)
+    elif isinstance(value, dict):
+        parts = [*value, *value.values()]
+    elif isinstance(value, Event | Frozen | Plain) and not isinstance(value, WithState):
+        parts = list(vars(value).values())
+    return type(value), [types_in(part) for part in parts]
+
+
 def assert_crosses(values: list[Any]) -> None:
     keys, timestamps = [f"key-{i}" for i in range(len(values))], list(range(len(values)))
     for given_keys, given_timestamps in ((None, None), (keys, timestamps), (keys, None), (None, timestamps)):
         received = crossed(Chunk(values, given_timestamps, given_keys))  # type: ignore[arg-type]
         assert received.values == values
-        assert [type(value) for value in received.values] == [type(value) for value in values]
+        assert list(map(types_in, received.values)) == list(map(types_in, values))
         assert (received.keys, received.timestamps) == (given_keys, given_timestamps)
 
 
@@ -79,6 +93,89 @@ CHUNKS: dict[str, list[Any]] = {
     "dataclasses": [Event("a", 1), Event("b", 2)],
     "dicts and lists": [{"a": [1, {2}]}, [b"x"]],
 }
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Text(str):
+    """A string that is more than one."""
+
+
+class Plain:
+    def __init__(self, **attributes: Any) -> None:
+        self.__dict__.update(attributes)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Frozen:
+    name: str
+    at: int | None = None
+
+
+@dataclass(slots=True)
+class Slotted:
+    name: str
+
+
+class Guarded(Plain):
+    """An attribute of the instance hides behind a property of the same name."""
+
+    @property
+    def name(self) -> str:
+        return str(self.__dict__["name"]).upper()
+
+
+class WithState(Plain):
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "stored": True}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WithState) and {**self.__dict__, "stored": 1} == {**other.__dict__, "stored": 1}
+
+
+class Dictionary(dict[str, Any]):
+    """A dict with attributes."""
+
+
+CHUNKS.update(
+    {
+        "booleans among integers": [True, 1, False, 0],
+        "tuples of booleans and integers": [(True, 1), (0, False)],
+        "integers of 64 bits and beyond": [-(2**63), 2**64 - 1, 2**64, -(2**63) - 1],
+        "an integer beyond 64 bits in a tuple": [(1, 2**70), (2, 3)],
+        "half of a surrogate pair": ["\ud800", "a"],
+        "half of a surrogate pair in a tuple": [("\ud800", 1), ("a", 2)],
+        "bytes": [b"", b"\xff"],
+        "lists": [[1, "a", None], []],
+        "lists of lists": [[[1]], [[2]]],
+        "members of an enum": [Level.LOW, Level.LOW],
+        "an enum in a tuple": [(Level.LOW, 1), (1, 2)],
+        "strings that are more than strings": [Text("a"), "b"],
+        "a string that is more in a tuple": [("a", 1), (Text("b"), 2)],
+        "times in tuples": [(datetime.datetime(2024, 1, 1), decimal.Decimal("1.10"))],
+        "instances of a frozen dataclass": [Frozen("a"), Frozen("b", 2)],
+        "instances with slots": [Slotted("a"), Slotted("b")],
+        "instances of a plain class": [Plain(a=1, b="x"), Plain(a=2, b=None)],
+        "instances with other attributes": [Plain(a=1), Plain(b=1)],
+        "instances without attributes": [Plain(), Plain()],
+        "instances that hold more than plain values": [Plain(a=1), Plain(a=[1])],
+        "instances with attributes named like keywords": [Plain(**{"class": 1, "not a name": 2})],
+        "instances with properties": [Guarded(name="a"), Guarded(name="b")],
+        "instances that say what their state is": [WithState(a=1), WithState(a=2)],
+        "instances that are dicts": [Dictionary(a=1), Dictionary(b=2)],
+        "rows of Rekindle with names": [Row(a=1, b="x"), Row(a=2, b=None)],
+        "rows of Rekindle with other names": [Row(a=1), Row(b=1)],
+        "rows of Rekindle of another kind": [Row(1), Row.of_kind(RowKind.DELETE, 2)],
+        "rows of Rekindle in rows": [Row(Row(1)), Row(Row(2))],
+    }
+)
 
 
 @pytest.mark.parametrize("values", CHUNKS.values(), ids=CHUNKS)
@@ -109,6 +206,51 @@ def test_tuples_and_rows_of_a_schema_are_pickled_as_columns(values: list[Any]) -
     operations = [opcode.name for opcode, _, _ in pickletools.genops(data)]
     assert sum(name.startswith("TUPLE") for name in operations) < 10
     assert_crosses(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "form"),
+    [
+        ([1, "a", None, 0.5, True, b"x"], Form.PLAIN),
+        ([(1, "a"), (2, None, 3)], Form.TUPLES),
+        ([[1], []], Form.LISTS),
+        (CHUNKS["rows of a schema"], Form.ROWS),
+        (CHUNKS["rows of Rekindle with names"], Form.FLINK_ROWS),
+        (CHUNKS["dataclasses"], Form.INSTANCES),
+        (CHUNKS["instances of a frozen dataclass"], Form.INSTANCES),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_plain_values_and_what_holds_nothing_else_cross_without_pickle(values: list[Any], form: Form) -> None:
+    assert write_objects(values)[0] is form
+
+
+def test_numbers_cross_to_the_last_bit() -> None:
+    form, data = write_objects([math.nan, -0.0, 5e-324, math.inf])
+    assert form is Form.PLAIN
+    nan, *others = read_objects(form, memoryview(data))
+    assert math.isnan(nan)
+    assert list(map(str, others)) == ["-0.0", "5e-324", "inf"]
+
+
+@given(st.lists(st.tuples(st.text(max_size=3), st.integers(0, 3), st.integers(0, 3)), min_size=1), st.integers(0, 3))
+def test_keys_that_are_fields_of_their_records_come_out_as_they_went_in(values: list[Any], position: int) -> None:
+    keys = [value[position] if position < 3 else number for number, value in enumerate(values)]
+    received = crossed(Chunk(values, None, keys))
+    assert (received.values, received.keys) == (values, keys)
+
+
+def test_keys_that_are_fields_of_their_records_are_sent_once() -> None:
+    values = [(f"a long key of record {number}", number) for number in range(100)]
+    keyed = encode_chunk(Chunk(values, None, [value[0] for value in values]))
+    assert len(keyed) < len(encode_chunk(Chunk(values))) + 10
+
+
+def test_keys_that_are_fields_of_some_records_only_come_out_as_they_went_in() -> None:
+    key = "the key"
+    for values in ([(key, 1), (key,)], [(1, key), (2,)], [(1, key), 5], [(key, 1), ["x"]]):
+        received = crossed(Chunk(list(values), None, [key, key]))
+        assert (received.values, received.keys) == (values, [key, key])
 
 
 def test_a_record_that_cannot_be_pickled_raises() -> None:

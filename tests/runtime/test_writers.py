@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.exceptions import InvalidProgramError
+from rekindle.common import TypeInformation, Types
+from rekindle.exceptions import InvalidProgramError, SerializationError
 from rekindle.graph.job_graph import JobEdge
 from rekindle.graph.partitioning import REBALANCE, Partitioner, Partitioning
 from rekindle.runtime.exchange import writers
+from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.payload import decode
 from rekindle.runtime.exchange.writers import Envelope, HashWriter, KeyRoutes, RoundRobinWriter
 from rekindle.runtime.operators.chunk import Chunk
@@ -28,6 +30,12 @@ MAX_PARALLELISM = 128
 def hash_writer(parallelism: int, selector: Callable[[Any], Any] = lambda record: record) -> HashWriter:
     edge = JobEdge(EDGE, 0, 1, 0, Partitioner(Partitioning.HASH, selector), exchange=True)
     return HashWriter(edge, parallelism, KeyRoutes(parallelism, MAX_PARALLELISM), "the counter")
+
+
+def typed_hash_writer(parallelism: int, key_type: TypeInformation, key_of: Callable[[Any], Any]) -> HashWriter:
+    edge = JobEdge(EDGE, 0, 1, 0, Partitioner(Partitioning.HASH, key_of, key_type), exchange=True)
+    (serializers,) = EdgeSerializers.of([edge])
+    return HashWriter(edge, parallelism, KeyRoutes(parallelism, MAX_PARALLELISM), "the counter", serializers)
 
 
 def round_robin_writer(parallelism: int, cursor: list[int]) -> RoundRobinWriter:
@@ -104,6 +112,25 @@ class TestHashWriter:
         writer = hash_writer(128, lambda record: record[0])
         records = [(1, "a"), (1.0, "b"), (True, "c")]
         assert len(chunks(writer.write(Chunk(records)) + writer.flush())) == 1
+
+    def test_with_a_type_the_type_decides_which_keys_are_one(self) -> None:
+        writer = typed_hash_writer(128, Types.TUPLE([Types.LONG()]), key_of=lambda record: (record[0],))
+        records = [(1, "a"), (1.0, "b"), (True, "c")]
+        ((_, chunk),) = chunks(writer.write(Chunk(records)) + writer.flush())
+        assert chunk.values == records
+        assert [(key, type(key[0])) for key in chunk.keys or []] == [((1,), int)] * 3
+
+    def test_a_record_goes_where_its_converted_key_belongs(self) -> None:
+        writer = typed_hash_writer(128, Types.FLOAT(), key_of=lambda record: record)
+        ((target, chunk),) = chunks(writer.write(Chunk([0.1])) + writer.flush())
+        assert (chunk.values, chunk.keys) == ([0.1], [0.10000000149011612])
+        group = key_group_of(0.10000000149011612, MAX_PARALLELISM)
+        assert target == subtask_of_key_group(group, 128, MAX_PARALLELISM)
+
+    def test_a_key_that_does_not_fit_its_type_raises_naming_operator_key_and_type(self) -> None:
+        writer = typed_hash_writer(2, Types.LONG(), key_of=lambda record: record)
+        with pytest.raises(SerializationError, match=r"'the counter' returned a key that does not fit .*Long.*'x'"):
+            writer.write(Chunk([1, "x"]))
 
     @pytest.mark.parametrize("key", [[1], {"a": 1}, ({}, 1)], ids=str)
     def test_an_unhashable_key_raises_naming_selector_operator_and_key(self, key: Any) -> None:

@@ -89,6 +89,8 @@ def require(function: Any, kind: Callable[..., F], method: str) -> F:
 def _adapt(function: Any, kind: Callable[..., F], adapter: Callable[[Any], F], method: str) -> F:
     if isinstance(function, cast(type, kind)):
         return cast(F, function)
-    if callable(function) and not isinstance(function, type):
+    if isinstance(function, type) and issubclass(function, Function):
+        raise TypeError(f"{method} takes an instance, and was given the class: write {function.__name__}()")
+    if callable(function):
         return adapter(function)
     raise TypeError(f"{method} takes a {kind.__name__} or a callable, and was given a {type(function).__name__}")

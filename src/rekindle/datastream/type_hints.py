@@ -69,6 +69,8 @@ def _hint(function: Callable[..., Any], part: Callable[[Any], Any]) -> TypeInfor
 def _return_annotation(function: Any) -> Any:
     while isinstance(function, functools.partial):
         function = function.func
+    if isinstance(function, type):
+        return function  # a class that is called gives an instance of it
     if not isinstance(function, types.FunctionType | types.MethodType | types.BuiltinFunctionType):
         function = type(function).__call__
     holder = types.SimpleNamespace(__annotations__={"return": function.__annotations__["return"]})
