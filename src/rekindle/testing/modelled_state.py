@@ -118,6 +118,8 @@ class ModelledState:
         """Compare for which keys there is any state."""
         for kind, family in self.families.items():
             if family == "plain" and kind != "list":  # a list that was updated to an empty one may be there, or not
+                for backend in self._subtasks:
+                    backend.get_or_create(self._descriptor(kind))
                 keys = [key for backend in self._subtasks for key in backend.keys(kind)]
                 self._same(len(keys), len(set(keys)), kind, "all keys")
                 self._same(set(keys), self._model.keys(kind), kind, "all keys")

@@ -209,6 +209,7 @@ class TestRestoringNativeSnapshots:
         half = KeyGroupRange(0, 7)
         restored = make_backend(key_groups=half)
         restored.restore_native([native_part(backend, tmp_path / "part")])
+        assert contents(restored) == expected(half)
         for name in "vlmw":
             assert set(restored.keys(name)) == set(expected(half))
         assert {block.key_group for block in exported(restored)} <= set(half)
@@ -248,6 +249,7 @@ class TestRestoringNativeSnapshots:
         restored.restore_native(parts)
         assert restored.state_names() == ["here", "there"]
         for name in ("here", "there"):
+            restored.get_or_create(ValueStateDescriptor(name))
             (key,) = restored.keys(name)
             restored.key = key
             assert restored.get_or_create(ValueStateDescriptor(name)).value() == key
