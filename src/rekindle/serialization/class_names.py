@@ -118,5 +118,5 @@ def _in_module(name: ClassName) -> Any:
     try:
         module = sys.modules.get(name.module) or importlib.import_module(name.module)
         return operator.attrgetter(name.qualified)(module)
-    except (ImportError, AttributeError, ValueError):
+    except (ImportError, AttributeError, ValueError, TypeError):
         return None

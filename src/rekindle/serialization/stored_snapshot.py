@@ -124,7 +124,7 @@ def _instance(name: str) -> TypeSerializerSnapshot[Any]:
 def _instance_of(kind: type[TypeSerializerSnapshot[Any]], name: str) -> TypeSerializerSnapshot[Any]:
     try:
         return kind()
-    except TypeError as error:
+    except Exception as error:
         raise SerializerSnapshotError(
             f"{name} cannot be a serializer's snapshot: it has no constructor without arguments ({error}). Give its "
             "arguments defaults, and read them in read_snapshot"
@@ -136,5 +136,10 @@ def _found(name: str) -> Any:
     try:
         loaded = sys.modules.get(module) or importlib.import_module(module)
         return operator.attrgetter(qualified)(loaded)
-    except (ImportError, AttributeError, ValueError):
+    except (ImportError, AttributeError, ValueError, TypeError):
         return None
+    except Exception as error:
+        raise SerializerSnapshotError(
+            f"the module {module}, which has the snapshot of a serializer, cannot be imported: "
+            f"{type(error).__name__}: {error}"
+        ) from error
