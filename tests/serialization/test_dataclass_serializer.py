@@ -212,7 +212,7 @@ def test_a_serializer_comes_back_from_its_snapshot_and_from_a_pickle(value: Any)
         anything=st.none() | st.sets(st.integers()),
     )
 )
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_any_values_of_fields_come_back(user: User) -> None:
     serializer = DataclassSerializer(User)
     assert serializer.from_bytes(serializer.to_bytes(user)) == user
@@ -270,7 +270,7 @@ def test_what_cannot_be_written_is_refused_with_the_name_of_the_field(cls: type,
 
 
 @given(st.binary(max_size=40))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_bytes_that_are_no_instance_are_refused(data: bytes) -> None:
     for cls in (User, Tree):
         try:

@@ -129,7 +129,7 @@ def test_a_struct_comes_back_equal_whatever_its_options(value: Any) -> None:
         extra=st.dictionaries(st.text(), st.floats(allow_nan=False)),
     )
 )
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_any_values_of_fields_come_back(value: Plain) -> None:
     serializer = StructSerializer(Plain)
     assert serializer.from_bytes(serializer.to_bytes(value)) == value
@@ -165,7 +165,7 @@ def test_what_cannot_be_written_is_refused(cls: type, value: Any, message: str) 
 
 
 @given(st.binary(max_size=40))
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_bytes_that_are_no_struct_are_refused(data: bytes) -> None:
     for cls in (Plain, Tree, Counted):
         try:

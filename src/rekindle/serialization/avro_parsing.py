@@ -28,9 +28,11 @@ def normalized(schema: Schema) -> Schema:
     try:
         if isinstance(schema, str) and schema.lstrip().startswith(("{", "[", '"')):
             schema = json.loads(schema)
-        return _normal(fastavro.parse_schema(copy.deepcopy(schema)))
+        normal = _normal(fastavro.parse_schema(copy.deepcopy(schema)))
     except Exception as error:
         raise SerializationError(f"this is no Avro schema: {type(error).__name__}: {error}: {schema!r:.300}") from error
+    _check_unions(normal)
+    return normal
 
 
 def as_text(schema: Schema) -> str:
@@ -99,35 +101,38 @@ def is_primitive(name: str) -> bool:
 
 def prepared(schema: Schema) -> Schema:
     """Give a schema in normal form as fastavro wants it for reading and writing."""
-    parsed = fastavro.parse_schema(copy.deepcopy(schema))
+    named: dict[str, Any] = {}
+    parsed: Any = fastavro.parse_schema(copy.deepcopy(schema), named)
+    # Marked as parsed, a schema is not parsed again with every value; by itself fastavro marks only records so.
+    copies = {name: dict(named_type) for name, named_type in named.items()}
+    for member in parsed if isinstance(parsed, list) else [parsed]:
+        if isinstance(member, dict):
+            member.setdefault("__fastavro_parsed", True)
+            member.setdefault("__named_schemas", copies)
     types = named_types(schema)
-    for record in _parsed_records(parsed):
-        for field in record["fields"]:
+    for named_type in named.values():
+        for field in named_type.get("fields", ()):
             if "default" in field:
                 field["default"] = _python_default(field["default"], field["type"], types)
     return parsed
 
 
-def _parsed_records(parsed: Any) -> list[dict[str, Any]]:
-    """Give the records in what fastavro made of a schema, which holds some of them twice."""
-    records: dict[int, dict[str, Any]] = {}
-
-    def visit(node: Any) -> None:
-        if isinstance(node, list):
-            for member in node:
-                visit(member)
-        elif isinstance(node, dict) and id(node) not in records:
-            if "fields" in node:
-                records[id(node)] = node
-                for field in node["fields"]:
-                    visit(field["type"])
-            for key in ("items", "values"):
-                visit(node.get(key))
-            for named in node.get("__named_schemas", {}).values():
-                visit(named)
-
-    visit(parsed)
-    return list(records.values())
+def _check_unions(schema: Schema) -> None:
+    """Refuse unions in which fastavro would write bytes as an array of numbers."""
+    if isinstance(schema, list):
+        kinds = [type_of(member) for member in schema]
+        after_array = kinds[kinds.index("array") :] if "array" in kinds else []
+        if "bytes" in after_array or "fixed" in after_array:
+            raise SerializationError(
+                f"in the union {as_text(schema)} bytes would be taken for an array. Put the array at its end"
+            )
+        for member in schema:
+            _check_unions(member)
+    elif isinstance(schema, dict):
+        for key in ("items", "values"):
+            _check_unions(schema.get(key))
+        for field in schema.get("fields", ()):
+            _check_unions(field["type"])
 
 
 def _python_default(default: Any, schema: Schema, types: Mapping[str, Any]) -> Any:
