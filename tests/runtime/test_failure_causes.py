@@ -5,7 +5,17 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from rekindle.exceptions import CheckpointCorruptError, JobExecutionError, SlotLostError, UserCodeError
+import pytest
+
+from rekindle.exceptions import (
+    CheckpointCorruptError,
+    JobExecutionError,
+    SerializerSnapshotError,
+    SlotLostError,
+    StateMigrationException,
+    StateRestoreError,
+    UserCodeError,
+)
 from rekindle.runtime.master.failures import query_error, slot_error, spark_error
 from rekindle.runtime.slot.failure import describe_failure
 from rekindle.runtime.wire import messages as m
@@ -48,3 +58,10 @@ def test_a_query_that_ended_by_itself_is_an_error_too() -> None:
     assert "Spark ended the query" in str(query_error(ended))
     failed: Any = SimpleNamespace(exception=lambda: RuntimeError("boom"))
     assert str(query_error(failed)) == "an epoch failed in Spark: boom"
+
+
+@pytest.mark.parametrize("kind", [StateRestoreError, StateMigrationException, SerializerSnapshotError])
+def test_state_that_does_not_fit_is_the_same_error_here(kind: type[StateRestoreError]) -> None:
+    error = slot_error(describe_failure(kind("state 'count' of operator 'sum' …"), 0))
+    assert type(error) is kind
+    assert str(error) == "state 'count' of operator 'sum' …"

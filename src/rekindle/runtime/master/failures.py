@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from rekindle.exceptions import CheckpointCorruptError, JobExecutionError, RekindleError, UserCodeError
+from rekindle.exceptions import (
+    CheckpointCorruptError,
+    JobExecutionError,
+    RekindleError,
+    SerializerSnapshotError,
+    StateMigrationException,
+    StateRestoreError,
+    UserCodeError,
+)
 from rekindle.runtime.wire import messages as m
 
 _ERROR_LINES = 12
-_CORRUPT = f"{CheckpointCorruptError.__module__}.{CheckpointCorruptError.__qualname__}: "
+_RESTORING: dict[str, type[RekindleError]] = {
+    kind.__name__: kind
+    for kind in (CheckpointCorruptError, StateRestoreError, StateMigrationException, SerializerSnapshotError)
+}
 
 
 def slot_error(message: m.SlotFailed) -> RekindleError:
     """Give the error that a slot reported."""
-    if message.corrupt:
-        return CheckpointCorruptError(message.summary.removeprefix(_CORRUPT))
+    kind = _RESTORING.get(message.restoring)
+    if kind is not None:
+        return kind(message.summary.removeprefix(f"{kind.__module__}.{kind.__qualname__}: "))
     if message.operator:
         return UserCodeError(message.operator, message.subtask, message.summary, message.traceback)
     return JobExecutionError(f"slot {message.subtask} failed: {message.summary}\n\n{message.traceback}")

@@ -21,7 +21,13 @@ from rekindle.common.job_id import JobID
 from rekindle.common.job_status import JobStatus
 from rekindle.datastream.checkpoint_storage import checked_directory
 from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from rekindle.exceptions import CheckpointCorruptError, ConfigurationError, JobCancelledError, JobExecutionError
+from rekindle.exceptions import (
+    CheckpointCorruptError,
+    ConfigurationError,
+    JobCancelledError,
+    JobExecutionError,
+    StateRestoreError,
+)
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.attempt import Attempt, Outcome
@@ -223,6 +229,8 @@ class JobMaster:
         """Decide what follows a failure; give the failure, too, as it is to be told."""
         now = self._clock.now()
         completed = self._coordinator.completed()
+        if isinstance(failure, StateRestoreError):
+            return failure, GiveUp("the state does not fit the program, and would not after a restart")
         if damage is None or not completed:
             return failure, self._recovery.on_failure(now)
         return self._recovery.explain(damage, completed), self._recovery.on_damage(now, completed)

@@ -6,7 +6,7 @@ import os
 import traceback
 
 import rekindle
-from rekindle.exceptions import CheckpointCorruptError
+from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.wire.messages import SlotFailed
 
@@ -43,8 +43,8 @@ def describe_failure(error: BaseException, slot: int) -> SlotFailed:
     if isinstance(error, OperatorError):
         operator = error.node.name
         error = error.__cause__ or error
-    corrupt = isinstance(error, CheckpointCorruptError)
-    return SlotFailed("" if corrupt else operator, slot, _summary(error), _trimmed_traceback(error), corrupt)
+    restoring = type(error).__name__ if isinstance(error, CheckpointCorruptError | StateRestoreError) else ""
+    return SlotFailed("" if restoring else operator, slot, _summary(error), _trimmed_traceback(error), restoring)
 
 
 def explain(failure: SlotFailed) -> str:

@@ -165,7 +165,7 @@ class SlotFailed(_Message, frozen=True):
     subtask: int
     summary: str
     traceback: str
-    corrupt: bool = False  # what the slot was to restore is damaged
+    restoring: str = ""  # the class of the error, if what the slot was to restore is damaged or does not fit
 
 
 ToSlot = BeginEpoch | EndEpoch | TriggerSnapshot | NotifyComplete | NotifyAborted | CommitFinal | Heartbeat | Shutdown
