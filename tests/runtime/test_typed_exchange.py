@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import types as spark_types
 
-from rekindle.common import Encoder, Row, TypeInformation, Types
+from rekindle.common import Encoder, Row, TypeInformation, Types, WatermarkStrategy
 from rekindle.datastream import DataStream, KeyedProcessFunction, SinkFunction, StreamExecutionEnvironment
 from rekindle.datastream.connectors.file_system import FileSink
+from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import InvalidProgramError, SerializationError
 from rekindle.graph.job_graph import compile_job
@@ -80,6 +81,12 @@ class TestWhereRecordsAreConverted:
         stream = floats(env())
         stream.filter(lambda value: False)
         assert collected(stream.map(repr), parallelism) == [str(ROUNDED)]
+
+    @parallelisms
+    def test_where_they_come_from_a_source(self, parallelism: int) -> None:
+        source = NumberSequenceSource(1, 2)
+        stream = env().from_source(source, WatermarkStrategy.no_watermarks(), "numbers", type_info=Types.DOUBLE())
+        assert sorted(collected(stream.map(repr), parallelism)) == ["1.0", "2.0"]
 
     def test_where_the_parallelism_changes(self) -> None:
         stream = floats(env()).set_parallelism(2).map(repr).set_parallelism(1)
@@ -314,6 +321,7 @@ class TestSinks:
             (None, (1, "a"), "(1, 'a')"),
             (Types.FLOAT(), 0.1, "0.1"),
             (Types.DOUBLE(), 1, "1.0"),
+            (bool | None, True, "true"),
             (Types.INT(), True, "1"),
             (Types.TUPLE([Types.INT(), Types.DOUBLE()]), (True, 1), "(1,1.0)"),
             (Types.LIST(Types.FLOAT()), [0.1], "[0.1]"),

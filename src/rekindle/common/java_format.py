@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
+from rekindle.common.native_typeinfo import NullableTypeInfo
 from rekindle.common.time import Instant
 from rekindle.common.typeinfo import (
     BasicArrayTypeInfo,
@@ -196,8 +197,8 @@ def _row_kind(value: Any) -> RowKind:
 
 
 def _unwrapped(type_info: TypeInformation | None) -> TypeInformation | None:
-    while isinstance(type_info, ExternalTypeInfo):
-        type_info = type_info.type_info
+    while isinstance(type_info, ExternalTypeInfo | NullableTypeInfo):
+        type_info = type_info.inner if isinstance(type_info, NullableTypeInfo) else type_info.type_info
     return type_info
 
 

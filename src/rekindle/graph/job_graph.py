@@ -110,6 +110,7 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
     settled = {node.id: _parallelism(node, parallelism, max_parallelism) for node in graph.nodes}
     local = all(node.data_frame is None for node in graph.nodes)
     consumers = Counter(edge.source for node in graph.nodes for edge in node.inputs)
+    roots = {node.id for node in graph.nodes if not node.inputs}
     spark_fed: dict[int, bool] = {}  # nodes in a slot with a Spark source, no exchange between them
     nodes: list[JobNode] = []
     edges: list[JobEdge] = []
@@ -128,8 +129,10 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             # With one subtask on both sides there is nothing to exchange, unless a Spark source, which has many tasks
             # even then, feeds the job.
             exchange = partitioner.kind is not Partitioning.FORWARD and not (local and own[0] == upstream[0] == 1)
-            chained = partitioner.kind is Partitioning.FORWARD and consumers[edge.source] == len(node.inputs) == 1
-            type_info = None if chained and not node.typed_input else _converting(edge.type_info)
+            # PyFlink chains functions of Python that follow each other and have one input and one reader.
+            alone = consumers[edge.source] == len(node.inputs) == 1 and edge.source not in roots
+            chained = partitioner.kind is Partitioning.FORWARD and alone and not node.typed_input
+            type_info = None if chained else _converting(edge.type_info)
             edges.append(JobEdge(len(edges), edge.source, node.id, index, partitioner, exchange, type_info))
             level = max(level, levels[edge.source] + exchange)
         spark_fed[node.id] = node.data_frame is not None or (level == 0 and True in fed)
