@@ -7,8 +7,15 @@ from collections.abc import Callable
 from typing import Any, Optional, TypeVar
 
 from rekindle.exceptions import SerializationError
+from rekindle.serialization.basic_serializers import (
+    BooleanSerializer,
+    BytesArraySerializer,
+    DoubleSerializer,
+    StringSerializer,
+)
 from rekindle.serialization.class_fields import ClassField, serializer_of_field
 from rekindle.serialization.class_names import ClassName, note_class_in_use, require_lasting_name
+from rekindle.serialization.integer_serializers import BigIntSerializer, LongSerializer
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack
 from rekindle.serialization.recursive_class import RecursiveReference, enclosing_serializer_of, making_serializer_of
 from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
@@ -134,7 +141,7 @@ class NamedFieldsSerializer(MsgpackSerializer[T]):
             lines.append(f"{value} = element.{name}")
             if serializer.packs:
                 variables[f"pack{position}"] = serializer.pack
-                lines.append(f"if not ({value} is None{_or_plain(serializer, value)}):")
+                lines.append(f"if not ({value} is None{_or_as_it_is(_PACKED_AS_THEY_ARE, serializer, value)}):")
                 lines.append(f"    {value} = pack{position}({value})")
         return _compiled(
             "pack",
@@ -158,12 +165,13 @@ class NamedFieldsSerializer(MsgpackSerializer[T]):
         values = {}
         targets = []
         for position, (name, serializer) in enumerate(self._packers.items()):
-            targets.append(f"value{position}")
+            value = f"value{position}"
+            targets.append(value)
+            values[name] = value
             if serializer.unpacks:
                 variables[f"unpack{position}"] = serializer.unpack
-                values[name] = f"None if value{position} is None else unpack{position}(value{position})"
-            else:
-                values[name] = f"value{position}"
+                as_it_is = _or_as_it_is(_UNPACKED_AS_THEY_ARE, serializer, value)
+                values[name] = f"{value} if {value} is None{as_it_is} else unpack{position}({value})"
         for position, field in enumerate(self._fields.values()):
             if field.name not in values:
                 variables[f"initial{position}"] = field.initial
@@ -208,10 +216,22 @@ class NamedFieldsSerializer(MsgpackSerializer[T]):
         return SerializationError(f"an instance of {self.name} cannot be serialized: {error}")
 
 
-def _or_plain(serializer: MsgpackSerializer[Any], value: str) -> str:
-    """Give the test for values that are packed as they are; a test in place saves a call."""
-    check = getattr(serializer, "plain_check", None)
-    return f" or ({check.format(value)})" if check else ""
+# Which values are packed, and unpacked, as they are. A test in place saves a call, which takes longer than the rest.
+_FITS_64_BITS = f"type({{0}}) is int and {-(1 << 63)} <= {{0}} <= {(1 << 63) - 1}"
+_PACKED_AS_THEY_ARE: dict[type, str] = {
+    BigIntSerializer: _FITS_64_BITS,
+    BooleanSerializer: "{0} is True or {0} is False",
+    BytesArraySerializer: "type({0}) is bytes",
+    DoubleSerializer: "type({0}) is float",
+    LongSerializer: _FITS_64_BITS,
+    StringSerializer: "type({0}) is str",
+}
+_UNPACKED_AS_THEY_ARE: dict[type, str] = {BigIntSerializer: "type({0}) is int"}
+
+
+def _or_as_it_is(checks: dict[type, str], serializer: MsgpackSerializer[Any], value: str) -> str:
+    check = checks.get(type(serializer))
+    return f" or {check.format(value)}" if check else ""
 
 
 def _compiled(name: str, lines: list[str], variables: dict[str, Any]) -> Callable[[Any], Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from rekindle.serialization.class_names import ClassName
 from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer
+from rekindle.serialization.plain_check import holder_of
 from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.simple_snapshot import type_changed
 from rekindle.serialization.type_serializer import TypeSerializer
@@ -27,6 +29,11 @@ class Enclosing:
     """
 
     serializer: MsgpackSerializer[Any]
+
+    @cached_property
+    def packed(self) -> type[Any]:
+        """Give what checks packed instances."""
+        return holder_of(self.serializer.packed_type)
 
 
 _ENCLOSING: ContextVar[dict[ClassName, Enclosing] | None] = ContextVar("enclosing serializers", default=None)
@@ -66,8 +73,7 @@ class RecursiveReference(MsgpackSerializer[Any]):
 
     def unpack(self, packed: Any) -> Any:
         """Turn the packed form into an instance."""
-        serializer = self._enclosing.serializer
-        return serializer.unpack(msgspec.convert(packed, serializer.packed_type))
+        return self._enclosing.serializer.unpack(msgspec.convert((packed,), self._enclosing.packed).value)
 
     def snapshot_configuration(self) -> TypeSerializerSnapshot[Any]:
         """Return the name of the class."""
