@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum, Flag, auto
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import msgspec
 from hypothesis import strategies as st
 
 from rekindle.common.annotations import as_type_info
+from rekindle.common.class_typeinfo import AvroTypeInfo
 from rekindle.common.time import Instant
 from rekindle.common.time_typeinfo import LocalTimeTypeInfo
 from rekindle.common.type_information import TypeInformation
 from rekindle.common.typeinfo import ExternalTypeInfo, Types
 from rekindle.common.types import Row, RowKind
+from rekindle.serialization.avro_serializer import AvroSerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.type_serializer import TypeSerializer
@@ -32,7 +35,7 @@ class Color(Enum):
     RED = 1
     GREEN = 2
     BLUE = 3
-    AZURE = 3
+    AZURE = 3  # noqa: PIE796 - an alias
 
 
 class Access(Flag):
@@ -48,6 +51,37 @@ class Point(NamedTuple):
     x: int
     label: str
     when: dt.datetime | None = None
+
+
+@dataclass
+class Parcel:
+    """Be a dataclass, with what makes packing it hard."""
+
+    weight: float
+    label: str = ""
+    number: int = 0
+    colors: list[Color] = field(default_factory=list)
+    inner: Parcel | None = None
+    when: dict[str, dt.date | None] = field(default_factory=dict)
+
+
+class Crate(msgspec.Struct, frozen=True, tag=True, rename="camel"):
+    """Be a struct."""
+
+    is_open: bool
+    parcels: tuple[Parcel, ...] = ()
+    outer: Crate | None = None
+
+
+@dataclass(frozen=True)
+class Address:
+    """Be a dataclass that Avro has a type for."""
+
+    street: str
+    number: int
+    color: Color | None
+    days: list[dt.date]
+    next: Address | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +167,38 @@ def _or_none(elements: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return elements | st.none()
 
 
+_finite = st.floats(allow_nan=False)
+_parcel = st.builds(
+    Parcel,
+    _or_none(_finite),
+    _or_none(_texts),
+    _or_none(st.integers()),
+    st.lists(_or_none(st.sampled_from(Color)), max_size=3),
+    when=st.dictionaries(_texts, _or_none(st.dates()), max_size=3),
+)
+_parcels = st.builds(lambda outer, inner: replace(outer, inner=inner), _parcel, _or_none(_parcel))
+_crate = st.builds(Crate, st.booleans(), st.lists(_parcels, max_size=2).map(tuple))
+_crates = st.builds(lambda outer, inner: Crate(outer.is_open, outer.parcels, inner), _crate, _or_none(_crate))
+_address = st.builds(
+    Address, _texts, integers(64), _or_none(st.sampled_from(Color)), st.lists(st.dates(), max_size=3), st.none()
+)
+_addresses = st.builds(lambda first, second: replace(first, next=second), _address, _or_none(_address))
+_AVRO = {
+    "type": "record",
+    "name": "Reading",
+    "fields": [
+        {"name": "place", "type": ["null", "string"]},
+        {"name": "values", "type": {"type": "array", "items": ["double", "long", "boolean"]}},
+        {"name": "raw", "type": {"type": "map", "values": "bytes"}},
+    ],
+}
+_readings = st.builds(
+    lambda place, values, raw: {"place": place, "values": values, "raw": raw},
+    _or_none(_texts),
+    st.lists(_finite | st.booleans(), max_size=3),
+    st.dictionaries(_texts, st.binary(max_size=4), max_size=3),
+)
+
 _LocalTime = LocalTimeTypeInfo.TimeType
 _single_chars = st.characters(codec="utf-8")
 _floats32 = st.floats(width=32)
@@ -217,6 +283,12 @@ CATALOGUE: list[Case] = [
         dict[str, list[tuple[int, Color | None]]],
         st.dictionaries(_texts, st.lists(st.tuples(st.integers(), _or_none(st.sampled_from(Color))), max_size=3)),
     ),
+    _typed("dataclass", Parcel, _parcels),
+    _typed("list-of-dataclass", list[Parcel], st.lists(_parcels, max_size=3)),
+    _typed("struct", Crate, _crates),
+    _typed("avro", AvroTypeInfo(_AVRO), _readings),
+    Case("avro-dataclass", AvroSerializer.of(Address), _addresses),
+    _typed("list-of-avro", Types.LIST(AvroTypeInfo(_AVRO)), st.lists(_readings, max_size=3)),
     Case("PICKLED", PickleSerializer(), _anything),
 ]
 """All of them."""

@@ -367,7 +367,7 @@ def test_a_module_that_cannot_be_imported_is_named(tmp_path: Path, monkeypatch: 
     size = len(old).to_bytes(4, "big")
     data = data.replace(size + old, len(new).to_bytes(4, "big") + new)
     with pytest.raises(
-        SerializerSnapshotError, match="broken_snapshots.* cannot be imported: RuntimeError: no licence"
+        SerializerSnapshotError, match=r"broken_snapshots.* cannot be imported: RuntimeError: no licence"
     ):
         snapshot_from_bytes(data)
     assert "broken_snapshots" not in sys.modules
@@ -388,7 +388,7 @@ def test_a_renamed_snapshot_class_is_found_by_its_alias() -> None:
     with pytest.raises(SerializerSnapshotError, match="register_snapshot_alias"):
         snapshot_from_bytes(data)
     register_snapshot_alias(f"{__name__}:TextSerializerSnapshot", "moved.on:Snapshot")
-    with pytest.raises(SerializerSnapshotError, match="which is known as moved.on:Snapshot now"):
+    with pytest.raises(SerializerSnapshotError, match=r"which is known as moved\.on:Snapshot now"):
         snapshot_from_bytes(data)
     register_snapshot_alias("moved.on:Snapshot", WordSerializerSnapshot)
     assert type(snapshot_from_bytes(data)) is WordSerializerSnapshot

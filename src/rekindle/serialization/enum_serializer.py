@@ -132,4 +132,4 @@ class EnumSerializerSnapshot(TypeSerializerSnapshot[Enum]):
 
     def describe(self) -> str:
         """Name the type for people."""
-        return f"the enum {self._class_name}"
+        return f"enum {self._class_name}"

@@ -184,16 +184,21 @@ class NamedTupleSerializerSnapshot(TupleSerializerSnapshot):
         super().__init__(serializer)
         self._cls = None if serializer is None else serializer.cls
         self._class_name = ClassName("", "") if serializer is None else ClassName.of(serializer.cls)
+        self._names: list[str] = [] if serializer is None else list(serializer.cls._fields)
 
     def write_outer_snapshot(self, output: DataOutputView) -> None:
-        """Write the name of the class."""
+        """Write the name of the class, and those of the fields."""
         if self._cls is not None:
             require_lasting_name(self._cls)
         self._class_name.write(output)
+        output.write_int(len(self._names))
+        for name in self._names:
+            output.write_utf(name)
 
     def read_outer_snapshot(self, read_outer_snapshot_version: int, input_view: DataInputView) -> None:
-        """Read the name of the class."""
+        """Read the name of the class, and those of the fields."""
         self._class_name = ClassName.read(input_view)
+        self._names = [input_view.read_utf() for _ in range(input_view.read_int())]
 
     def is_outer_snapshot_compatible(self, new_serializer: NamedTupleSerializer) -> bool:
         """Return whether the class is still the same."""
@@ -215,6 +220,10 @@ class NamedTupleSerializerSnapshot(TupleSerializerSnapshot):
             )
         return NamedTupleSerializer(cls, nested_serializers)
 
+    def nested_name(self, position: int) -> str:
+        """Name a field."""
+        return f"field {self._names[position]!r}"
+
     def describe(self) -> str:
         """Name the type for people."""
-        return f"the named tuple {self._class_name}"
+        return f"named tuple {self._class_name}"

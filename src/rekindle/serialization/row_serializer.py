@@ -21,6 +21,7 @@ __all__ = ["RowSerializer", "RowSerializerSnapshot"]
 
 _KINDS = tuple(RowKind)
 _INSERT = RowKind.INSERT
+_LIST_OR_TUPLE = (list, tuple)
 
 
 class _KindNumber(MsgpackSerializer[int]):
@@ -96,14 +97,14 @@ class RowSerializer(MsgpackSerializer[Row]):
 
     def _record(self, element: Any) -> tuple[Any, ...]:
         kind = 0
-        if type(element) is Row:
+        if isinstance(element, Row):
             names = element._fields
             values = element._values if names is None or names == self._name_list else self._reordered(element)
             if element._row_kind is not _INSERT:
                 kind = element._row_kind.value
         elif isinstance(element, dict):
             values = [element.get(name) for name in self.names]
-        elif isinstance(element, list | tuple):
+        elif isinstance(element, _LIST_OR_TUPLE):
             values = list(element)
         else:
             raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a Row is needed")

@@ -10,6 +10,7 @@ import msgspec
 
 from rekindle.common.time import Instant
 from rekindle.exceptions import SerializationError
+from rekindle.serialization.plain_check import holder_of
 from rekindle.serialization.scalar_serializer import ScalarSerializer, ScalarSerializerSnapshot
 
 __all__ = [
@@ -22,8 +23,9 @@ __all__ = [
     "SqlTimestampSerializer",
 ]
 
-_NONE = type(None)
 _LONG = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+_SECONDS_AND_NANOS = tuple[_LONG, _LONG]
+_INSTANT_HOLDER = holder_of(_SECONDS_AND_NANOS)
 _NAIVE = msgspec.Meta(tz=False)
 
 
@@ -32,16 +34,20 @@ class InstantSerializer(ScalarSerializer[Instant | None]):
 
     type_name = "INSTANT"
     takes_none = True
-    packed_type = tuple[_LONG, _LONG] | None
+    packed_type = _SECONDS_AND_NANOS | None
     unpacks = True
 
     def pack(self, element: Any) -> tuple[int, int] | None:
         """Give seconds and nanoseconds."""
-        if isinstance(element, Instant):
-            return element.seconds, element.nanos
         if element is None:
             return None
-        raise SerializationError(f"{element!r} ({type(element).__name__}) is no INSTANT: an Instant is needed")
+        if not isinstance(element, Instant):
+            raise SerializationError(f"{element!r} ({type(element).__name__}) is no INSTANT: an Instant is needed")
+        try:
+            packed: tuple[int, int] = msgspec.convert(((element.seconds, element.nanos),), _INSTANT_HOLDER).value
+        except msgspec.ValidationError as error:
+            raise SerializationError(f"{element!r} is no INSTANT: {error}") from error
+        return packed
 
     def unpack(self, packed: tuple[int, int] | None) -> Instant | None:
         """Make an instant of seconds and nanoseconds."""
