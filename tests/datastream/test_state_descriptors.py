@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from rekindle.common.class_typeinfo import PojoTypeInfo, SerializerTypeInfo
 from rekindle.common.time import Time
 from rekindle.common.typeinfo import Types
 from rekindle.datastream import state
@@ -23,6 +25,7 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.exceptions import ConfigurationError
+from rekindle.serialization import PickleSerializer
 
 PYFLINK_NAMES = {
     "ValueStateDescriptor", "ValueState", "ListStateDescriptor", "ListState", "MapStateDescriptor",
@@ -115,10 +118,22 @@ def test_given_types_are_kept() -> None:
 
 
 @pytest.mark.parametrize("kind", [ValueStateDescriptor, ListStateDescriptor, MapStateDescriptor])
-@pytest.mark.parametrize("type_info", [int, Types.INT, "INT"])
+@pytest.mark.parametrize("type_info", [5, Types.INT, "INT"])
 def test_a_type_that_is_no_type_information_raises_and_names_the_state(kind: Any, type_info: object) -> None:
     with pytest.raises(TypeError, match="'counts' must be type information"):
         kind("counts", type_info)
+
+
+def test_a_type_is_a_class_an_annotation_or_a_serializer_too() -> None:
+    @dataclass
+    class Point:
+        x: int
+
+    serializer = PickleSerializer()
+    assert ValueStateDescriptor("s", Point).type_info == PojoTypeInfo(Point)
+    assert ListStateDescriptor("s", str).elem_type_info == Types.STRING()
+    assert MapStateDescriptor("s", str, list[float]).value_type_info == Types.LIST(Types.DOUBLE())
+    assert ReducingStateDescriptor("s", Sum(), serializer).type_info == SerializerTypeInfo(serializer)
 
 
 def test_a_value_has_its_default_or_none() -> None:

@@ -27,9 +27,9 @@ from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.operator_graph import OperatorGraph
 from rekindle.runtime.slot.progress import InputProgress
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
-from rekindle.state.state_owner import StateOwner
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import key_group_range
+from rekindle.state.state_owner import StateOwner
 from rekindle.testing import ManualClock, OperatorHarness
 
 

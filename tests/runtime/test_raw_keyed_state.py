@@ -54,7 +54,7 @@ class Noting(KeyedProcessOperator):
 def noting() -> StreamExecutionEnvironment:
     environment = StreamExecutionEnvironment.get_execution_environment()
     keyed = environment.from_collection(list(range(20))).uid("numbers").key_by(lambda number: number)
-    collect(keyed._transform("Noting", Noting(), None).uid("noting"))
+    collect(keyed._transform("Noting", Noting(), None, None).uid("noting"))
     return environment
 
 

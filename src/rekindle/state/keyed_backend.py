@@ -27,7 +27,7 @@ from rekindle.state.restored_state import ClaimedBlocks, RestoredStates
 from rekindle.state.scope import NamespacedState, NamespaceScope, Scope
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
-from rekindle.state.state_serializers import PICKLED, StateSerializers, serializers_of
+from rekindle.state.state_serializers import PICKLED, UNUSED, StateSerializers, serializers_of
 from rekindle.state.ttl.cleanup import TtlCleanup
 from rekindle.state.ttl.states import with_ttl
 
@@ -126,10 +126,7 @@ class KeyedStateBackend(ABC):
             self.sweep(name, cleanup.per_record * records, cleanup)
 
     def _find_or_create(
-        self,
-        descriptor: StateDescriptor,
-        namespaced: bool,
-        namespace_serializer: TypeSerializer[Any] = PICKLED.namespace,
+        self, descriptor: StateDescriptor, namespaced: bool, namespace_serializer: TypeSerializer[Any] = UNUSED
     ) -> _Registered:
         name = descriptor.get_name()
         known = self._registered.get(name)

@@ -21,8 +21,8 @@ class StoredSerializers(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         key: Of its keys.
         value: Of its values: of the value, the accumulator, an element of the list, a value of the map.
-        map_key: Of the keys of its maps.
-        namespace: Of its namespaces.
+        map_key: Of the keys of its maps; empty in other states.
+        namespace: Of its namespaces; empty in states without.
     """
 
     key: bytes
@@ -38,8 +38,8 @@ class StateSerializers:
     Attributes:
         key: Of its keys.
         value: Of its values: of the value, the accumulator, an element of the list, a value of the map.
-        map_key: Of the keys of its maps; unused in other states.
-        namespace: Of its namespaces; unused in states without.
+        map_key: Of the keys of its maps; UNUSED in other states.
+        namespace: Of its namespaces; UNUSED in states without.
     """
 
     key: TypeSerializer[Any]
@@ -56,16 +56,18 @@ class StateSerializers:
         return StoredSerializers(
             stored_snapshot_of(self.key, name),
             stored_snapshot_of(self.value, name),
-            stored_snapshot_of(self.map_key, name),
-            stored_snapshot_of(self.namespace, name),
+            b"" if self.map_key is UNUSED else stored_snapshot_of(self.map_key, name),
+            b"" if self.namespace is UNUSED else stored_snapshot_of(self.namespace, name),
         )
 
 
 PICKLED = StateSerializers(PickleSerializer(), PickleSerializer(), PickleSerializer(), PickleSerializer())
+UNUSED = PickleSerializer()
+"""Stands for a serializer that a state has no use for."""
 
 
 def serializers_of(
-    descriptor: StateDescriptor, key: TypeSerializer[Any], namespace: TypeSerializer[Any]
+    descriptor: StateDescriptor, key: TypeSerializer[Any], namespace: TypeSerializer[Any] = UNUSED
 ) -> StateSerializers:
     """Give the serializers of a state that a program describes."""
     if isinstance(descriptor, MapStateDescriptor):
@@ -73,7 +75,7 @@ def serializers_of(
         return StateSerializers(key, value, map_key, namespace)
     is_list = isinstance(descriptor, ListStateDescriptor)
     value = serializer_of(descriptor.elem_type_info if is_list else descriptor.type_info)  # type: ignore[attr-defined]
-    return StateSerializers(key, value, PICKLED.map_key, namespace)
+    return StateSerializers(key, value, UNUSED, namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +94,19 @@ class EvolvedSerializers:
 
 
 def evolved_serializers(stored: StoredSerializers, now: StateSerializers, name: StateName) -> EvolvedSerializers:
-    """Compare the serializers of a program with those that wrote a state. Only values migrate, and no keys.
+    """Compare the serializers of a program with those that wrote a state of the same kind. Only values migrate.
 
     Raises:
         StateMigrationException: The state cannot follow.
         SerializerSnapshotError: What was stored cannot be read any more.
     """
-    writer = replace(
-        now,
-        key=evolved(stored.key, now.key, name, "key", may_migrate=False).writer,
-        map_key=evolved(stored.map_key, now.map_key, name, "map key", may_migrate=False).writer,
-        namespace=evolved(stored.namespace, now.namespace, name, "namespace", may_migrate=False).writer,
-    )
+    writer = replace(now, key=evolved(stored.key, now.key, name, "key", may_migrate=False).writer)
+    if stored.map_key:
+        map_key = evolved(stored.map_key, now.map_key, name, "map key", may_migrate=False)
+        writer = replace(writer, map_key=map_key.writer)
+    if stored.namespace:
+        namespace = evolved(stored.namespace, now.namespace, name, "namespace", may_migrate=False)
+        writer = replace(writer, namespace=namespace.writer)
     value = evolved(stored.value, now.value, name)
     writer = replace(writer, value=value.writer)
     migrates = value.reader is not value.writer
@@ -119,6 +122,7 @@ def restored_serializers(stored: StoredSerializers) -> StateSerializers:
 def restored_key_serializers(stored: StoredSerializers) -> StateSerializers:
     """Give the serializers that wrote the keys of a state; that of its values is of no use."""
     key, map_key, namespace = (
-        snapshot_from_bytes(data).restore_serializer() for data in (stored.key, stored.map_key, stored.namespace)
+        snapshot_from_bytes(data).restore_serializer() if data else UNUSED
+        for data in (stored.key, stored.map_key, stored.namespace)
     )
     return StateSerializers(key, PICKLED.value, map_key, namespace)

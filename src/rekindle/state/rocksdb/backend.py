@@ -106,9 +106,9 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             self._database.create(spec.name, spec.kind, spec.ttl, spec.namespaced, stored)
             table = StateTable(self._database, spec.name, self.max_parallelism, claimed.writer)
         else:
+            check_same_state(self.owner.name, record.spec(spec.name), spec)
             evolved = evolved_serializers(record.serializers, claimed.writer, name)
             table = StateTable(self._database, spec.name, self.max_parallelism, evolved.writer)
-            check_same_state(self.owner.name, table.spec, spec)
             if evolved.migrates:
                 self._migrate(table, evolved)
         table.set_ttl(spec.ttl, self.now())

@@ -14,6 +14,7 @@ import msgspec
 from rocksdict import AccessType, Checkpoint, Rdict, RdictIter, ReadOptions, WriteBatch, WriteOptions
 
 from rekindle.exceptions import CheckpointCorruptError, ConfigurationError
+from rekindle.state.blocks import StateKind, StateSpec
 from rekindle.state.rocksdb.options import RocksDBOptions
 from rekindle.state.state_serializers import StoredSerializers
 
@@ -43,6 +44,10 @@ class StateRecord(msgspec.Struct, frozen=True):
     column: str
     serializers: StoredSerializers
     sequence: int = 0
+
+    def spec(self, name: str) -> StateSpec:
+        """Give the state that this is the record of."""
+        return StateSpec(name, StateKind(self.kind), self.ttl, self.namespaced)
 
 
 class Database:

@@ -11,7 +11,7 @@ import msgspec
 from rocksdict import Rdict
 
 from rekindle.serialization.type_serializer import TypeSerializer
-from rekindle.state.blocks import StateKind, StateSpec
+from rekindle.state.blocks import StateKind
 from rekindle.state.rocksdb.codec import LAST_ACCESS_BYTES, Codec, pack_last_access, split_value
 from rekindle.state.rocksdb.database import Database, walk
 from rekindle.state.rocksdb.key_decoding import decode_at
@@ -47,7 +47,7 @@ class StateTable:
         record = database.states[name]
         self._database = database
         self._serializers = serializers
-        self.spec = StateSpec(name, StateKind(record.kind), record.ttl, record.namespaced)
+        self.spec = record.spec(name)
         self.column: Rdict = database.column(name)
         self.layout = Layout(max_parallelism, record.namespaced)
         self.codec = self._codec()
