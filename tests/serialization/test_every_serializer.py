@@ -18,7 +18,7 @@ every_serializer = pytest.mark.parametrize("case", CATALOGUE, ids=str)
 
 
 @every_serializer
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_elements_come_back_as_they_were(case: Case, data: st.DataObject) -> None:
     element = data.draw(case.elements)
@@ -29,7 +29,7 @@ def test_elements_come_back_as_they_were(case: Case, data: st.DataObject) -> Non
 
 
 @every_serializer
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_many_elements_come_back_as_they_were(case: Case, data: st.DataObject) -> None:
     elements: list[Any] = data.draw(st.lists(case.elements, max_size=6))
@@ -40,7 +40,7 @@ def test_many_elements_come_back_as_they_were(case: Case, data: st.DataObject) -
 
 
 @every_serializer
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_elements_follow_each_other_in_a_stream(case: Case, data: st.DataObject) -> None:
     elements: list[Any] = data.draw(st.lists(case.elements, min_size=1, max_size=4))
@@ -64,7 +64,7 @@ def test_a_stored_snapshot_restores_an_equal_serializer(case: Case) -> None:
 
 
 @every_serializer
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_a_restored_serializer_reads_what_was_written(case: Case, data: st.DataObject) -> None:
     element = data.draw(case.elements)

@@ -22,7 +22,7 @@ from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot
 
 readers_of_bytes = pytest.mark.parametrize("case", MSGPACK_CASES, ids=str)
 every_serializer = pytest.mark.parametrize("case", CATALOGUE, ids=str)
-_fuzzing = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+_fuzzing = settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 
 # Headers of msgpack that promise more than there is: arrays, maps, strings and bytes of 4 GiB, deep nesting.
 _PROMISES = [b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\xdb\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff"]

@@ -41,8 +41,7 @@ _SIMPLE: dict[Any, TypeInformation] = {
     date: DateTypeInfo(),
     **{cls: NativeTypeInfo(cls) for cls in NATIVE_CLASSES},
 }
-_BARE_CONTAINERS = (list, dict, tuple, set, frozenset)
-_ANYTHING = (Any, object, *_BARE_CONTAINERS)
+_ANYTHING = (Any, object, list, dict, tuple, set, frozenset)
 
 
 def type_of_annotation(annotation: Any) -> TypeInformation | None:
@@ -82,7 +81,7 @@ def as_type_info(given: Any, place: str) -> TypeInformation:
     type_info = type_of_annotation(given)
     if type_info is not None:
         return type_info
-    if given in _ANYTHING or typing.get_origin(given) is not None:
+    if any(given is anything for anything in _ANYTHING) or typing.get_origin(given) is not None:
         return PickledBytesTypeInfo()
     if isinstance(given, type) and not issubclass(given, TypeInformation | TypeSerializer):
         raise TypeError(
