@@ -22,6 +22,7 @@ __all__ = ["RowSerializer", "RowSerializerSnapshot"]
 _KINDS = tuple(RowKind)
 _INSERT = RowKind.INSERT
 _LIST_OR_TUPLE = (list, tuple)
+_new_row = Row.__new__
 
 
 class _KindNumber(MsgpackSerializer[int]):
@@ -71,11 +72,25 @@ class RowSerializer(MsgpackSerializer[Row]):
 
     def unpack(self, packed: Any) -> Row:
         """Make a row of the fields, with names and kind."""
-        return self._row(self._parts.unpack(packed) if self._parts.unpacks else packed)
+        *values, kind = self._parts.unpack(packed) if self._parts.unpacks else packed
+        row = row_from(values, self._name_list)
+        if kind:
+            row._row_kind = _KINDS[kind]
+        return row
 
     def pack_all(self, elements: Sequence[Any]) -> list[Any]:
         """Pack many rows, column by column."""
-        records = list(map(self._record, elements))
+        names, size = self._name_list, len(self.fields)
+        # Most rows are such that nothing is to be looked up: they take half the time of the others.
+        records = [
+            (*row._values, 0)
+            if type(row) is Row
+            and (row._fields is None or row._fields is names)
+            and row._row_kind is _INSERT
+            and len(row._values) == size
+            else self._record(row)
+            for row in elements
+        ]
         if self._plain_records is not None:
             try:
                 return convert((records,), self._plain_records).value  # type: ignore[no-any-return]
@@ -85,7 +100,12 @@ class RowSerializer(MsgpackSerializer[Row]):
 
     def unpack_all(self, packed: list[Any]) -> list[Any]:
         """Unpack many rows, column by column."""
-        return list(map(self._row, self._parts.unpack_all(packed) if self._parts.unpacks else packed))
+        names, rows = self._name_list, []
+        for *values, kind in self._parts.unpack_all(packed) if self._parts.unpacks else packed:
+            row = _new_row(Row)
+            row._values, row._fields, row._row_kind = values, names, _KINDS[kind]
+            rows.append(row)
+        return rows
 
     def create_instance(self) -> Row:
         """Return a row without values."""
@@ -117,13 +137,6 @@ class RowSerializer(MsgpackSerializer[Row]):
             return element.get_fields_by_names(self._name_list)
         except (ValueError, IndexError) as error:
             raise SerializationError(f"{element!r} is no {self._name()}: {error}") from error
-
-    def _row(self, record: tuple[Any, ...]) -> Row:
-        *values, kind = record
-        row = row_from(values, self._name_list)
-        if kind:
-            row._row_kind = _KINDS[kind]
-        return row
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.fields, self.names)
