@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
+from rekindle.serialization.class_fields import keep_annotations
 from rekindle.serialization.compatibility import Outcome, TypeSerializerSchemaCompatibility
 from rekindle.serialization.dataclass_serializer import DataclassSerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
@@ -243,6 +244,21 @@ def test_a_field_whose_type_cannot_be_found_is_pickled() -> None:
     serializer = DataclassSerializer(Unresolved)
     assert dict(serializer.layout)["price"] == PickleSerializer()
     assert serializer.from_bytes(serializer.to_bytes(Unresolved({1}, 2))) == Unresolved({1}, 2)  # type: ignore[arg-type]
+
+
+def test_a_class_of_a_script_takes_along_what_its_annotations_mean(versions: Versions) -> None:
+    versions.module.Day = date  # type: ignore[attr-defined]
+    cls = versions.dataclass("User", [("born", "Day | None"), ("friends", "list[User]"), ("lost", "Unknown")])
+    kept = DataclassSerializer(cls)
+    keep_annotations(cls)
+    del versions.module.Day  # type: ignore[attr-defined]
+    assert DataclassSerializer(cls) == kept
+    assert [type(serializer).__name__ for _, serializer in kept.layout[::2]] == [
+        "SqlDateSerializer",
+        "PickleSerializer",
+    ]
+    keep_annotations(cls)
+    assert dict(DataclassSerializer(cls).layout)["born"] == PickleSerializer()
 
 
 # --- what is refused ---

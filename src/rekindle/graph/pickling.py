@@ -8,6 +8,7 @@ import cloudpickle
 
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobGraph
+from rekindle.serialization.class_fields import keep_annotations
 
 
 def check_picklable(graph: JobGraph) -> None:
@@ -26,6 +27,7 @@ def main_classes() -> dict[str, type]:
     for name, value in list(vars(sys.modules["__main__"]).items()):
         if isinstance(value, type) and value.__module__ == "__main__" and value.__qualname__ == name:
             try:
+                keep_annotations(value)
                 cloudpickle.dumps(value, protocol=5)
             except Exception:
                 continue  # if a record needs it, the slot will say so

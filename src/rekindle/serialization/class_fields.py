@@ -21,6 +21,7 @@ from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.serialization.zero_values import zero_value
 
 _NO_DEFAULT = object()
+_KEPT = "__rekindle_annotations__"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,20 +92,37 @@ def _field(name: str, annotations: dict[str, Any], default: Any, factory: Callab
     return ClassField(name, annotation, initial)
 
 
+def keep_annotations(cls: type) -> None:
+    """Let a class take along what its annotations mean, to a process where its module is not, nor the names in them.
+
+    Classes of a script go to the slots in this way: what the script imports for annotations is unknown there.
+    """
+    if dataclasses.is_dataclass(cls) or issubclass(cls, msgspec.Struct):
+        setattr(cls, _KEPT, _own_annotations(cls, cls))
+
+
 def _annotations(cls: type) -> dict[str, Any]:
-    """Give the annotations of a class and its bases, resolved one by one: one that cannot be spoils no other."""
+    """Give the annotations of a class and its bases, resolved; Any for those that cannot be."""
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
-        module = sys.modules.get(base.__module__)
-        # As Python does it: names of the module come before those of the class, whose fields may be called like types.
-        module_names = {**(vars(module) if module else {}), base.__name__: base}
-        class_names = {cls.__name__: cls, **vars(base)}
-        for name, annotation in inspect.get_annotations(base).items():
-            holder = types.SimpleNamespace(__annotations__={name: annotation})
-            try:
-                found[name] = typing.get_type_hints(holder, class_names, module_names, include_extras=True)[name]
-            except Exception:  # whatever evaluating it raises, it says nothing about the type
-                found[name] = Any
+        kept = base.__dict__.get(_KEPT)
+        found |= _own_annotations(base, cls) if kept is None else kept
+    return found
+
+
+def _own_annotations(base: type, cls: type) -> dict[str, Any]:
+    """Resolve the annotations of one class, one by one: one that cannot be resolved spoils no other."""
+    found: dict[str, Any] = {}
+    module = sys.modules.get(base.__module__)
+    # As Python does it: names of the module come before those of the class, whose fields may be called like types.
+    module_names = {**(vars(module) if module else {}), base.__name__: base}
+    class_names = {cls.__name__: cls, **vars(base)}
+    for name, annotation in inspect.get_annotations(base).items():
+        holder = types.SimpleNamespace(__annotations__={name: annotation})
+        try:
+            found[name] = typing.get_type_hints(holder, class_names, module_names, include_extras=True)[name]
+        except Exception:  # whatever evaluating it raises, it says nothing about the type
+            found[name] = Any
     return found
 
 
