@@ -159,7 +159,7 @@ def test_the_driver_sees_records_as_pyflinks_does(spark: Any) -> None:
 
 
 def test_a_record_that_does_not_fit_its_type_fails_the_job_and_is_named(spark: Any) -> None:
-    env = environment(spark, None).set_parallelism(2)
+    env = environment(spark, None, restarts=0)
     env.from_collection([0]).map(lambda _: "seven", output_type=Types.INT()).name("counting").rebalance().print()
     with pytest.raises(JobExecutionError) as raised:
         env.execute()

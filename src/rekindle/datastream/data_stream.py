@@ -226,7 +226,7 @@ class DataStream:
         return tuple(StreamEdge(edge.source, partitioner, edge.type_info) for edge in self._inputs)
 
     def _transform(
-        self, name: str, operator: Any, output_type: RecordType | None, hint: TypeInformation | None
+        self, name: str, operator: Any, output_type: RecordType | None, hint: TypeInformation | None = None
     ) -> DataStream:
         type_info = declared_type(output_type, f"output_type of {name}")
         node = self._environment._graph.add(name, operator, self._inputs)

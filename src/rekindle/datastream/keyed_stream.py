@@ -145,7 +145,7 @@ class KeyedStream(DataStream):
         return self._origin._plain_inputs()
 
     def _transform(
-        self, name: str, operator: Any, output_type: RecordType | None, hint: TypeInformation | None
+        self, name: str, operator: Any, output_type: RecordType | None, hint: TypeInformation | None = None
     ) -> DataStream:
         operator.key_type = self._key_type
         return super()._transform(name, operator, output_type, hint)
