@@ -18,6 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rekindle.common.class_typeinfo import AvroTypeInfo
+from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.avro_compatibility import resolution
 from rekindle.serialization.avro_parsing import normalized
@@ -25,6 +27,7 @@ from rekindle.serialization.avro_schema import schema_of
 from rekindle.serialization.avro_serializer import AvroSerializer
 from rekindle.serialization.compatibility import Outcome, TypeSerializerSchemaCompatibility
 from rekindle.serialization.pickle_serializer import PickleSerializer
+from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from support.avro_schemas import SchemaMaker, for_fastavro, resolved, witnesses
@@ -244,6 +247,12 @@ def test_a_schema_is_made_of_a_dataclass() -> None:
     assert schema_of(Everything) == schema
 
 
+def test_an_integer_stays_one_where_it_may_be_a_float(versions: Versions) -> None:
+    cls = versions.dataclass("User", [("x", float | int)])
+    serializer = AvroSerializer.of(cls)
+    assert [type(serializer.from_bytes(serializer.to_bytes(cls(x))).x) for x in (1, 1.5)] == [int, float]
+
+
 def test_a_factory_that_makes_something_new_each_time_gives_no_default(versions: Versions) -> None:
     numbers = iter(range(100))
     cls = versions.dataclass("User", [("x", int, field(default_factory=lambda: next(numbers)))])
@@ -417,6 +426,24 @@ def test_all_defaults_of_a_dataclass_arrive() -> None:
     assert migrated({"name": "x"}, old, AvroSerializer.of(Everything)) == Everything("x")
 
 
+def test_records_in_a_list_are_resolved_as_those_alone() -> None:
+    old = serializer_of(Types.LIST(AvroTypeInfo(record({"name": "a", "type": "int"}))))
+    new = serializer_of(Types.LIST(AvroTypeInfo(record({"name": "b", "type": "long", "aliases": ["a"]}))))
+    before = snapshot_from_bytes(snapshot_to_bytes(old.snapshot_configuration()))
+    now = new.snapshot_configuration()
+    assert now.resolve_schema_compatibility(before).outcome is Outcome.AFTER_MIGRATION
+    assert before.restore_serializer_for(now).from_bytes(old.to_bytes([{"a": 1}, None])) == [{"b": 1}, None]
+
+
+def test_members_of_a_union_stay_of_their_type_when_the_union_grows() -> None:
+    old = AvroSerializer(["string", "bytes", "long", "double"])
+    new = AvroSerializer(["null", "bytes", "string", "long", "double"])
+    for value in (1, 1.5, "text", b"\xff"):
+        became = migrated(value, old, new)
+        assert became == value
+        assert type(became) is type(value)
+
+
 def test_a_recursive_record_evolves_at_all_depths() -> None:
     def node(*fields: Any) -> AvroSerializer[Any]:
         children = {"name": "children", "type": {"type": "array", "items": "Node"}}
@@ -426,6 +453,18 @@ def test_a_recursive_record_evolves_at_all_depths() -> None:
     tree = {"value": 1, "children": [{"value": 2, "children": []}]}
     expected = {"value": 1, "name": "x", "children": [{"value": 2, "name": "x", "children": []}]}
     assert migrated(tree, old, new) == expected
+
+
+def test_a_recursive_record_in_a_union_may_get_another_name() -> None:
+    def node(name: str, *fields: Any, **more: Any) -> AvroSerializer[Any]:
+        following = {"name": "next", "type": ["null", name]}
+        return AvroSerializer(record({"name": "value", "type": "int"}, *fields, following, name=name, **more))
+
+    old = node("a.Node")
+    new = node("b.Link", {"name": "extra", "type": ["null", "long"], "default": None}, aliases=["a.Node"])
+    chain = {"value": 1, "next": {"value": 2, "next": None}}
+    expected = {"value": 1, "extra": None, "next": {"value": 2, "extra": None, "next": None}}
+    assert migrated(chain, old, new) == expected
 
 
 def test_a_dataclass_may_change_and_move_to_another_module(versions: Versions) -> None:

@@ -61,6 +61,11 @@ class Point:
     y: int = 0
 
 
+@dataclass(frozen=True)
+class FrozenList:
+    items: list[int]
+
+
 @dataclass
 class Base:
     a: int
@@ -259,6 +264,19 @@ def test_a_class_of_a_script_takes_along_what_its_annotations_mean(versions: Ver
     ]
     keep_annotations(cls)
     assert dict(DataclassSerializer(cls).layout)["born"] == PickleSerializer()
+
+
+def test_only_what_cannot_change_is_not_copied() -> None:
+    assert DataclassSerializer(Point).is_immutable_type()
+    assert not DataclassSerializer(Address).is_immutable_type()
+    assert not DataclassSerializer(FrozenList).is_immutable_type()
+    value = FrozenList([1])
+    assert DataclassSerializer(FrozenList).copy(value).items is not value.items
+
+
+def test_an_empty_instance_has_defaults_and_zeros() -> None:
+    assert DataclassSerializer(User).create_instance() == User("", 0)
+    assert DataclassSerializer(Point).create_instance() == Point(x=0)
 
 
 # --- what is refused ---

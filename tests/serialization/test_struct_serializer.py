@@ -139,6 +139,12 @@ def test_fields_are_stored_by_position_without_names_and_tags() -> None:
     assert StructSerializer(Tagged).to_bytes(Tagged("a")) == msgspec.msgpack.encode(["a", None])
 
 
+def test_only_what_cannot_change_is_not_copied() -> None:
+    assert StructSerializer(Frozen).is_immutable_type()
+    assert not StructSerializer(Plain).is_immutable_type()
+    assert StructSerializer(Plain).create_instance() == Plain("")
+
+
 def test_a_union_is_pickled() -> None:
     assert dict(StructSerializer(Owner).layout)["pet"] == PickleSerializer()
 

@@ -187,7 +187,9 @@ def resolved(value: Any, old: Any, new: Any) -> Any:
     if isinstance(value, Chosen):
         return resolved(value.value, value.member, new)
     if isinstance(new, list):
-        return resolved(value, old, next(member for member in new if _takes(old, member)))
+        taking = [member for member in new if _takes(old, member)]
+        same = [member for member in taking if _kind(member) == _kind(old)]
+        return resolved(value, old, (same or taking)[0])
     kind = new if isinstance(new, str) else new["type"]
     if kind == "array":
         return [resolved(inner, old["items"], new["items"]) for inner in value]
@@ -210,6 +212,10 @@ def resolved(value: Any, old: Any, new: Any) -> Any:
     if kind == "bytes" and isinstance(value, str):
         return value.encode()
     return value.decode() if kind == "string" and isinstance(value, bytes) else value
+
+
+def _kind(schema: Any) -> str:
+    return str(schema if isinstance(schema, str) else schema["type"])
 
 
 def _takes(old: Any, new: Any) -> bool:

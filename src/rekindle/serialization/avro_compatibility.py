@@ -36,58 +36,51 @@ def resolution(written: Schema, wanted: Schema) -> Resolution:
         written: The schema by which values were written.
         wanted: The schema by which they are to be read.
     """
-    comparison = _Comparison(named_types(written), named_types(wanted))
+    comparison = _Comparison(Matching(named_types(written), named_types(wanted)))
     comparison.compare(written, wanted, "")
     return comparison.result
 
 
-class _Comparison:
-    """Walk along two schemas."""
+class Matching:
+    """Say which types of two schemas in normal form belong together."""
 
     def __init__(self, old_types: dict[str, Any], new_types: dict[str, Any]) -> None:
+        """Compare two schemas.
+
+        Args:
+            old_types: The named types of the older one, by name.
+            new_types: Those of the newer one.
+        """
         self._old_types = old_types
         self._new_types = new_types
-        self._seen: set[tuple[str, str]] = set()
-        self.result = Resolution()
 
-    def compare(self, old: Schema, new: Schema, path: str) -> None:
-        old, new = _defined(old, self._old_types), _defined(new, self._new_types)
-        if isinstance(old, list):
-            for member in old:
-                self._compare_member(member, new, path)
-            if old != new:
-                self._changed(path, old, new)
-        elif isinstance(new, list):
-            self._compare_member(old, new, path)
-            self._changed(path, old, new)
-        elif not self._matches(old, new):
-            self._mismatch(path, old, new)
-        else:
-            self._compare_inside(old, new, path)
+    def defined_before(self, schema: Schema) -> Schema:
+        """Give a type of the older schema itself where its name is used."""
+        return self._old_types.get(schema, schema) if isinstance(schema, str) else schema
 
-    def _compare_member(self, old: Schema, new: Schema, path: str) -> None:
-        """Compare what may be written with the first member of a union that takes it, or with all there is."""
-        members = new if isinstance(new, list) else [new]
-        old = _defined(old, self._old_types)
-        for member in members:
-            member = _defined(member, self._new_types)
-            if self._matches(old, member):
-                self._compare_inside(old, member, path)
-                return
-        self._mismatch(path, old, new)
+    def defined_now(self, schema: Schema) -> Schema:
+        """Give a type of the newer schema itself where its name is used."""
+        return self._new_types.get(schema, schema) if isinstance(schema, str) else schema
 
-    def _matches(self, old: Schema, new: Schema) -> bool:
-        """Tell whether two types are of one kind, and named alike: which member of a union takes what was written."""
-        old, new = _defined(old, self._old_types), _defined(new, self._new_types)
+    def best_member(self, old: Schema, members: list[Any]) -> Schema | None:
+        """Give the member of a newer union that takes what was written: the same type, else the first it becomes."""
+        defined = [self.defined_now(member) for member in members]
+        taking = [member for member in defined if self.matches(old, member)]
+        same = [member for member in taking if type_of(member) == type_of(self.defined_before(old))]
+        return next(iter(same or taking), None)
+
+    def matches(self, old: Schema, new: Schema) -> bool:
+        """Tell whether two types are of one kind, and named alike."""
+        old, new = self.defined_before(old), self.defined_now(new)
         if isinstance(old, list) or isinstance(new, list):
             return True
         kind, new_kind = type_of(old), type_of(new)
         if kind != new_kind:
             return new_kind in _PROMOTIONS.get(kind, ())
         if kind == "array":
-            return self._matches(old["items"], new["items"])
+            return self.matches(old["items"], new["items"])
         if kind == "map":
-            return self._matches(old["values"], new["values"])
+            return self.matches(old["values"], new["values"])
         if is_primitive(kind):
             return True
         if kind == "fixed" and old["size"] != new["size"]:
@@ -98,6 +91,45 @@ class _Comparison:
             or old["name"] in aliases
             or _unqualified(old["name"]) in aliases
         )
+
+    def fields(self, old: Any, new: Any) -> list[tuple[Any, Any]]:
+        """Give the fields of a record that was written, each with the field it becomes; None: it is dropped."""
+        by_name = {field["name"]: field for field in new["fields"]}
+        by_alias = {alias: field for field in new["fields"] for alias in field.get("aliases", ())}
+        return [(field, by_name.get(field["name"]) or by_alias.get(field["name"])) for field in old["fields"]]
+
+
+class _Comparison:
+    """Walk along two schemas."""
+
+    def __init__(self, matching: Matching) -> None:
+        self._matching = matching
+        self._seen: set[tuple[str, str]] = set()
+        self.result = Resolution()
+
+    def compare(self, old: Schema, new: Schema, path: str) -> None:
+        old, new = self._matching.defined_before(old), self._matching.defined_now(new)
+        if isinstance(old, list):
+            for member in old:
+                self._compare_member(member, new, path)
+            if old != new:
+                self._changed(path, old, new)
+        elif isinstance(new, list):
+            self._compare_member(old, new, path)
+            self._changed(path, old, new)
+        elif not self._matching.matches(old, new):
+            self._mismatch(path, old, new)
+        else:
+            self._compare_inside(old, new, path)
+
+    def _compare_member(self, old: Schema, new: Schema, path: str) -> None:
+        """Compare what may be written with that member of a union which takes it, or with all there is."""
+        old = self._matching.defined_before(old)
+        member = self._matching.best_member(old, new if isinstance(new, list) else [new])
+        if member is None:
+            self._mismatch(path, old, new)
+        else:
+            self._compare_inside(old, member, path)
 
     def _compare_inside(self, old: Schema, new: Schema, path: str) -> None:
         if isinstance(old, list) or isinstance(new, list):
@@ -143,12 +175,9 @@ class _Comparison:
             self.result.changes.append(f"{_place(path)}: the symbols of the enum {new['name']} changed")
 
     def _compare_records(self, old: Any, new: Any, path: str) -> None:
-        by_name = {field["name"]: field for field in new["fields"]}
-        by_alias = {alias: field for field in new["fields"] for alias in field.get("aliases", ())}
         sources: dict[str, str] = {}
-        for before in old["fields"]:
+        for before, now in self._matching.fields(old, new):
             name = before["name"]
-            now = by_name.get(name) or by_alias.get(name)
             inside = f"{path}.{name}" if path else name
             if now is None:
                 self.result.changes.append(f"{_place(inside)} was removed; its values are dropped")
@@ -182,10 +211,6 @@ class _Comparison:
     def _changed(self, path: str, old: Schema, new: Schema) -> None:
         if _shown(old) != _shown(new):
             self.result.changes.append(f"{_place(path)} was {_shown(old)} and becomes {_shown(new)}")
-
-
-def _defined(schema: Schema, types: dict[str, Any]) -> Schema:
-    return types.get(schema, schema) if isinstance(schema, str) else schema
 
 
 def _unqualified(name: str) -> str:

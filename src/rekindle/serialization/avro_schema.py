@@ -112,7 +112,8 @@ class _SchemaMaker:
             plain_annotation(member) in _SCALARS or _is_dataclass(member) for member in others
         ):
             raise SerializationError(f"{place} has no Avro type: unions are made of simple types and dataclasses")
-        schemas = [self._type(member, place) for member in others]
+        # fastavro writes what fits as the first member that takes it, and a double takes integers.
+        schemas = [self._type(member, place) for member in sorted(others, key=lambda member: member is float)]
         if len(others) == len(members):
             return schemas
         # A default must be one of the first member.

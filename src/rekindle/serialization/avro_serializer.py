@@ -21,6 +21,7 @@ from rekindle.serialization.avro_parsing import (
     without_logical_types,
 )
 from rekindle.serialization.avro_records import ConversionMaker, Conversions
+from rekindle.serialization.avro_resolution import Resolver
 from rekindle.serialization.avro_schema import schema_of
 from rekindle.serialization.class_names import ClassName, class_named, note_class_in_use, require_lasting_name
 from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
@@ -135,9 +136,10 @@ class _ResolvingAvroSerializer(AvroSerializer[T]):
     def __init__(self, schema: Schema, cls: type[T] | None, written: Schema) -> None:
         super().__init__(schema, cls)
         self._written = written
-        # Numbers and bytes are resolved as such: fastavro would give them the meaning they had before.
-        self._plain_written = prepared(without_logical_types(written))
-        self._plain = prepared(without_logical_types(self.schema))
+        # Numbers and bytes are resolved as such, whatever they meant before.
+        plain_written, plain = without_logical_types(written), without_logical_types(self.schema)
+        self._resolver = Resolver(plain_written, plain)
+        self._plain_written, self._plain = prepared(plain_written), prepared(plain)
 
     def to_bytes(self, element: T) -> bytes:
         """Refuse to write."""
@@ -145,10 +147,10 @@ class _ResolvingAvroSerializer(AvroSerializer[T]):
 
     def from_bytes(self, data: bytes | memoryview) -> T:
         """Return the element of the newer schema that the bytes of the older one become."""
-        value = _read(data, self._plain_written, title_of(self._written), self._plain)
+        value = _read(data, self._plain_written, title_of(self._written), return_named_type=True)
         stream = BytesIO()
         try:
-            fastavro.schemaless_writer(stream, self._plain, value)
+            fastavro.schemaless_writer(stream, self._plain, self._resolver.resolved(value))
         except Exception as error:
             raise SerializationError(
                 f"{value!r:.200} was written by an older schema, and is no value of the Avro schema {self._title()}: "
@@ -233,11 +235,16 @@ def title_of(schema: Schema) -> str:
     return str(schema["name"]) if isinstance(schema, dict) and "name" in schema else type_of(schema)
 
 
-def _read(data: bytes | memoryview, written: Schema, title: str, wanted: Schema | None = None) -> Any:
+def _read(data: bytes | memoryview, schema: Schema, title: str, return_named_type: bool = False) -> Any:
     stream = BytesIO(data)
     try:
         value = fastavro.schemaless_reader(
-            stream, written, wanted, return_record_name=True, return_record_name_override=True
+            stream,
+            schema,
+            None,
+            return_record_name=True,
+            return_record_name_override=True,
+            return_named_type=return_named_type,
         )
     except Exception as error:
         raise SerializationError(

@@ -40,7 +40,10 @@ class ClassField:
 
     def initial_text(self) -> str:
         """Say what the field starts as."""
-        return repr(self.initial())
+        try:
+            return repr(self.initial())
+        except Exception as error:
+            return f"what its default_factory gives, which just raised {type(error).__name__}"
 
 
 def fields_of_dataclass(cls: type) -> list[ClassField]:

@@ -43,9 +43,9 @@ class DataclassSerializer(NamedFieldsSerializer[T]):
         """Return the snapshot of this serializer."""
         return DataclassSerializerSnapshot(self)
 
-    def is_immutable_type(self) -> bool:
-        """Return False: what the fields of a frozen instance refer to may change."""
-        return False
+    def is_frozen(self) -> bool:
+        """Return whether the class is frozen."""
+        return bool(self.cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]
 
     def constructor_source(self, variables: dict[str, Any], values: dict[str, str]) -> list[str]:
         """Return lines that make an instance and set its fields one by one."""

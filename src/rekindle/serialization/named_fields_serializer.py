@@ -91,6 +91,10 @@ class NamedFieldsSerializer(MsgpackSerializer[T]):
         """Return the fields of a class."""
 
     @abstractmethod
+    def is_frozen(self) -> bool:
+        """Return whether the fields of an instance cannot be set."""
+
+    @abstractmethod
     def snapshot(self) -> TypeSerializerSnapshot[T]:
         """Return the snapshot of this serializer."""
 
@@ -112,6 +116,14 @@ class NamedFieldsSerializer(MsgpackSerializer[T]):
         """
         require_lasting_name(self.cls)
         return self.snapshot()
+
+    def is_immutable_type(self) -> bool:
+        """Return whether neither an instance nor what its fields hold can change."""
+        return self.is_frozen() and all(serializer.is_immutable_type() for _, serializer in self.layout)
+
+    def create_instance(self) -> Any:
+        """Return an instance whose fields are as those of state start that was written before they were added."""
+        return type(self)(self.cls, ()).unpack(())
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._is_layout_of_class:

@@ -31,6 +31,10 @@ class StructSerializer(NamedFieldsSerializer[T]):
             raise SerializationError(f"{cls!r} is no msgspec.Struct")
         return fields_of_struct(cls)
 
+    def is_frozen(self) -> bool:
+        """Return whether the class is frozen."""
+        return bool(self.cls.__struct_config__.frozen)  # type: ignore[attr-defined]
+
     def snapshot(self) -> TypeSerializerSnapshot[T]:
         """Return the snapshot of this serializer."""
         return StructSerializerSnapshot(self)
