@@ -34,7 +34,7 @@ from rekindle.datastream.data_stream import DataStream, declare_unsupported
 from rekindle.datastream.declared_types import RecordType, declared_type
 from rekindle.datastream.execution_mode import RuntimeExecutionMode
 from rekindle.datastream.state_backend import StateBackend
-from rekindle.exceptions import InvalidProgramError, JobCancelledError
+from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
@@ -193,7 +193,10 @@ class StreamExecutionEnvironment:
         declared = declared_type(type_info, "type_info of from_collection")
         elements = list(collection)
         if declared is not None:
-            elements = serializer_of(declared).converted(elements)
+            try:
+                elements = serializer_of(declared).converted(elements)
+            except SerializationError as error:
+                raise SerializationError(f"from_collection: an element does not fit its type_info: {error}") from error
         node = self._graph.add("Collection Source", CollectionSourceOperator(elements), (), parallelism=1)
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
