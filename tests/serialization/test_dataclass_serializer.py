@@ -412,6 +412,20 @@ def test_the_value_of_a_removed_field_is_dropped(versions: Versions) -> None:
     assert migrated(data, old, cls) == cls("ada", "x")
 
 
+def test_a_field_may_be_removed_together_with_its_class(versions: Versions) -> None:
+    inner = versions.dataclass("Inner", [("a", int)])
+    old_class = versions.dataclass("User", [("name", str), ("inner", dict[str, inner]), ("age", int)])
+    old, data = stored(old_class), DataclassSerializer(old_class).to_bytes(old_class("ada", {"x": inner(1)}, 36))
+    versions.remove("Inner")
+    cls = versions.dataclass("User", [("name", str), ("age", int)])
+    assert compared(old, cls).outcome is Outcome.AFTER_MIGRATION
+    assert migrated(data, old, cls) == cls("ada", 36)
+    restored = old.restore_serializer()
+    assert snapshot_to_bytes(restored.snapshot_configuration()) == snapshot_to_bytes(old)
+    assert pickle.loads(pickle.dumps(restored)) == restored == old.restore_serializer()
+    assert restored.from_bytes(restored.to_bytes(cls("bob", 1))) == cls("bob", 1)
+
+
 def test_reordered_fields_keep_the_order_in_which_they_are_stored(versions: Versions) -> None:
     old_class = versions.dataclass("User", [("name", str), ("age", int)])
     old, data = stored(old_class), DataclassSerializer(old_class).to_bytes(old_class("ada", 36))

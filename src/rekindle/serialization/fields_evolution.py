@@ -12,6 +12,7 @@ from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.class_names import ClassName, class_named
 from rekindle.serialization.compatibility import Outcome, TypeSerializerSchemaCompatibility, worst
 from rekindle.serialization.data_views import DataInputView, DataOutputView
+from rekindle.serialization.dropped_field import DroppedFieldSerializer
 from rekindle.serialization.named_fields_serializer import NamedFieldsSerializer
 from rekindle.serialization.pickle_serializer import PICKLE_DOES_NOT_EVOLVE, PickleSerializerSnapshot
 from rekindle.serialization.recursive_class import making_serializer_of
@@ -146,11 +147,15 @@ class NamedFieldsSerializerSnapshot(TypeSerializerSnapshot[T]):
         fields: dict[str, TypeSerializerSnapshot[Any]],
         become: dict[str, TypeSerializerSnapshot[Any]],
     ) -> TypeSerializer[T]:
+        kept = {field.name for field in self.serializer_class.fields_of(cls)}
+
+        def restored(name: str, nested: TypeSerializerSnapshot[Any]) -> TypeSerializer[Any]:
+            if name not in kept:
+                return DroppedFieldSerializer(nested)
+            return nested.restore_serializer_for(become[name]) if name in become else nested.restore_serializer()
+
         with making_serializer_of(self._class_name) as enclosing:
-            layout = tuple(
-                (name, nested.restore_serializer_for(become[name]) if name in become else nested.restore_serializer())
-                for name, nested in fields.items()
-            )
+            layout = tuple((name, restored(name, nested)) for name, nested in fields.items())
             enclosing.serializer = self.serializer_class(cls, layout)
         return enclosing.serializer
 
