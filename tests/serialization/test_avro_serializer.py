@@ -328,6 +328,7 @@ def test_defaults_aliases_and_documentation_may_change_as_it_is() -> None:
             "the value: B of the enum E become A",
         ),
         ({"type": "int", "logicalType": "date"}, "int", "the value was date and becomes int"),
+        (USER, {**USER, "name": "shop.User"}, "the value was record app.User and becomes record shop.User"),
     ],
 )
 def test_what_avro_resolves_is_compatible_after_migration(old: Any, new: Any, reason: str) -> None:

@@ -137,6 +137,8 @@ class _Comparison:
             return
         self._compare_logical_types(old, new, path)
         kind = type_of(old)
+        if kind in ("record", "enum", "fixed") and old["name"] != new["name"]:
+            self._changed(path, old, new)
         if kind == "array":
             self.compare(old["items"], new["items"], f"{path}[]")
         elif kind == "map":
@@ -210,7 +212,9 @@ class _Comparison:
 
     def _changed(self, path: str, old: Schema, new: Schema) -> None:
         if _shown(old) != _shown(new):
-            self.result.changes.append(f"{_place(path)} was {_shown(old)} and becomes {_shown(new)}")
+            change = f"{_place(path)} was {_shown(old)} and becomes {_shown(new)}"
+            if change not in self.result.changes:  # a type may be met in several places
+                self.result.changes.append(change)
 
 
 def _unqualified(name: str) -> str:
