@@ -12,6 +12,7 @@ from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSna
 from rekindle.serialization.enum_serializer import EnumSerializer
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack
 from rekindle.serialization.nullable_serializer import nullable_part
+from rekindle.serialization.plain_check import holder_of
 from rekindle.serialization.scalar_serializer import ScalarSerializer
 from rekindle.serialization.type_serializer import TypeSerializer
 
@@ -34,7 +35,19 @@ class ListSerializer(MsgpackSerializer[list[Any]]):
         self.unpacks = part.unpacks
         self._pack_elements = part.pack_all
         self._unpack_elements = part.unpack_all
+        plain = part.plain_type
+        self._all_lists = None if plain is None else holder_of(list[list[plain]])  # type: ignore[valid-type]
         super().__init__()
+
+    def pack_all(self, elements: Sequence[Any]) -> list[Any]:
+        """Pack many lists; in C, if all are lists indeed: ``convert`` would take tuples, too."""
+        if self._all_lists is not None and set(map(type, elements)) == {list}:
+            try:
+                packed: list[Any] = convert((elements,), self._all_lists).value
+                return packed
+            except ValidationError:
+                pass
+        return super().pack_all(elements)
 
     def pack(self, element: Any) -> list[Any]:
         """Pack the elements of a list."""
