@@ -279,6 +279,7 @@ def test_a_snapshot_that_nobody_could_read_back_is_refused_when_the_state_is_ask
 
     for make, words in (
         (Local, "defined inside a function"),
+        (lambda: lambda: WidthSnapshot(2), "it is a function"),
         (lambda: Unfindable(1), "no constructor without arguments"),
     ):
         backend = under_test.create(ALL, MAX_PARALLELISM, ManualClock().now)

@@ -91,6 +91,11 @@ def read_snapshot(source: DataInputView) -> TypeSerializerSnapshot[Any]:
 
 def _writable_name(snapshot: TypeSerializerSnapshot[Any]) -> str:
     kind = type(snapshot)
+    if not issubclass(kind, TypeSerializerSnapshot):
+        raise SerializerSnapshotError(
+            f"{snapshot!r} cannot be a serializer's snapshot: it is a {kind.__name__}. Let snapshot_configuration() "
+            "return a TypeSerializerSnapshot"
+        )
     if "." in kind.__qualname__:
         where = "inside a function" if "<locals>" in kind.__qualname__ else "inside another class"
         raise SerializerSnapshotError(
