@@ -81,10 +81,7 @@ class PickleSerializerSnapshot(SimpleTypeSerializerSnapshot[Any]):
             return TypeSerializerSchemaCompatibility.compatible_after_migration(
                 f"the state was {old_serializer_snapshot.describe()}, and is pickled now"
             )
-        result = super().resolve_schema_compatibility(old_serializer_snapshot)
-        if result.is_incompatible():
-            return TypeSerializerSchemaCompatibility.incompatible(*result.reasons, PICKLE_DOES_NOT_EVOLVE)
-        return result
+        return super().resolve_schema_compatibility(old_serializer_snapshot)
 
 
 PICKLE_DOES_NOT_EVOLVE = "pickled objects have no schema, and cannot evolve from or to another type"

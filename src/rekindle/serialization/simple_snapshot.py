@@ -58,4 +58,9 @@ def type_changed(
     old: TypeSerializerSnapshot[Any], new: TypeSerializerSnapshot[Any]
 ) -> TypeSerializerSchemaCompatibility:
     """Say that one type has become another."""
-    return TypeSerializerSchemaCompatibility.incompatible(f"the type was {old.describe()} and is {new.describe()} now")
+    from rekindle.serialization.pickle_serializer import PICKLE_DOES_NOT_EVOLVE, PickleSerializerSnapshot
+
+    reasons = [f"the type was {old.describe()} and is {new.describe()} now"]
+    if isinstance(old, PickleSerializerSnapshot) or isinstance(new, PickleSerializerSnapshot):
+        reasons.append(PICKLE_DOES_NOT_EVOLVE)
+    return TypeSerializerSchemaCompatibility.incompatible(*reasons)

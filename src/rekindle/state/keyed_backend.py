@@ -145,6 +145,7 @@ class KeyedStateBackend(ABC):
             raise NotImplementedError(f"StateDescriptor.set_queryable is not supported yet (state {name!r})")
         scope = NamespaceScope(self) if namespaced else None
         serializers = serializers_of(descriptor, self.owner.key_serializer, namespace_serializer)
+        serializers.stored(self.owner.state(name))  # raises now, rather than at the first snapshot
         state = self._create(descriptor, serializers, scope)
         created = self._registered[name] = _Registered(descriptor, state, scope)
         return created
@@ -224,8 +225,11 @@ class KeyedStateBackend(ABC):
         self._restored.add(blocks)
 
     def _claimed(self, spec: StateSpec, serializers: StateSerializers) -> ClaimedBlocks:
-        """Give what was restored of a state as blocks."""
-        return ClaimedBlocks(self._restored.claim(spec.name), spec, serializers, self.owner.state(spec.name), self.now)
+        """Give what was restored of a state as blocks. Where the state is refused they stay, for the next snapshot."""
+        blocks = self._restored.of(spec.name)
+        claimed = ClaimedBlocks(blocks, spec, serializers, self.owner.state(spec.name), self.now)
+        self._restored.claim(spec.name)
+        return claimed
 
     @abstractmethod
     def state_names(self) -> list[str]:

@@ -35,9 +35,13 @@ class RestoredStates:
         for block in blocks:
             self._blocks.setdefault(block.state, []).append(block)
 
-    def claim(self, name: str) -> list[KeyGroupBlock]:
-        """Hand over the blocks of a state that a program asks for."""
-        return self._blocks.pop(name, [])
+    def of(self, name: str) -> list[KeyGroupBlock]:
+        """Give the blocks of a state that a program asks for. They stay here until they are claimed."""
+        return self._blocks.get(name, [])
+
+    def claim(self, name: str) -> None:
+        """Let go of the blocks of a state: the program that asked for it can take them over."""
+        self._blocks.pop(name, None)
 
     def unclaimed(self) -> list[KeyGroupBlock]:
         """Give the blocks of all states that nobody has asked for."""

@@ -111,6 +111,8 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             table = StateTable(self._database, spec.name, self.max_parallelism, evolved.writer)
             if evolved.migrates:
                 self._migrate(table, evolved)
+            else:
+                table.describe_serializers(evolved.writer.stored(name))
         table.set_ttl(spec.ttl, self.now())
         for entries in claimed.by_key_group():
             write_entries(table, entries)

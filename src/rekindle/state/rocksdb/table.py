@@ -148,9 +148,13 @@ class StateTable:
             progress: Is told from time to time how many values have been written.
         """
         self.write(self._migrated(reader, progress))
-        self._database.describe(
-            self.spec.name, msgspec.structs.replace(self._database.states[self.spec.name], serializers=stored)
-        )
+        self.describe_serializers(stored)
+
+    def describe_serializers(self, stored: StoredSerializers) -> None:
+        """Note which serializers write from now on: those before may have known less, such as members of an enum."""
+        record = self._database.states[self.spec.name]
+        if record.serializers != stored:
+            self._database.describe(self.spec.name, msgspec.structs.replace(record, serializers=stored))
 
     def estimated_entries(self) -> int:
         """Tell about how many entries there are, as RocksDB estimates it."""
