@@ -286,14 +286,15 @@ class StreamExecutionEnvironment:
         session = self._spark_session(graph.slots)
         master = JobMaster(session, graph, settings, SystemClock(), view, collected)
         master.start()
-        self._graph = StreamGraph()
+        self._graph.submitted = len(self._graph.nodes)
         return master
 
     def _compile(self) -> JobGraph:
         if self._configuration.get(ExecutionOptions.RUNTIME_MODE) != "STREAMING":
             raise NotImplementedError("execution.runtime-mode other than STREAMING is not supported yet")
         max_parallelism = self.get_max_parallelism()
-        graph = compile_job(self._graph, self.get_parallelism(), max_parallelism if max_parallelism > 0 else None)
+        program = self._graph.pending()
+        graph = compile_job(program, self.get_parallelism(), max_parallelism if max_parallelism > 0 else None)
         check_picklable(graph)
         return graph
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rekindle.common.type_information import TypeInformation
@@ -43,12 +43,36 @@ class StreamNode:
 
 @dataclass(slots=True)
 class StreamGraph:
-    """Collect the nodes of a program, in the order in which they were written."""
+    """Collect the nodes of a program, in the order in which they were written.
+
+    Attributes:
+        nodes: All nodes; the id of one is its index.
+        submitted: How many there were when a job was submitted last: a program may go on after it.
+    """
 
     nodes: list[StreamNode] = field(default_factory=list)
+    submitted: int = 0
 
     def add(self, name: str, operator: Any, inputs: tuple[StreamEdge, ...], **settings: Any) -> StreamNode:
         """Add a node."""
         node = StreamNode(len(self.nodes), name, operator, inputs, **settings)
         self.nodes.append(node)
         return node
+
+    def pending(self) -> StreamGraph:
+        """Give what the next job runs: the nodes written since the last one, and all they read from."""
+        needed = set(range(self.submitted, len(self.nodes)))
+        for node in reversed(self.nodes):
+            if node.id in needed:
+                needed.update(edge.source for edge in node.inputs)
+        ids = {old: new for new, old in enumerate(sorted(needed))}
+        return StreamGraph(
+            [
+                replace(
+                    self.nodes[old],
+                    id=new,
+                    inputs=tuple(replace(edge, source=ids[edge.source]) for edge in self.nodes[old].inputs),
+                )
+                for old, new in ids.items()
+            ]
+        )
