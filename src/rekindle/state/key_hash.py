@@ -13,6 +13,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import functools
 import numbers
 import struct
 import types
@@ -20,6 +21,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import xxhash
@@ -102,12 +104,19 @@ def _hash_other(key: Any, seed: int) -> int:
         return _hash_time(key, seed)
     if isinstance(key, uuid.UUID):
         return _xxh64(key.bytes, seed)
-    if dataclasses.is_dataclass(key) and not isinstance(key, type):
-        for field in dataclasses.fields(key):
-            if field.compare:
-                seed = _hash(getattr(key, field.name), seed)
+    if isinstance(key, msgspec.Struct) or (dataclasses.is_dataclass(key) and not isinstance(key, type)):
+        for field in fields_of_key(type(key)):
+            seed = _hash(getattr(key, field), seed)
         return seed
     return _hash_object(key, seed)
+
+
+@functools.lru_cache
+def fields_of_key(kind: Any) -> tuple[str, ...]:
+    """Name the fields that make two dataclasses or structs equal, in an order that outlives that of the declaration."""
+    if issubclass(kind, msgspec.Struct):
+        return tuple(sorted(kind.__struct_fields__))
+    return tuple(sorted(field.name for field in dataclasses.fields(kind) if field.compare))
 
 
 def _hash_number(key: Any, seed: int) -> int:

@@ -227,7 +227,8 @@ class KeyedStateBackend(ABC):
     def _claimed(self, spec: StateSpec, serializers: StateSerializers) -> ClaimedBlocks:
         """Give what was restored of a state as blocks. Where the state is refused they stay, for the next snapshot."""
         blocks = self._restored.of(spec.name)
-        claimed = ClaimedBlocks(blocks, spec, serializers, self.owner.state(spec.name), self.now)
+        name = self.owner.state(spec.name)
+        claimed = ClaimedBlocks(blocks, spec, serializers, name, self.now, self.max_parallelism)
         self._restored.claim(spec.name)
         return claimed
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from rekindle.state.block_encoding import BlockDecoder
 from rekindle.state.blocks import KeyGroupBlock, StateSpec, with_last_access, without_last_access
+from rekindle.state.key_hash import key_group_of
 from rekindle.state.same_state import check_same_state
-from rekindle.state.state_evolution import StateName
+from rekindle.state.state_evolution import StateName, other_keys
 from rekindle.state.state_serializers import (
     EvolvedSerializers,
     StateSerializers,
@@ -59,7 +60,7 @@ class ClaimedBlocks:
         writer: The serializers with which the state is written from now on.
     """
 
-    __slots__ = ("_blocks", "_decoders", "_now", "_spec", "writer")
+    __slots__ = ("_blocks", "_decoders", "_keys_changed", "_max_parallelism", "_name", "_now", "_spec", "writer")
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class ClaimedBlocks:
         serializers: StateSerializers,
         name: StateName,
         now: Callable[[], int],
+        max_parallelism: int,
     ) -> None:
         """Look at the blocks.
 
@@ -77,6 +79,7 @@ class ClaimedBlocks:
             serializers: The serializers that the program gives it.
             name: The state, for messages.
             now: Tells the time of last access of entries that have none.
+            max_parallelism: The number of key groups.
 
         Raises:
             StateRestoreError: It is another state than that of the program.
@@ -84,7 +87,10 @@ class ClaimedBlocks:
         """
         self._blocks = blocks
         self._spec = spec
+        self._name = name
         self._now = now
+        self._max_parallelism = max_parallelism
+        self._keys_changed = False
         self.writer = serializers
         self._decoders: dict[StoredSerializers, BlockDecoder] = {}
         for block in blocks:
@@ -93,6 +99,7 @@ class ClaimedBlocks:
             if block.serializers not in self._decoders:
                 evolved: EvolvedSerializers = evolved_serializers(block.serializers, self.writer, name)
                 self.writer = evolved.writer
+                self._keys_changed |= evolved.keys_changed
                 self._decoders[block.serializers] = BlockDecoder(evolved.reader)
 
     def by_key_group(self) -> Iterator[dict[Any, Any]]:
@@ -102,11 +109,20 @@ class ClaimedBlocks:
             groups.setdefault(block.key_group, []).append(block)
         self._blocks = []
         for key_group in list(groups):
-            yield self._entries(groups.pop(key_group))
+            entries = self._entries(groups.pop(key_group))
+            self._check_keys(entries, key_group)
+            yield entries
 
     def entries(self) -> dict[Any, Any]:
         """Give all entries."""
         return dict(itertools.chain.from_iterable(entries.items() for entries in self.by_key_group()))
+
+    def _check_keys(self, entries: dict[Any, Any], key_group: int) -> None:
+        """Refuse keys that are looked for elsewhere now: one of each key group, or all if their type changed at all."""
+        for scope_key in entries if self._keys_changed else itertools.islice(entries, 1):
+            key = scope_key[0] if self._spec.namespaced else scope_key
+            if key_group_of(key, self._max_parallelism) != key_group:
+                raise other_keys(self._name, key)
 
     def _entries(self, blocks: list[KeyGroupBlock]) -> dict[Any, Any]:
         ttl = any(block.ttl for block in blocks)  # they may differ; what has no time of last access gets one

@@ -92,3 +92,12 @@ def evolved(
         f"{part} changed in a way that its values cannot follow: {changed}. Change it back, or give the state another "
         "name to start without its values"
     )
+
+
+def other_keys(name: StateName, key: Any) -> StateMigrationException:
+    """Say that the state of a key would not be found by that key any more."""
+    return StateMigrationException(
+        f"the key type of {name} changed in such a way that {key!r} is another key now, and its state would not be "
+        "found: a field of it has another name, a member of an enum another name or value, or fewer fields count when "
+        "keys are compared. Change it back, or give the operator another uid to start without its state"
+    )

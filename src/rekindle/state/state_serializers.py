@@ -86,11 +86,13 @@ class EvolvedSerializers:
         reader: Read what was written.
         writer: Write from now on.
         migrates: Whether the two differ, so that what was written has to be written anew.
+        keys_changed: Whether anything is known of keys, or of those of maps or namespaces, that was not known before.
     """
 
     reader: StateSerializers
     writer: StateSerializers
     migrates: bool
+    keys_changed: bool
 
 
 def evolved_serializers(stored: StoredSerializers, now: StateSerializers, name: StateName) -> EvolvedSerializers:
@@ -110,7 +112,9 @@ def evolved_serializers(stored: StoredSerializers, now: StateSerializers, name: 
     value = evolved(stored.value, now.value, name)
     writer = replace(writer, value=value.writer)
     migrates = value.reader is not value.writer
-    return EvolvedSerializers(replace(writer, value=value.reader), writer, migrates)
+    keys = ((stored.key, now.key), (stored.map_key, now.map_key), (stored.namespace, now.namespace))
+    keys_changed = any(before != stored_snapshot_of(serializer, name) for before, serializer in keys)
+    return EvolvedSerializers(replace(writer, value=value.reader), writer, migrates, keys_changed)
 
 
 def restored_serializers(stored: StoredSerializers) -> StateSerializers:

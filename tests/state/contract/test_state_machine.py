@@ -13,6 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from rekindle.common.time import Time
 from rekindle.datastream.state import State, StateDescriptor, StateTtlConfig
+from rekindle.exceptions import StateMigrationException
 from rekindle.state.blocks import KeyGroupBlock, StateSpec, with_last_access, without_last_access
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.heap.changes import StateChanges
@@ -171,7 +172,8 @@ class TestBrokenBackendsAreFoundOut:
         few = settings(
             max_examples=1_000, stateful_step_count=30, derandomize=True, database=None, phases=[Phase.generate]
         )
-        with pytest.raises((AssertionError, KeyError)):  # a wrong state, or changes to what is not there
+        # A wrong state, changes to what is not there, or keys in the key group of others.
+        with pytest.raises((AssertionError, KeyError, StateMigrationException)):
             run_state_machine_as_test(broken, settings=few)
 
     def test_a_machine_needs_a_backend(self) -> None:

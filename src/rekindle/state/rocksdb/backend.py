@@ -31,6 +31,7 @@ from rekindle.state.state_serializers import EvolvedSerializers, StateSerializer
 from rekindle.state.ttl.cleanup import TtlCleanup
 
 _SWEPT_PER_RECORD = 1
+_KEYS_CHECKED = 16
 _NOT_NEEDED = ("LOG", "LOCK", "IDENTITY", "OPTIONS-", "rocksdict-config.json")
 """How files start that RocksDB can do without when it opens a database; the write-ahead logs, *.log, are empty."""
 
@@ -109,6 +110,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             check_same_state(self.owner.name, record.spec(spec.name), spec)
             evolved = evolved_serializers(record.serializers, claimed.writer, name)
             table = StateTable(self._database, spec.name, self.max_parallelism, evolved.writer)
+            table.check_keys(name, None if evolved.keys_changed else _KEYS_CHECKED)
             if evolved.migrates:
                 self._migrate(table, evolved)
             else:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import msgspec
+
 from rekindle.common.types import Row, RowKind, row_from
 from rekindle.exceptions import StateRestoreError
 from rekindle.state.rocksdb.key_encoding import dataclass_plan, find_class
@@ -105,6 +107,8 @@ def _decode_dataclass(data: bytes, at: int) -> tuple[Any, int]:
             f"keys of the snapshot are of class {kind.__qualname__!r} with {len(values)} fields, which now has "
             f"{len(fields)}: a key's class must stay as it is"
         )
+    if issubclass(kind, msgspec.Struct):
+        return kind(**dict(zip(fields, values, strict=True))), at
     key = object.__new__(kind)
     for field, value in zip(fields, values, strict=True):
         object.__setattr__(key, field, value)

@@ -9,7 +9,7 @@ A key is a tag of one byte and what the tag asks for::
 
     N None                         t tuple: count, elements
     i integer of 64 bits           z frozenset: count, elements in the order of their bytes
-    I larger integer: sized        D dataclass: class, count, fields
+    I larger integer: sized        D dataclass, struct: class, count, fields in the order of their names
     f float                        e member of an enum: class, name
     q fraction: two integers       r Row: kind, whether it has names, values, names
     c complex: two floats          d date, T time without zone, U time in UTC, l timedelta: an integer
@@ -37,9 +37,11 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from rekindle.common.types import Row
+from rekindle.state.key_hash import fields_of_key
 
 _pack_long = struct.Struct(">q").pack
 _pack_double = struct.Struct(">d").pack
@@ -134,7 +136,7 @@ def _other(key: Any) -> tuple[bytes, bool]:
         return _time(key)
     if type(key) is uuid.UUID:
         return b"u" + key.bytes, True
-    if dataclasses.is_dataclass(key) and not isinstance(key, type):
+    if isinstance(key, msgspec.Struct) or (dataclasses.is_dataclass(key) and not isinstance(key, type)):
         return _dataclass(key)
     return _pickled(key)
 
@@ -208,9 +210,9 @@ def _pickled(key: Any) -> tuple[bytes, bool]:
 
 @functools.lru_cache
 def dataclass_plan(kind: Any) -> tuple[bytes, tuple[str, ...], bool]:
-    """Give the head of the encoding, the fields that make two keys equal, and whether these are all."""
-    fields = dataclasses.fields(kind)
-    compared = tuple(field.name for field in fields if field.compare)
+    """Give the head of the encoding, the fields that make two keys equal, by name, and whether these are all."""
+    fields = kind.__struct_fields__ if issubclass(kind, msgspec.Struct) else dataclasses.fields(kind)
+    compared = fields_of_key(kind)
     return b"D" + _class_name(kind), compared, len(compared) == len(fields)
 
 

@@ -10,12 +10,15 @@ from typing import Any
 import msgspec
 from rocksdict import Rdict
 
+from rekindle.exceptions import SerializationError
 from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.blocks import StateKind
 from rekindle.state.rocksdb.codec import LAST_ACCESS_BYTES, Codec, pack_last_access, split_value
 from rekindle.state.rocksdb.database import Database, walk
 from rekindle.state.rocksdb.key_decoding import decode_at
+from rekindle.state.rocksdb.key_encoding import encode_key
 from rekindle.state.rocksdb.layout import Layout, end_of_prefix, key_group_start, key_of
+from rekindle.state.state_evolution import StateName, other_keys
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers
 
 _FEW = 4  # from here on a batch is faster
@@ -156,6 +159,33 @@ class StateTable:
         if record.serializers != stored:
             self._database.describe(self.spec.name, msgspec.structs.replace(record, serializers=stored))
 
+    def check_keys(self, name: StateName, limit: int | None) -> None:
+        """Refuse entries that would not be found any more by the keys that the program has for them.
+
+        Args:
+            name: The state, for messages.
+            limit: How many entries to look at; None: all.
+
+        Raises:
+            StateMigrationException: The type of the keys changed what they are.
+        """
+        keys = self._serializers
+        for database_key, data in itertools.islice(walk(self.column, b""), limit):
+            scope_key = self.scope_key(database_key, data)
+            try:
+                if self.spec.namespaced:
+                    key, namespace = scope_key
+                    expected = self.layout.place((_again(keys.key, key), _again(keys.namespace, namespace)))[0]
+                else:
+                    expected = self.layout.place(_again(keys.key, scope_key))[0]
+                if self.spec.kind is StateKind.MAP:
+                    at = self.layout.split(database_key)
+                    expected += encode_key(_again(keys.map_key, self.map_key(database_key, at, data)))
+            except SerializationError as error:
+                raise other_keys(name, scope_key) from error
+            if not database_key.startswith(expected):
+                raise other_keys(name, scope_key)
+
     def estimated_entries(self) -> int:
         """Tell about how many entries there are, as RocksDB estimates it."""
         return int(self.column.property_int_value("rocksdb.estimate-num-keys") or 0)
@@ -181,6 +211,11 @@ class StateTable:
         if (record.ttl, record.sequence) != (self.spec.ttl, self.sequence):
             changed = msgspec.structs.replace(record, ttl=self.spec.ttl, sequence=self.sequence)
             self._database.describe(self.spec.name, changed)
+
+
+def _again(serializer: TypeSerializer[Any], key: Any) -> Any:
+    """Give a key as it is after a way through its serializer."""
+    return serializer.from_bytes(serializer.to_bytes(key))
 
 
 def stamped(entries: Iterable[tuple[bytes, bytes]], now: int) -> Iterator[tuple[bytes, bytes]]:
