@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -111,9 +113,28 @@ KEYS = [
 ]
 STAY = [change for change in KEYS if not change.words]
 REFUSED = [change for change in KEYS if change.words]
-RENAMED_ROWS = Change(
-    "fields of rows are renamed", lambda v: renamed_rows("a", "b"), lambda v: renamed_rows("z", "c"), AS_IS
-)
+OTHER_KEYS = [
+    Change("fields of rows are renamed", lambda v: renamed_rows("a", "b"), lambda v: renamed_rows("z", "c"), AS_IS),
+    Change(
+        "a member of an enum becomes an alias",
+        lambda v: (color(v, RED=1, BLUE=2), [v.module.Color.RED, v.module.Color.BLUE]),  # type: ignore[attr-defined]
+        lambda v: refused(color(v, CRIMSON=1, RED=1, BLUE=2)),
+        AS_IS,
+    ),
+    Change(
+        "members of an enum of numbers get other values",
+        lambda v: (color(v, IntEnum, RED=1, BLUE=2), [v.module.Color.RED, v.module.Color.BLUE]),  # type: ignore[attr-defined]
+        lambda v: refused(color(v, IntEnum, RED=3, BLUE=4)),
+        AS_IS,
+    ),
+    Change(
+        "a field does not count any more when keys are compared",
+        places("dataclass", CITY, NUMBER),
+        places("dataclass", CITY, ("number", int, dataclasses.field(compare=False))),
+        AS_IS,
+    ),
+]
+"""Types that evolve as those of values do, and make other keys of what was written."""
 
 BACKENDS = {"heap": BackendSettings(), "RocksDB": BackendSettings(RocksDBSettings(), incremental=True)}
 
@@ -233,16 +254,18 @@ def test_timers_of_keys_that_changed_otherwise_are_refused(change: Change, versi
         assert words in str(caught.value)
 
 
-def test_rows_as_keys_whose_fields_are_renamed_are_other_keys(under_test: BackendUnderTest, versions: Versions) -> None:
-    """As values they may be renamed: there they are found by their position."""
-    kind, keys = RENAMED_ROWS.before(versions)
+@pytest.mark.parametrize("change", OTHER_KEYS, ids=lambda change: change.name)
+def test_keys_that_become_other_keys_are_refused(
+    change: Change, under_test: BackendUnderTest, versions: Versions
+) -> None:
+    kind, keys = change.before(versions)
     before = under_test.create(KeyGroupRange(0, GROUPS - 1), GROUPS, CLOCK.now, owner(kind))
     fill(before, keys)
-    kind, _ = RENAMED_ROWS.after(versions)
-    for number, canonical in enumerate((True, False)):
-        snapshot = take_snapshot(before, 1 + number, canonical=canonical)
+    snapshots = [take_snapshot(before, 1, canonical=True), take_snapshot(before, 2)]
+    kind, _ = change.after(versions)
+    for snapshot in snapshots:
         after = under_test.restore([snapshot], KeyGroupRange(0, GROUPS - 1), GROUPS, CLOCK.now, owner(kind))
-        with pytest.raises(StateMigrationException, match=r"the key type of state 'value' of .* changed"):
+        with pytest.raises(StateMigrationException, match=r"the key type of state 'value' of .* is another key now"):
             after.get_or_create(ValueStateDescriptor("value", str))
 
 

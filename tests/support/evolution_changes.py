@@ -287,9 +287,9 @@ def _reordered_tree(cls: Any) -> Version:
     return cls, [cls("Rome", "ada", [cls("Rome", "bob", [])]), cls("Rome", "eve", [])]
 
 
-def color(versions: Versions, **members: Any) -> Any:
+def color(versions: Versions, base: Any = Enum, **members: Any) -> Any:
     """Define an enum of members."""
-    cls = Enum("Color", members, module=MODULE)  # type: ignore[misc]
+    cls = base("Color", members, module=MODULE)
     setattr(versions.module, "Color", cls)  # noqa: B010 - no such attribute is known to the type checker
     return cls
 

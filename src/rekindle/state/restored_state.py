@@ -122,7 +122,7 @@ class ClaimedBlocks:
         for scope_key in entries if self._keys_changed else itertools.islice(entries, 1):
             key = scope_key[0] if self._spec.namespaced else scope_key
             if key_group_of(key, self._max_parallelism) != key_group:
-                raise other_keys(self._name, key)
+                raise other_keys(self._name, repr(key))
 
     def _entries(self, blocks: list[KeyGroupBlock]) -> dict[Any, Any]:
         ttl = any(block.ttl for block in blocks)  # they may differ; what has no time of last access gets one

@@ -94,10 +94,10 @@ def evolved(
     )
 
 
-def other_keys(name: StateName, key: Any) -> StateMigrationException:
+def other_keys(name: StateName, key: str) -> StateMigrationException:
     """Say that the state of a key would not be found by that key any more."""
     return StateMigrationException(
-        f"the key type of {name} changed in such a way that {key!r} is another key now, and its state would not be "
+        f"the key type of {name} changed in such a way that {key} is another key now, and its state would not be "
         "found: a field of it has another name, a member of an enum another name or value, or fewer fields count when "
         "keys are compared. Change it back, or give the operator another uid to start without its state"
     )

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from rocksdict import Rdict
 
-from rekindle.exceptions import SerializationError
+from rekindle.exceptions import SerializationError, StateRestoreError
 from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.blocks import StateKind
 from rekindle.state.rocksdb.codec import LAST_ACCESS_BYTES, Codec, pack_last_access, split_value
@@ -171,8 +171,10 @@ class StateTable:
         """
         keys = self._serializers
         for database_key, data in itertools.islice(walk(self.column, b""), limit):
-            scope_key = self.scope_key(database_key, data)
+            shown = "a key"
             try:
+                scope_key = self.scope_key(database_key, data)
+                shown = repr(scope_key)
                 if self.spec.namespaced:
                     key, namespace = scope_key
                     expected = self.layout.place((_again(keys.key, key), _again(keys.namespace, namespace)))[0]
@@ -181,10 +183,10 @@ class StateTable:
                 if self.spec.kind is StateKind.MAP:
                     at = self.layout.split(database_key)
                     expected += encode_key(_again(keys.map_key, self.map_key(database_key, at, data)))
-            except SerializationError as error:
-                raise other_keys(name, scope_key) from error
+            except (SerializationError, StateRestoreError) as error:
+                raise other_keys(name, shown) from error
             if not database_key.startswith(expected):
-                raise other_keys(name, scope_key)
+                raise other_keys(name, shown)
 
     def estimated_entries(self) -> int:
         """Tell about how many entries there are, as RocksDB estimates it."""
