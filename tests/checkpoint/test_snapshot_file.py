@@ -70,6 +70,16 @@ def read_everything(data: bytes) -> tuple[Keyed, Lists]:
     return keyed, lists
 
 
+def test_blocks_are_read_in_the_order_in_which_they_were_written() -> None:
+    delta, whole = (
+        [KeyGroupBlock("count", "value", group, 1, data, delta=delta) for group in (3, 40)]
+        for data, delta in ((b"change", True), (b"all", False))
+    )
+    written = [delta[0], whole[1], delta[1], whole[0]]  # changes of one key group stand before all of another
+    reader = open_inline(snapshot([("counter", block) for block in written], []), NAME)
+    assert list(reader.keyed("counter", EVERYTHING)) == written
+
+
 def test_what_was_written_is_read_back() -> None:
     keyed, lists = read_everything(snapshot(KEYED, LISTS))
     assert sorted(keyed, key=repr) == sorted(KEYED, key=repr)

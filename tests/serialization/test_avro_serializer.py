@@ -445,6 +445,14 @@ def test_members_of_a_union_stay_of_their_type_when_the_union_grows() -> None:
         assert type(became) is type(value)
 
 
+def test_numbers_of_a_union_keep_their_digits_in_a_migration() -> None:
+    numbers = {"name": "number", "type": ["float", "double", "int", "long"]}
+    added = {"name": "note", "type": "string", "default": "x"}
+    old, new = AvroSerializer(record(numbers)), AvroSerializer(record(numbers, added))
+    for value in (0.1, 1 << 40):
+        assert migrated({"number": value}, old, new) == {"number": value, "note": "x"}
+
+
 def test_a_recursive_record_evolves_at_all_depths() -> None:
     def node(*fields: Any) -> AvroSerializer[Any]:
         children = {"name": "children", "type": {"type": "array", "items": "Node"}}

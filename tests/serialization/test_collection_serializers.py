@@ -77,9 +77,12 @@ def test_keys_may_be_of_any_type_that_hashes() -> None:
     assert _through(by_object, {frozenset({1}): 1}) == {frozenset({1}): 1}
 
 
-def test_keys_that_become_equal_become_one() -> None:
-    serializer = serializer_of(Types.MAP(Types.BYTE(), Types.STRING()))
-    assert _through(serializer, {1: "first", 257: "last"}) == {1: "last"}
+@pytest.mark.parametrize("key", [Types.BYTE(), Types.TUPLE([Types.BYTE()])], ids=repr)
+def test_keys_that_would_become_one_are_refused(key: TypeInformation) -> None:
+    serializer = serializer_of(Types.MAP(key, Types.STRING()))
+    keys: list[Any] = [1, 257] if key == Types.BYTE() else [(1,), (257,)]
+    with pytest.raises(SerializationError, match="two keys"):
+        _through(serializer, dict.fromkeys(keys, "lost"))
 
 
 def test_the_order_of_a_dict_is_kept() -> None:

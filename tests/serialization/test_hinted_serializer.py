@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import pickle
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
@@ -119,10 +120,31 @@ def test_an_annotation_can_be_added_and_removed_without_loss_of_state() -> None:
 
 
 def test_the_annotated_class_evolves_by_its_own_rules() -> None:
-    assert outcome(ITEMS, HintedSerializer(EnumSerializer(Colour))) is Outcome.INCOMPATIBLE
+    assert outcome(ITEMS, ITEMS) is Outcome.AS_IS
     assert outcome(ITEMS, HintedSerializer(DataclassSerializer(Item, DataclassSerializer(Item).layout[:2]))) is (
         Outcome.AFTER_MIGRATION
     )
+
+
+def test_an_annotation_may_be_corrected_and_become_a_declared_type_or_the_other_way_round() -> None:
+    colours = HintedSerializer(EnumSerializer(Colour))
+    assert outcome(ITEMS, colours) is Outcome.AFTER_MIGRATION
+    assert outcome(ITEMS, DataclassSerializer(Item)) is Outcome.AFTER_MIGRATION
+    assert outcome(DataclassSerializer(Item), ITEMS) is Outcome.AFTER_MIGRATION
+    assert outcome(colours, EnumSerializer(Colour)) is Outcome.AFTER_MIGRATION
+    assert outcome(EnumSerializer(Colour), ITEMS) is Outcome.INCOMPATIBLE
+
+
+def test_text_that_is_none_is_pickled() -> None:
+    item = Item("\ud800", 1)
+    assert ITEMS.to_bytes(item)[:1] == PICKLED
+    assert ITEMS.from_bytes(ITEMS.to_bytes(item)) == item
+
+
+def test_fields_added_since_an_instance_was_pickled_start_as_they_do_in_migrated_state() -> None:
+    item = Item("x", count=True)  # no int, so it is pickled
+    del item.notes
+    assert ITEMS.from_bytes(PICKLED + pickle.dumps(item, 5)) == Item("x", count=True, notes={})
 
 
 def test_only_classes_that_evolve_and_can_be_kept_exactly_are_worth_it() -> None:

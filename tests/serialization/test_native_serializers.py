@@ -121,6 +121,18 @@ def test_named_tuples_of_other_classes_are_other_types() -> None:
         snapshot_to_bytes(new)
 
 
+def test_fields_that_changed_places_are_refused_and_new_names_are_not() -> None:
+    old, reordered, renamed = (
+        NamedTuple("Pair", fields)
+        for fields in ([("x", int), ("y", int)], [("y", int), ("x", int)], [("x", int), ("z", int)])
+    )
+    before = _serializer(old).snapshot_configuration()
+    result = _serializer(reordered).snapshot_configuration().resolve_schema_compatibility(before)
+    assert result.is_incompatible()
+    assert "Pair were x, y and are y, x now" in result.reasons[0]
+    assert _serializer(renamed).snapshot_configuration().resolve_schema_compatibility(before).is_compatible_as_is()
+
+
 def test_a_field_of_another_type_is_named() -> None:
     strings = [serializer_of(Types.STRING())] * 2
     result = (

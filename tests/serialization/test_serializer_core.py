@@ -383,6 +383,16 @@ def aliases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("aliases")
+def test_another_process_of_the_program_takes_the_aliases_over() -> None:
+    register_snapshot_alias("gone.away:Snapshot", "here.now:Snapshot")
+    known = snapshot_aliases.known_aliases()
+    snapshot_aliases._ALIASES.clear()
+    assert snapshot_aliases.current_name("gone.away:Snapshot") == "gone.away:Snapshot"
+    snapshot_aliases.adopt_aliases(known)
+    assert snapshot_aliases.current_name("gone.away:Snapshot") == "here.now:Snapshot"
+
+
+@pytest.mark.usefixtures("aliases")
 def test_a_renamed_snapshot_class_is_found_by_its_alias() -> None:
     data = snapshot_to_bytes(WordSerializerSnapshot()).replace(b"WordSerializerSnapshot", b"TextSerializerSnapshot")
     with pytest.raises(SerializerSnapshotError, match="register_snapshot_alias"):

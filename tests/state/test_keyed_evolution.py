@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
-from rekindle.common import Types
+from rekindle.common import Row, Types
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from rekindle.exceptions import SerializationError, SerializerSnapshotError, StateMigrationException
+from rekindle.exceptions import (
+    SerializationError,
+    SerializerSnapshotError,
+    StateMigrationException,
+    StateRestoreError,
+)
 from rekindle.serialization import (
     DataInputView,
     DataOutputView,
@@ -285,3 +290,67 @@ def test_a_snapshot_that_nobody_could_read_back_is_refused_when_the_state_is_ask
         backend = under_test.create(ALL, MAX_PARALLELISM, ManualClock().now)
         with pytest.raises(SerializerSnapshotError, match=rf"state 'v' of operator 'operator'.*{words}"):
             backend.get_or_create(ValueStateDescriptor("v", Wrong(make)))
+
+
+CHANGED_KEYS = [
+    (Types.FLOAT(), 0.1),
+    (Types.ROW([Types.INT(), Types.INT()]), Row(1, 2)),
+    (Types.ROW_NAMED(["a", "b"], [Types.INT(), Types.INT()]), Row(1, 2)),
+    (Types.TUPLE([Types.FLOAT(), Types.STRING()]), (0.1, "a")),
+    (Types.LONG(), True),
+    (Types.DOUBLE(), 1),
+]
+
+
+@pytest.mark.parametrize("canonical", [False, True], ids=["checkpoint", "savepoint"])
+@pytest.mark.parametrize(("key_type", "map_key"), CHANGED_KEYS, ids=repr)
+def test_entries_of_maps_are_found_by_the_keys_they_were_put_under(
+    under_test: BackendUnderTest, key_type: Any, map_key: Any, canonical: bool
+) -> None:
+    def describe() -> MapStateDescriptor:
+        return MapStateDescriptor("m", key_type, Types.STRING())
+
+    before = under_test.create(ALL, MAX_PARALLELISM, ManualClock().now)
+    before.key = 1
+    before.get_or_create(describe()).put_all({map_key: "here"})
+    after = under_test.restore([take_snapshot(before, 1, canonical=canonical)], ALL, MAX_PARALLELISM, ManualClock().now)
+    for backend in (before, after):
+        backend.key = 1
+        state = backend.get_or_create(describe())
+        assert (state.get(map_key), map_key in state, len(list(state.keys()))) == ("here", True, 1)
+    state.remove(map_key)
+    assert state.is_empty()
+
+
+@pytest.mark.parametrize("map_key", [2**31, 1.5])
+def test_map_keys_that_would_come_back_as_others_are_refused(map_key: Any) -> None:
+    backend = BackendUnderTest("heap").create(ALL, MAX_PARALLELISM, ManualClock().now)
+    backend.key = 1
+    backend.get_or_create(MapStateDescriptor("m", Types.INT(), Types.STRING())).put(map_key, "here")
+    with pytest.raises(SerializationError, match=r"state 'm' cannot be written: map key .* would come back as"):
+        take_snapshot(backend, 1)
+
+
+def test_state_that_was_refused_can_be_asked_for_with_its_own_type(under_test: BackendUnderTest) -> None:
+    snapshots = [
+        take_snapshot(filled(under_test, width, key_groups=key_group_range(subtask, 2, MAX_PARALLELISM)), 1)
+        for subtask, width in enumerate((4, 3))
+    ]
+    after = under_test.restore(snapshots, ALL, MAX_PARALLELISM, ManualClock().now)
+    with pytest.raises(StateMigrationException):
+        after.get_or_create(ValueStateDescriptor("v", Width(2)))
+    assert read(after, 4) == EXPECTED
+
+
+def test_a_value_that_cannot_be_read_in_a_migration_is_refused_with_the_name_of_the_state(
+    under_test: BackendUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = take_snapshot(filled(under_test), 1)
+    after = under_test.restore([snapshot], ALL, MAX_PARALLELISM, ManualClock().now)
+
+    def unreadable(self: Width, stream: BytesIO) -> int:
+        raise SerializationError("this is no number")
+
+    monkeypatch.setattr(Width, "deserialize", unreadable)
+    with pytest.raises(StateRestoreError, match=r"state 'v' of operator 'operator' .*this is no number"):
+        after.get_or_create(ValueStateDescriptor("v", Width(4)))

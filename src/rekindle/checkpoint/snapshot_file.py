@@ -139,24 +139,30 @@ class SnapshotReader:
         self.index = self._read_index()
 
     def keyed(self, uid: str, key_groups: KeyGroupRange) -> Iterator[KeyGroupBlock]:
-        """Give an operator's blocks of keyed state in a range of key groups."""
-        for operator in self.index.operators:
-            if operator.uid == uid:
-                for state in operator.keyed:
-                    for block in state.blocks:
-                        if block.key_group in key_groups:
-                            data = self._read_block(block, f"state {state.name!r} of operator {uid!r}")
-                            yield KeyGroupBlock(
-                                state.name,
-                                state.kind,
-                                block.key_group,
-                                block.entries,
-                                data,
-                                state.ttl,
-                                state.namespaced,
-                                state.delta,
-                                state.serializers,
-                            )
+        """Give an operator's blocks of keyed state in a range of key groups, in the order in which they were written.
+
+        The order matters: changes follow what they are changes to.
+        """
+        found = [
+            (block, state)
+            for operator in self.index.operators
+            if operator.uid == uid
+            for state in operator.keyed
+            for block in state.blocks
+            if block.key_group in key_groups
+        ]
+        for block, state in sorted(found, key=lambda located: located[0].offset):
+            yield KeyGroupBlock(
+                state.name,
+                state.kind,
+                block.key_group,
+                block.entries,
+                self._read_block(block, f"state {state.name!r} of operator {uid!r}"),
+                state.ttl,
+                state.namespaced,
+                state.delta,
+                state.serializers,
+            )
 
     def operator_list(self, uid: str, name: str) -> StoredList | None:
         """Give an operator list state; None where the operator has none of that name."""

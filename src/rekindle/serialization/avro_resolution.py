@@ -71,7 +71,9 @@ class Resolver:
             name, value = value
             return next(member for member in members if _name(member) == name), value
         kinds = _KINDS_OF_PYTHON[type(value)]
-        return next(member for member in members if type_of(member) in kinds), value
+        fitting = [member for member in members if type_of(member) in kinds]
+        # Of two kinds of numbers the wider one: the value says no more which it was, and loses nothing in that.
+        return next((member for member in fitting if type_of(member) in ("double", "long")), fitting[0]), value
 
 
 def _name(member: Schema) -> str:

@@ -137,7 +137,10 @@ class MapSerializer(MsgpackSerializer[dict[Any, Any]]):
         if not isinstance(element, dict):
             raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a dict is needed")
         entries = zip(self._key.pack_all(list(element)), self._value.pack_all(list(element.values())), strict=True)
-        return list(entries) if self._as_pairs else dict(entries)
+        packed = list(entries) if self._as_pairs else dict(entries)
+        if len(packed) < len(element):
+            raise SerializationError(f"two keys of {element!r} are one as keys of a {self._name()}")
+        return packed
 
     def unpack(self, packed: Any) -> dict[Any, Any]:
         """Unpack the keys and the values."""
@@ -145,7 +148,13 @@ class MapSerializer(MsgpackSerializer[dict[Any, Any]]):
             keys, values = [pair[0] for pair in packed], [pair[1] for pair in packed]
         else:
             keys, values = list(packed), list(packed.values())
-        return dict(zip(self._key.unpack_all(keys), self._value.unpack_all(values), strict=True))
+        element = dict(zip(self._key.unpack_all(keys), self._value.unpack_all(values), strict=True))
+        if len(element) < len(keys):
+            raise SerializationError(
+                f"two keys of a {self._name()} have become one: {len(keys)} are {len(element)} now. Keys that lose "
+                "what tells them apart cannot be read"
+            )
+        return element
 
     def create_instance(self) -> dict[Any, Any]:
         """Return an empty dict."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, TypeVar
 
-from rekindle.exceptions import SerializationError
+from rekindle.exceptions import SerializerSnapshotError
 from rekindle.serialization.compatibility import (
     Outcome,
     TypeSerializerSchemaCompatibility,
@@ -115,7 +115,7 @@ class CompositeTypeSerializerSnapshot(TypeSerializerSnapshot[T]):
         outer_version = input_view.read_int()
         outer = DataInputView(input_view.read_sized())
         if outer_version > self.get_current_outer_snapshot_version():
-            raise SerializationError(
+            raise SerializerSnapshotError(
                 f"the outer snapshot of {type(self).__name__} is of version {outer_version}, and the class here reads "
                 f"versions up to {self.get_current_outer_snapshot_version()}: a newer program wrote it"
             )

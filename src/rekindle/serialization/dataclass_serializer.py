@@ -43,6 +43,12 @@ class DataclassSerializer(NamedFieldsSerializer[T]):
         """Return the snapshot of this serializer."""
         return DataclassSerializerSnapshot(self)
 
+    def add_missing_fields(self, instance: T) -> None:
+        """Set fields that an instance lacks: it was pickled before they were added."""
+        for name, field in self._fields.items():
+            if not hasattr(instance, name):
+                object.__setattr__(instance, name, field.initial())
+
     def is_frozen(self) -> bool:
         """Return whether the class is frozen."""
         return bool(self.cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from enum import Enum
@@ -9,10 +10,11 @@ from typing import Any
 
 import msgspec
 
-from rekindle.exceptions import RekindleError
+from rekindle.exceptions import RekindleError, SerializationError
 from rekindle.serialization.class_names import require_lasting_name
 from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
+from rekindle.serialization.dataclass_serializer import DataclassSerializer
 from rekindle.serialization.exact_fit import exact_fit
 from rekindle.serialization.pickle_serializer import PickleSerializer, PickleSerializerSnapshot
 from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
@@ -38,13 +40,18 @@ class HintedSerializer(BytesSerializer[Any]):
     def to_bytes(self, element: Any) -> bytes:
         """Return an element as bytes."""
         if self._fits is not None and self._fits(element):
-            return _TYPED + self.inner.to_bytes(element)
+            with contextlib.suppress(SerializationError):  # text that is none, such as half of a surrogate pair
+                return _TYPED + self.inner.to_bytes(element)
         return _PICKLED + self._pickle.to_bytes(element)
 
     def from_bytes(self, data: bytes | memoryview) -> Any:
         """Return the element that these bytes were made of."""
-        serializer = self.inner if data[:1] == _TYPED else self._pickle
-        return serializer.from_bytes(memoryview(data)[1:])
+        if data[:1] == _TYPED:
+            return self.inner.from_bytes(memoryview(data)[1:])
+        element = self._pickle.from_bytes(memoryview(data)[1:])
+        if isinstance(self.inner, DataclassSerializer) and type(element) is self.inner.cls:
+            self.inner.add_missing_fields(element)
+        return element
 
     def snapshot_configuration(self) -> HintedSerializerSnapshot:
         """Return a snapshot with that of the type."""
@@ -84,12 +91,25 @@ class HintedSerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
     def resolve_schema_compatibility(
         self, old_serializer_snapshot: TypeSerializerSnapshot[Any]
     ) -> TypeSerializerSchemaCompatibility:
-        """Compare the types; pickled state is migrated."""
-        if isinstance(old_serializer_snapshot, PickleSerializerSnapshot):
-            return TypeSerializerSchemaCompatibility.compatible_after_migration(
-                f"the state was pickled, and an annotation says that it is {self._nested[0].describe()} now"
-            )
-        return super().resolve_schema_compatibility(old_serializer_snapshot)
+        """Compare the types; state of any other type is migrated, since any value is taken."""
+        old = old_serializer_snapshot
+        if isinstance(old, HintedSerializerSnapshot):
+            result = super().resolve_schema_compatibility(old)
+            if not result.is_incompatible():
+                return result
+        before = "pickled" if isinstance(old, PickleSerializerSnapshot) else old.describe()
+        return TypeSerializerSchemaCompatibility.compatible_after_migration(
+            f"the state was {before}, and an annotation says that it is {self._nested[0].describe()} now"
+        )
+
+    def becoming(self, new: TypeSerializerSnapshot[Any]) -> TypeSerializerSchemaCompatibility:
+        """Say what becomes of the state when the type that the annotation said is given by the program."""
+        result = new.resolve_schema_compatibility(self._nested[0])
+        if result.is_incompatible():
+            return result
+        return TypeSerializerSchemaCompatibility.compatible_after_migration(
+            *result.reasons, f"the state was {self.describe()}, and is {new.describe()} by its type now"
+        )
 
     def nested_name(self, position: int) -> str:
         """Name the annotated type."""

@@ -42,7 +42,12 @@ class _ContainerSerializer(MsgpackSerializer[Any]):
 
     def unpack(self, packed: list[Any]) -> Any:
         """Unpack the elements."""
-        return self.container(self._part.unpack_all(packed))
+        element = self.container(self._part.unpack_all(packed))
+        if len(element) < len(packed):
+            raise SerializationError(
+                f"two elements of a {self._name()} have become one: they lost what told them apart"
+            )
+        return element
 
     def create_instance(self) -> Any:
         """Return an empty container."""
@@ -201,12 +206,22 @@ class NamedTupleSerializerSnapshot(TupleSerializerSnapshot):
         self._names = [input_view.read_utf() for _ in range(input_view.read_int())]
 
     def is_outer_snapshot_compatible(self, new_serializer: NamedTupleSerializer) -> bool:
-        """Return whether the class is still the same."""
-        return self._class_name == ClassName.of(new_serializer.cls)
+        """Return whether the class is still the same, and none of its fields stands where another one stood."""
+        names = new_serializer.cls._fields
+        moved = set(self._names) & set(names) != {
+            old for old, new in zip(self._names, names, strict=True) if old == new
+        }
+        return self._class_name == ClassName.of(new_serializer.cls) and not moved
 
     def outer_reasons(self, old_serializer_snapshot: NamedTupleSerializerSnapshot) -> tuple[str, ...]:
-        """Say which class became which."""
-        return (f"the class was {old_serializer_snapshot._class_name} and is {self._class_name} now",)
+        """Say which class became which, or that fields changed places."""
+        old = old_serializer_snapshot
+        if old._class_name != self._class_name:
+            return (f"the class was {old._class_name} and is {self._class_name} now",)
+        return (
+            f"the fields of {self._class_name} were {', '.join(old._names)} and are {', '.join(self._names)} now; "
+            "those of a named tuple are known by their position",
+        )
 
     def create_outer_serializer_with_nested_serializers(
         self, nested_serializers: Sequence[TypeSerializer[Any]]

@@ -57,9 +57,12 @@ class SimpleTypeSerializerSnapshot(TypeSerializerSnapshot[T]):
 def type_changed(
     old: TypeSerializerSnapshot[Any], new: TypeSerializerSnapshot[Any]
 ) -> TypeSerializerSchemaCompatibility:
-    """Say that one type has become another."""
+    """Say that one type has become another; incompatible, unless the old one was only annotated."""
+    from rekindle.serialization.hinted_serializer import HintedSerializerSnapshot
     from rekindle.serialization.pickle_serializer import PICKLE_DOES_NOT_EVOLVE, PickleSerializerSnapshot
 
+    if isinstance(old, HintedSerializerSnapshot):
+        return old.becoming(new)
     reasons = [f"the type was {old.describe()} and is {new.describe()} now"]
     if isinstance(old, PickleSerializerSnapshot) or isinstance(new, PickleSerializerSnapshot):
         reasons.append(PICKLE_DOES_NOT_EVOLVE)

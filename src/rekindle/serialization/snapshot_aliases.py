@@ -10,7 +10,7 @@ _ALIASES: dict[str, str] = {}
 def register_snapshot_alias(old_name: str, new: type | str) -> None:
     """Say that a class of serializer snapshots was renamed, moved or replaced.
 
-    Call it at the top level of the module that defines the new class, so that it is known wherever that is.
+    Call it at the top level of the program, or of the module that defines the new class.
 
     Args:
         old_name: What it was called, as ``"package.module:ClassName"``.
@@ -26,6 +26,16 @@ def register_snapshot_alias(old_name: str, new: type | str) -> None:
     known = _ALIASES.setdefault(old_name, name)
     if known != name:
         raise ValueError(f"{old_name} is an alias of {known} already, and cannot be one of {name}")
+
+
+def known_aliases() -> dict[str, str]:
+    """Give all aliases, for another process of the same program."""
+    return dict(_ALIASES)
+
+
+def adopt_aliases(aliases: dict[str, str]) -> None:
+    """Take over the aliases of another process of the same program."""
+    _ALIASES.update(aliases)
 
 
 def current_name(name: str) -> str:

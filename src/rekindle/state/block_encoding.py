@@ -16,6 +16,7 @@ import msgspec
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, StateSpec, change_with_last_access
+from rekindle.state.map_keys import check_unchanged
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers, restored_serializers
 
 
@@ -90,7 +91,7 @@ class BlockEncoder:
         """Encode all entries of the state in a key group: keys, and what the state keeps for each."""
         try:
             data = _encode(_Whole(self._keys(keys), self._values(values)))
-        except SerializationError as error:
+        except Exception as error:  # pickling may raise anything
             raise _in_state(self._spec.name, error) from error
         return self._block(key_group, len(keys), data)
 
@@ -107,7 +108,7 @@ class BlockEncoder:
         held = _Values(
             [value for value in values if value is not None],
             lengths,
-            self._serializers.map_key.all_to_bytes(map_keys) if map_keys else b"",
+            self._map_keys(map_keys) if map_keys else b"",
             [index for index, value in enumerate(values) if value is None],
             last_access,
         )
@@ -137,7 +138,7 @@ class BlockEncoder:
                     self._serializers.map_key.all_to_bytes(list(chain.from_iterable(gone))) if any(gone) else b"",
                 )
             )
-        except SerializationError as error:
+        except Exception as error:  # pickling may raise anything
             raise _in_state(self._spec.name, error) from error
         return self._block(key_group, len(keys) + len(removed), data, delta=True)
 
@@ -156,6 +157,11 @@ class BlockEncoder:
             serializers.namespace.all_to_bytes([namespace for _, namespace in keys]),
         )
 
+    def _map_keys(self, keys: list[Any]) -> bytes:
+        serializer = self._serializers.map_key
+        check_unchanged(serializer, keys)
+        return serializer.all_to_bytes(keys)
+
     def _values(self, values: list[Any]) -> _Values:
         spec, serializers = self._spec, self._serializers
         lengths: list[int] = []
@@ -165,7 +171,7 @@ class BlockEncoder:
         if spec.kind in (StateKind.LIST, StateKind.MAP):
             lengths = list(map(len, values))
             if spec.kind is StateKind.MAP:
-                map_keys = serializers.map_key.all_to_bytes(list(chain.from_iterable(values)))
+                map_keys = self._map_keys(list(chain.from_iterable(values)))
                 values = [mapping.values() for mapping in values]
             values = list(chain.from_iterable(values))
         if spec.ttl:
@@ -250,7 +256,10 @@ class BlockDecoder:
         if block.kind == StateKind.LIST:
             return [list(islice(row, length)) for length in held.lengths]
         map_keys = iter(self._readers.map_key.all_from_bytes(held.map_keys))
-        return [dict(zip(islice(map_keys, length), islice(row, length), strict=True)) for length in held.lengths]
+        maps = [dict(zip(islice(map_keys, length), islice(row, length), strict=True)) for length in held.lengths]
+        if sum(map(len, maps)) < len(values):
+            raise ValueError("two keys of a map have become one: they lost what told them apart")
+        return maps
 
 
 def decode_whole(block: KeyGroupBlock) -> tuple[list[Any], list[Any]]:
@@ -287,7 +296,8 @@ def _change_map(entries: dict[Any, Any], key: Any, change: Iterable[Any]) -> Non
 
 
 def _in_state(name: str, error: Exception) -> SerializationError:
-    return SerializationError(f"state {name!r} cannot be written: {error}")
+    reason = str(error) if isinstance(error, SerializationError) else f"{type(error).__name__}: {error}"
+    return SerializationError(f"state {name!r} cannot be written: {reason}")
 
 
 def _unreadable(block: KeyGroupBlock, error: Exception) -> SerializationError:

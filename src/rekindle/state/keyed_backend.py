@@ -11,6 +11,7 @@ from rekindle.datastream.state import (
     AggregatingStateDescriptor,
     FoldingStateDescriptor,
     ListStateDescriptor,
+    MapState,
     MapStateDescriptor,
     ReducingStateDescriptor,
     State,
@@ -23,6 +24,7 @@ from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.accumulating_states import accumulating
 from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateKind, StateSpec
 from rekindle.state.key_groups import KeyGroupRange
+from rekindle.state.map_keys import ConvertedKeysMapState, key_conversion
 from rekindle.state.restored_state import ClaimedBlocks, RestoredStates
 from rekindle.state.scope import NamespacedState, NamespaceScope, Scope
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
@@ -147,6 +149,11 @@ class KeyedStateBackend(ABC):
         serializers = serializers_of(descriptor, self.owner.key_serializer, namespace_serializer)
         serializers.stored(self.owner.state(name))  # raises now, rather than at the first snapshot
         state = self._create(descriptor, serializers, scope)
+        self._restored.claim(name)
+        convert = key_conversion(serializers.map_key)
+        if convert is not None:
+            assert isinstance(state, MapState)
+            state = ConvertedKeysMapState(state, convert)
         created = self._registered[name] = _Registered(descriptor, state, scope)
         return created
 
@@ -225,12 +232,9 @@ class KeyedStateBackend(ABC):
         self._restored.add(blocks)
 
     def _claimed(self, spec: StateSpec, serializers: StateSerializers) -> ClaimedBlocks:
-        """Give what was restored of a state as blocks. Where the state is refused they stay, for the next snapshot."""
+        """Give what was restored of a state as blocks. They stay here, too, until the state has taken them over."""
         blocks = self._restored.of(spec.name)
-        name = self.owner.state(spec.name)
-        claimed = ClaimedBlocks(blocks, spec, serializers, name, self.now, self.max_parallelism)
-        self._restored.claim(spec.name)
-        return claimed
+        return ClaimedBlocks(blocks, spec, serializers, self.owner.state(spec.name), self.now, self.max_parallelism)
 
     @abstractmethod
     def state_names(self) -> list[str]:

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from rekindle.exceptions import SerializationError, StateRestoreError
 from rekindle.state.block_encoding import BlockDecoder
 from rekindle.state.blocks import KeyGroupBlock, StateSpec, with_last_access, without_last_access
 from rekindle.state.key_hash import key_group_of
@@ -94,7 +95,7 @@ class ClaimedBlocks:
         self.writer = serializers
         self._decoders: dict[StoredSerializers, BlockDecoder] = {}
         for block in blocks:
-            check_same_state(name.operator, block.spec, spec)
+            check_same_state(name, block.spec, spec)
             assert block.serializers is not None
             if block.serializers not in self._decoders:
                 evolved: EvolvedSerializers = evolved_serializers(block.serializers, self.writer, name)
@@ -132,10 +133,13 @@ class ClaimedBlocks:
             assert block.serializers is not None
             decoder = self._decoders[block.serializers]
             accessed_at = now if ttl and not block.ttl else None
-            if block.delta:
-                decoder.apply_delta(block, entries, accessed_at)
-                continue
-            keys, values = decoder.whole(block)
+            try:
+                if block.delta:
+                    decoder.apply_delta(block, entries, accessed_at)
+                    continue
+                keys, values = decoder.whole(block)
+            except SerializationError as error:
+                raise StateRestoreError(f"{self._name} cannot be restored: {error}") from error
             if accessed_at is not None:
                 values = [with_last_access(kind, value, now) for value in values]
             entries.update(zip(keys, values, strict=True))

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from rekindle.exceptions import StateRestoreError
 from rekindle.state.blocks import StateSpec
+from rekindle.state.state_evolution import StateName
 
 
-def check_same_state(operator: str, restored: StateSpec, wanted: StateSpec) -> None:
+def check_same_state(name: StateName, restored: StateSpec, wanted: StateSpec) -> None:
     """Raise unless state that was restored can be taken over as what the program asks for."""
     if restored.kind is not wanted.kind:
         raise StateRestoreError(
-            f"state {wanted.name!r} of operator {operator!r} is a {restored.kind} state in the snapshot and a "
-            f"{wanted.kind} state in the program; give the new state another name"
+            f"{name} is a {restored.kind} state in the snapshot and a {wanted.kind} state in the program; give the new "
+            "state another name"
         )
     if restored.namespaced != wanted.namespaced:
         raise StateRestoreError(
-            f"state {wanted.name!r} of operator {operator!r} belongs to {_owner(restored)} in the snapshot and to "
-            f"{_owner(wanted)} in the program; give the new state another name"
+            f"{name} belongs to {_owner(restored)} in the snapshot and to {_owner(wanted)} in the program; give the "
+            "new state another name"
         )
 
 

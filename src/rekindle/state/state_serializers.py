@@ -113,7 +113,7 @@ def evolved_serializers(stored: StoredSerializers, now: StateSerializers, name: 
     writer = replace(writer, value=value.writer)
     migrates = value.reader is not value.writer
     keys = ((stored.key, now.key), (stored.map_key, now.map_key), (stored.namespace, now.namespace))
-    keys_changed = any(before != stored_snapshot_of(serializer, name) for before, serializer in keys)
+    keys_changed = any(before and before != stored_snapshot_of(serializer, name) for before, serializer in keys)
     return EvolvedSerializers(replace(writer, value=value.reader), writer, migrates, keys_changed)
 
 

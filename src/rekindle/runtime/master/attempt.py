@@ -46,6 +46,7 @@ from rekindle.runtime.spark.forwarder import SlotAddress, SlotDirectory
 from rekindle.runtime.spark.session import is_local
 from rekindle.runtime.spark.slot_launcher import launch_slots
 from rekindle.runtime.wire import messages as m
+from rekindle.serialization.snapshot_aliases import known_aliases
 
 _START_TIMEOUT = 120.0
 _CAUSE_WAIT = 2.0
@@ -344,6 +345,7 @@ class Attempt:
             restore=restored,
             epoch_max_ms=settings.epoch_max_ms,
             main_classes=main_classes(),
+            snapshot_aliases=known_aliases(),
             job_parameters=settings.job_parameters,
             backend=settings.backend,
         )

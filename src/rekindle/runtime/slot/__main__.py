@@ -22,6 +22,7 @@ from rekindle.runtime.slot.deployment import SlotDeployment, SlotJob
 from rekindle.runtime.slot.failure import describe_failure
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire import messages as m
+from rekindle.serialization.snapshot_aliases import adopt_aliases
 
 STDOUT = "stdout"
 STDERR = "stderr"
@@ -53,6 +54,7 @@ def main() -> int:
         # Records and state are pickled by the names of their classes: let the names of the user's script mean the same
         # here as there.
         vars(sys.modules["__main__"]).update(job.main_classes)
+        adopt_aliases(job.snapshot_aliases)
         slot = Slot(job, deployment.slot, deployment.attempt, SystemClock(), control.send)
         control.at_exit = slot.abandon
         server = DataServer(slot, deployment.secret, control.own_host if deployment.listen_tcp else None, failed)

@@ -61,5 +61,6 @@ class SlotJob:
     restore: RestoredCheckpoint | None
     epoch_max_ms: int
     main_classes: dict[str, type]  # classes of the user's script, which slots must find under __main__, too
+    snapshot_aliases: dict[str, str] = field(default_factory=dict)  # what classes of serializer snapshots became
     job_parameters: dict[str, str] = field(default_factory=dict)
     backend: BackendSettings = field(default_factory=BackendSettings)

@@ -75,7 +75,9 @@ class OperatorStateBackend(OperatorStateStore):
         def create(name: StateName, stored: StoredList) -> OperatorBroadcastState:
             keys = EvolvingSerializer(serializer_of(descriptor.key_type_info), name, "key")
             values = EvolvingSerializer(serializer_of(descriptor.value_type_info), name)
-            return OperatorBroadcastState(keys, values, decode_broadcast(stored, keys, values, name))
+            entries = decode_broadcast(stored, keys, values, name)
+            keys.stored(), values.stored()  # raise now, rather than at the first snapshot
+            return OperatorBroadcastState(keys, values, entries)
 
         state = self._find_or_create(descriptor, DistributionMode.BROADCAST, create)
         assert isinstance(state, OperatorBroadcastState)
@@ -108,7 +110,9 @@ class OperatorStateBackend(OperatorStateStore):
     def _list(self, descriptor: ListStateDescriptor, mode: DistributionMode) -> OperatorListState:
         def create(name: StateName, stored: StoredList) -> OperatorListState:
             serializer = EvolvingSerializer(serializer_of(descriptor.elem_type_info), name)
-            return OperatorListState(name.state, mode, serializer, decode_list(stored, serializer, name))
+            elements = decode_list(stored, serializer, name)
+            serializer.stored()  # raises now, rather than at the first snapshot
+            return OperatorListState(name.state, mode, serializer, elements)
 
         state = self._find_or_create(descriptor, mode, create)
         assert isinstance(state, OperatorListState)

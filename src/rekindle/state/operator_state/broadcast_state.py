@@ -12,7 +12,7 @@ from rekindle.state.operator_state.stored import StoredList
 class OperatorBroadcastState(BroadcastState[Any, Any]):
     """Keep one subtask's copy of the map on the heap."""
 
-    __slots__ = ("_entries", "_keys", "_values")
+    __slots__ = ("_convert", "_entries", "_keys", "_values")
 
     def __init__(
         self, keys: EvolvingSerializer, values: EvolvingSerializer, entries: dict[Any, Any] | None = None
@@ -20,12 +20,13 @@ class OperatorBroadcastState(BroadcastState[Any, Any]):
         self._keys = keys
         self._values = values
         self._entries = entries or {}
+        self._convert = keys.conversion()
 
     def get(self, key: Any) -> Any:
-        return self._entries.get(key)
+        return self._entries.get(key if self._convert is None else self._convert(key))
 
     def contains(self, key: Any) -> bool:
-        return key in self._entries
+        return (key if self._convert is None else self._convert(key)) in self._entries
 
     def items(self) -> list[tuple[Any, Any]]:
         return list(self._entries.items())
@@ -40,13 +41,14 @@ class OperatorBroadcastState(BroadcastState[Any, Any]):
         return not self._entries
 
     def put(self, key: Any, value: Any) -> None:
-        self._entries[key] = value
+        self._entries[key if self._convert is None else self._convert(key)] = value
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
-        self._entries.update(dict_value)
+        for key, value in dict_value.items():
+            self.put(key, value)
 
     def remove(self, key: Any) -> None:
-        self._entries.pop(key, None)
+        self._entries.pop(key if self._convert is None else self._convert(key), None)
 
     def clear(self) -> None:
         self._entries = {}

@@ -10,6 +10,7 @@ import msgspec
 from rekindle.exceptions import SerializationError, StateMigrationException, StateRestoreError
 from rekindle.serialization.compatibility import Outcome
 from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.state.map_keys import Conversion, check_unchanged, key_conversion
 from rekindle.state.operator_state.stored import DistributionMode, StoredItems, StoredList
 from rekindle.state.state_evolution import Evolved, StateName, evolved, stored_snapshot_of
 
@@ -45,6 +46,17 @@ class EvolvingSerializer:
         if self._stored is None:
             self._stored = stored_snapshot_of(self._writer, self._name)
         return self._stored
+
+    def conversion(self) -> Conversion | None:
+        """Give what turns the key of a map into what it is after a restore; None where that is the key itself."""
+        return key_conversion(self._writer)
+
+    def check_keys(self, keys: list[Any]) -> None:
+        """Raise if keys of a map would come back as others."""
+        try:
+            check_unchanged(self._writer, keys)
+        except SerializationError as error:
+            raise SerializationError(f"{self._name} cannot be part of a snapshot: {error}") from error
 
     def encode(self, values: Iterable[Any]) -> Iterator[bytes]:
         """Give values as bytes, each."""
@@ -100,6 +112,7 @@ def encode_broadcast(entries: dict[Any, Any], keys: EvolvingSerializer, values: 
     """Write a map: all of it is one item, and of an empty one there is none. A None is no value of the serializer."""
     if not entries:
         return StoredList(DistributionMode.BROADCAST)
+    keys.check_keys(list(entries))
     something = values.encode(value for value in entries.values() if value is not None)
     pairs = [
         (key, None if value is None else next(something))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rekindle.datastream.state import State, StateTtlConfig
+from rekindle.exceptions import SerializationError, StateMigrationException
 from rekindle.state.blocks import StateSpec
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -107,10 +108,13 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             self._database.create(spec.name, spec.kind, spec.ttl, spec.namespaced, stored)
             table = StateTable(self._database, spec.name, self.max_parallelism, claimed.writer)
         else:
-            check_same_state(self.owner.name, record.spec(spec.name), spec)
+            check_same_state(name, record.spec(spec.name), spec)
             evolved = evolved_serializers(record.serializers, claimed.writer, name)
             table = StateTable(self._database, spec.name, self.max_parallelism, evolved.writer)
-            table.check_keys(name, None if evolved.keys_changed else _KEYS_CHECKED)
+            if evolved.keys_changed:
+                table.check_keys(name)
+            else:
+                table.check_keys(name, _KEYS_CHECKED, map_keys=False)
             if evolved.migrates:
                 self._migrate(table, evolved)
             else:
@@ -125,11 +129,14 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         name = self.owner.state(table.spec.name)
         report = self.owner.report
         about = table.estimated_entries()
-        table.migrate(
-            evolved.reader.value,
-            evolved.writer.stored(name),
-            lambda count: report(f"migrating {name}: {count:,} of about {max(count, about):,} values"),
-        )
+        try:
+            table.migrate(
+                evolved.reader.value,
+                evolved.writer.stored(name),
+                lambda count: report(f"migrating {name}: {count:,} of about {max(count, about):,} values"),
+            )
+        except SerializationError as error:
+            raise StateMigrationException(f"{name} cannot be migrated: {error}") from error
 
     def _cleanup(self, config: StateTtlConfig) -> TtlCleanup | None:
         strategy = config.get_cleanup_strategies().get_rocksdb_compact_filter_cleanup_strategy()
@@ -173,7 +180,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             return
         self._database.close()
         self._database, blocks = restored_database(
-            parts, self.key_groups, self._database_directory, self._options, self.owner.name, self.now()
+            parts, self.key_groups, self._database_directory, self._options, self.owner, self.now()
         )
         self._restored.add(blocks)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
+from rekindle.exceptions import SerializerSnapshotError
 from rekindle.state.block_encoding import BlockEncoder
 from rekindle.state.blocks import KeyGroupBlock, StateKind
 from rekindle.state.key_groups import KeyGroupRange
@@ -53,7 +54,10 @@ def state_blocks(
         expired_until: The last access up to which entries are left out; None: all are in.
     """
     stored = database.states[name].serializers
-    serializers = restored_key_serializers(stored)
+    try:
+        serializers = restored_key_serializers(stored)
+    except SerializerSnapshotError as error:
+        raise SerializerSnapshotError(f"the keys of state {name!r} cannot be read: {error}") from error
     table = StateTable(database, name, _NO_MATTER, serializers)
     encoder = BlockEncoder(table.spec, serializers, stored)
     threshold = expired_until if table.spec.ttl else None

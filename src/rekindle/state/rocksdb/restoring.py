@@ -16,6 +16,7 @@ from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.rocksdb.options import RocksDBOptions, plain_options
 from rekindle.state.rocksdb.table import StateTable, stamped
 from rekindle.state.same_state import check_same_state
+from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import PICKLED
 
 _NO_MATTER = 1  # the number of key groups, which are copied here and not computed
@@ -26,7 +27,7 @@ def restored_database(
     key_groups: KeyGroupRange,
     directory: str,
     options: RocksDBOptions,
-    operator: str,
+    owner: StateOwner,
     now: int,
 ) -> tuple[Database, list[KeyGroupBlock]]:
     """Open a database with the own key groups of all parts.
@@ -40,7 +41,7 @@ def restored_database(
         key_groups: The own key groups.
         directory: Where the database is to be; what is there is deleted.
         options: RocksDB's options.
-        operator: The operator's name, for messages.
+        owner: The operator, for messages.
         now: The time of last access of entries that get one here.
 
     Raises:
@@ -57,7 +58,7 @@ def restored_database(
         for part in parts:
             if part is not base:
                 with damage_reported(part.directory):
-                    blocks += _copy(part.directory, database, key_groups, operator, now)
+                    blocks += _copy(part.directory, database, key_groups, owner, now)
     except BaseException:
         database.close()
         raise
@@ -72,7 +73,7 @@ def _keep_only(key_groups: KeyGroupRange, database: Database) -> None:
 
 
 def _copy(
-    directory: str, database: Database, key_groups: KeyGroupRange, operator: str, now: int
+    directory: str, database: Database, key_groups: KeyGroupRange, owner: StateOwner, now: int
 ) -> list[KeyGroupBlock]:
     """Copy key groups out of a native snapshot; give those that were written with other serializers as blocks."""
     blocks: list[KeyGroupBlock] = []
@@ -83,7 +84,7 @@ def _copy(
             if name not in database.states:
                 database.create(name, record.kind, record.ttl, record.namespaced, record.serializers)
             table = StateTable(database, name, _NO_MATTER, PICKLED)
-            check_same_state(operator, table.spec, copied.spec)
+            check_same_state(owner.state(name), table.spec, copied.spec)
             if record.serializers != database.states[name].serializers:
                 blocks += state_blocks(source, name, key_groups)
                 continue

@@ -118,11 +118,6 @@ class StateTable:
         """Remove what a scope key has; one by one, as ranges that were removed make every later read slower."""
         self.write((database_key, None) for database_key, _ in self.entries(scope_key))
 
-    def delete_key_group(self, key_group: int) -> None:
-        """Remove the entries of a key group, one by one."""
-        entries = walk(self.column, key_group_start(key_group), key_group_start(key_group + 1))
-        self.write((database_key, None) for database_key, _ in entries)
-
     def delete_key_groups(self, start: int, end: int) -> None:
         """Remove the entries of the key groups from ``start`` up to, but without, ``end``, as a range."""
         if start < end:
@@ -149,6 +144,9 @@ class StateTable:
             reader: The serializer that wrote them.
             stored: Snapshots of those that the table has.
             progress: Is told from time to time how many values have been written.
+
+        Raises:
+            SerializationError: A value cannot be read or written.
         """
         self.write(self._migrated(reader, progress))
         self.describe_serializers(stored)
@@ -159,12 +157,13 @@ class StateTable:
         if record.serializers != stored:
             self._database.describe(self.spec.name, msgspec.structs.replace(record, serializers=stored))
 
-    def check_keys(self, name: StateName, limit: int | None) -> None:
+    def check_keys(self, name: StateName, limit: int | None = None, map_keys: bool = True) -> None:
         """Refuse entries that would not be found any more by the keys that the program has for them.
 
         Args:
             name: The state, for messages.
             limit: How many entries to look at; None: all.
+            map_keys: Whether to look at the keys of maps, too.
 
         Raises:
             StateMigrationException: The type of the keys changed what they are.
@@ -180,9 +179,10 @@ class StateTable:
                     expected = self.layout.place((_again(keys.key, key), _again(keys.namespace, namespace)))[0]
                 else:
                     expected = self.layout.place(_again(keys.key, scope_key))[0]
-                if self.spec.kind is StateKind.MAP:
-                    at = self.layout.split(database_key)
-                    expected += encode_key(_again(keys.map_key, self.map_key(database_key, at, data)))
+                if map_keys and self.spec.kind is StateKind.MAP:
+                    map_key = self.map_key(database_key, self.layout.split(database_key), data)
+                    shown = f"{map_key!r}, in the map of {shown},"
+                    expected += encode_key(_again(keys.map_key, map_key))
             except (SerializationError, StateRestoreError) as error:
                 raise other_keys(name, shown) from error
             if not database_key.startswith(expected):
@@ -199,7 +199,12 @@ class StateTable:
         for count, (database_key, data) in enumerate(walk(self.column, b""), 1):
             head, value = split_value(data, ttl)
             if value is not None:
-                yield database_key, head + write(read(value))
+                try:
+                    value = write(read(value))
+                except Exception as error:  # whatever a serializer raises
+                    key = self.key(database_key, data)
+                    raise SerializationError(f"the value of key {key!r}: {error}") from error
+                yield database_key, head + value
             if not count % _PROGRESS_EVERY:
                 progress(count)
 
