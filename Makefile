@@ -17,7 +17,7 @@ demo: install java ## Run a stateful job, kill one of its processes with SIGKILL
 	@$(BIN)/rekindle demo $(ARGS)
 
 test: lint java ## Run everything that must hold: make lint, then all tests.
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/python scripts/run_tests.py $(ARGS)
 
 lint: install ## Check style (ruff), format (ruff format) and types (mypy).
 	@$(BIN)/ruff check

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from support.driver import WORKERS, python_path
+from support.processes import tag_this_process
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,6 +20,25 @@ if TYPE_CHECKING:
 # No deadline: how long an example takes on a busy machine says nothing. What failed is printed, to be run again.
 settings.register_profile("rekindle", deadline=None, print_blob=True)
 settings.load_profile("rekindle")
+
+MEMORY = "/dev/shm"
+GIGABYTE = 1 << 30
+
+
+def keep_temporary_files_in_memory() -> None:
+    """Spare tests the wait for a disk, where there is room in memory and programs can be run from there."""
+    if not os.path.isdir(MEMORY) or not os.access(MEMORY, os.W_OK):
+        return
+    if shutil.disk_usage(MEMORY).free > GIGABYTE and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("TMPDIR", MEMORY)
+        tempfile.tempdir = None  # what TMPDIR says
+
+
+# What follows is for all processes that tests start, Spark's Java and Python above all, which live for seconds only.
+tag_this_process()
+keep_temporary_files_in_memory()
+os.environ["PYTHONPATH"] = python_path(WORKERS)
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # no time for the best code
 
 
 @pytest.fixture(scope="session")
@@ -34,4 +58,4 @@ def no_slots_left() -> Iterator[None]:
     from support.processes import slot_pids, wait_until
 
     yield
-    wait_until(lambda: not slot_pids(os.getpid()), "all slots have ended")
+    wait_until(lambda: not slot_pids(), "all slots have ended")

@@ -31,11 +31,15 @@ def wait_for_progress(running: Driver, directory: Path) -> None:
     assert 0 < len(read_output(f"{directory}/out")) < EVENTS
 
 
-def test_a_finished_job_leaves_nothing_behind(tmp_path: Path) -> None:
-    with driver("numbering.py", "3000", str(tmp_path)) as running:
+def test_a_finished_job_knows_the_classes_of_its_script_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Let classes that the script defines cross exchanges, live in state, and come back from a checkpoint."""
+    with driver("main_classes.py", str(tmp_path)) as running:
         assert running.wait() == 0, running.output()
+        assert (
+            "collected: [Total(shop=Shop(name='a'), amount=6), Total(shop=Shop(name='b'), amount=4)]"
+            in running.output()
+        )
         running.assert_nothing_is_left()
-    assert_exactly_once(3000, f"{tmp_path}/out")
     assert os.listdir(f"{tmp_path}/checkpoints") == [], "the checkpoints of a finished job are deleted"
 
 
@@ -65,9 +69,9 @@ def test_a_driver_killed_with_sigkill_is_resumed_from_its_retained_checkpoint(tm
         running.assert_nothing_is_left()
     before = len(read_output(f"{tmp_path}/out"))
     assert before < EVENTS, "the job was over before it was killed: the test proves nothing"
-    resume = f"execution.state-recovery.path={tmp_path}/checkpoints"
-    arguments = [str(EVENTS), str(tmp_path), resume, "parallelism=3"]  # it was 2
-    with driver("numbering.py", *arguments) as running:
+    resume = [f"execution.state-recovery.path={tmp_path}/checkpoints", "parallelism=3"]  # it was 2
+    large_epochs = f"rekindle.epoch.max-records={EVENTS}"
+    with driver("numbering.py", str(EVENTS), str(tmp_path), *resume, large_epochs) as running:
         assert running.wait() == 0, running.output()
         assert "from checkpoint" in running.output()
         running.assert_nothing_is_left()

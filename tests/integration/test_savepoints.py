@@ -46,7 +46,8 @@ def test_a_job_goes_on_and_another_starts_from_its_savepoint(spark: Any, tmp_pat
 
     moved = shutil.move(location.removeprefix("file://"), tmp_path / "moved")
     assert {path.name.split("-")[0] for path in Path(moved).iterdir()} == {"_metadata", "slot"}
-    env = environment(spark, None, execution_state__recovery_path=str(moved))
+    resume = {"execution_state__recovery_path": str(moved), "rekindle_epoch_max__records": str(EVENTS)}
+    env = environment(spark, None, **resume)
     env.set_parallelism(3).set_state_backend(HashMapStateBackend())
     numbering_job(env, EVENTS, str(tmp_path / "again"))
     env.execute()

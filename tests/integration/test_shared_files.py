@@ -54,7 +54,7 @@ def test_a_killed_slot_changes_nothing_and_a_cancelled_job_keeps_what_its_checkp
     assert referred
 
     before = {path: path.stat().st_mtime_ns for path in sorted(job.rglob("*")) if path.is_file()}
-    settings["execution_state__recovery_path"] = str(job)
+    settings |= {"execution_state__recovery_path": str(job), "rekindle_epoch_max__records": "5000"}
     env = environment(spark, storage, **settings).set_state_backend(backend)
     numbering_job(env, EVENTS, str(out))
     env.execute("second")

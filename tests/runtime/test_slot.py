@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -513,3 +515,9 @@ class TestEnvelopes:
         ends = [(target, item) for target, item in opened if isinstance(item, Progress)]
         assert ends == opened[-2:], "word of progress comes after all records"
         assert [(target, item.producer, item.ended) for target, item in ends] == [(0, 0, True), (1, 0, True)]
+
+
+def test_a_slot_starts_without_sparks_package() -> None:
+    program = "import sys; import rekindle.runtime.slot.__main__; print('pyspark' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

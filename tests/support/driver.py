@@ -14,6 +14,12 @@ from pathlib import Path
 from support.processes import tag_environment, tagged_pids, wait_until
 
 _PROGRAMS = Path(__file__).parent / "programs"
+WORKERS = Path(__file__).parent / "workers"
+
+
+def python_path(*first: Path) -> str:
+    """Give a PYTHONPATH that begins with some directories and goes on with what there is."""
+    return os.pathsep.join([*map(str, first), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 class Driver:
@@ -30,7 +36,7 @@ class Driver:
             env={
                 **tag_environment(self.tag),
                 "TMPDIR": str(self.temporary),
-                "PYTHONPATH": str(Path(__file__).parent.parent),
+                "PYTHONPATH": python_path(Path(__file__).parent.parent),
                 "_JAVA_OPTIONS": f"-Djava.io.tmpdir={self.temporary} -XX:-UsePerfData",
                 "SPARK_LOCAL_DIRS": str(self.temporary),
                 **(environment or {}),

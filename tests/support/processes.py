@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import uuid
 from collections.abc import Callable
 
 _TAG = "REKINDLE_TEST_DRIVER"
@@ -59,12 +60,16 @@ def tag_environment(tag: str) -> dict[str, str]:
     return {**os.environ, _TAG: tag}
 
 
+def tag_this_process() -> None:
+    """Tag this process, so that its slots can be told from those of other test runs."""
+    os.environ.setdefault(_TAG, uuid.uuid4().hex)
+
+
 def is_slot(pid: int) -> bool:
     """Tell whether a process is a slot."""
     return "rekindle.runtime.slot" in command_line(pid)
 
 
-def slot_pids(driver: int) -> list[int]:
-    """List the slots whose job master is in a process."""
-    tag = os.environ.get(_TAG)
-    return [pid for pid in all_pids() if is_slot(pid) and (tag is None or tag in _environment(pid))]
+def slot_pids() -> list[int]:
+    """List the slots of this process."""
+    return [pid for pid in all_pids() if is_slot(pid) and os.environ[_TAG] in _environment(pid)]

@@ -55,6 +55,7 @@ def main() -> None:
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options))
     env.set_parallelism(2)
     env.enable_checkpointing(100)
+    env.get_checkpoint_config().set_checkpoint_storage_dir(f"file://{sys.argv[1]}/checkpoints")
     env.set_restart_strategy(RestartStrategies.fixed_delay_restart(3, 0))
     sales = [Sale(Shop("a"), 1), Sale(Shop("b"), 4), Sale(Shop("a"), 2), Sale(Shop("a"), 3)]
     stream = env.from_collection(sales).key_by(lambda sale: sale.shop).process(Totals(f"{sys.argv[1]}/failed"))

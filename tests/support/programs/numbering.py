@@ -6,7 +6,7 @@ import sys
 import time
 
 from rekindle.common import Configuration, RestartStrategies
-from rekindle.datastream import ExternalizedCheckpointRetention, StreamExecutionEnvironment
+from rekindle.datastream import ExternalizedCheckpointRetention, RuntimeContext, StreamExecutionEnvironment
 from support.balances import numbering_job
 
 
@@ -23,7 +23,12 @@ def main() -> None:
     checkpoints.set_checkpoint_storage_dir(f"file://{directory}/checkpoints")
     checkpoints.set_externalized_checkpoint_retention(ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION)
     env.set_restart_strategy(RestartStrategies.fixed_delay_restart(20, 0))
-    numbering_job(env, int(count), f"{directory}/out", (lambda event, context: time.sleep(pause)) if pause else None)
+
+    def pause_before_the_first_failure(event: int, context: RuntimeContext) -> None:
+        if context.get_attempt_number() == 0:
+            time.sleep(pause)
+
+    numbering_job(env, int(count), f"{directory}/out", pause_before_the_first_failure if pause else None)
     env.execute("numbering")
 
 
