@@ -35,7 +35,7 @@ class Totals(KeyedProcessFunction):
         self._marker = marker
 
     def open(self, runtime_context: Any) -> None:
-        self._total = runtime_context.get_state(ValueStateDescriptor("total", None))
+        self._total = runtime_context.get_state(ValueStateDescriptor("total", Total))
 
     def process_element(self, value: Sale, ctx: Any) -> Iterator[Total]:
         assert isinstance(value, Sale)
