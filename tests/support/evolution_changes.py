@@ -15,10 +15,11 @@ from typing import Any, NamedTuple, Optional
 import msgspec
 
 from rekindle.common import Row, Types
-from rekindle.common.class_typeinfo import AvroTypeInfo
-from rekindle.serialization import AvroSerializer, GenericArraySerializer, NullableSerializer
+from rekindle.common.class_typeinfo import AvroTypeInfo, PojoTypeInfo
+from rekindle.serialization import AvroSerializer, DataclassSerializer, GenericArraySerializer, NullableSerializer
 from rekindle.serialization.basic_serializers import StringSerializer
 from rekindle.serialization.compatibility import Outcome
+from rekindle.serialization.hinted_serializer import HintedSerializer
 from rekindle.serialization.integer_serializers import IntSerializer
 from support.evolution_serializers import pairs_1, pairs_2, words_1, words_2
 from support.versioned_classes import MODULE, Versions
@@ -361,10 +362,6 @@ def _field(name: str, kind: Any = "string", **more: Any) -> dict[str, Any]:
     return {"name": name, "type": kind, **more}
 
 
-def _records(*values: dict[str, Any]) -> list[Any]:
-    return list(values)
-
-
 _NAMED_RECORD: Callable[[Versions], Version] = lambda v: (  # noqa: E731
     record(_field("name")),
     [{"name": "ada"}, {"name": "bob"}],
@@ -375,7 +372,7 @@ def _counted(kind: Any, one: Any, other: Any) -> Version:
     return record(_field("n", kind)), [{"n": one}, {"n": other}]
 
 
-def _avro_user(versions: Versions, *more: tuple[Any, Any], **renamed: Any) -> Version:
+def _avro_user(versions: Versions, *more: tuple[Any, Any]) -> Version:
     cls = versions.dataclass("User", [("name", str), *(field for field, _ in more)])
     values = tuple(value for _, value in more)
     return AvroSerializer.of(cls), [cls("ada", *values), cls("bob", *values)]
@@ -445,6 +442,14 @@ AVRO = [
         MIGRATED,
     ),
     Change(
+        "Avro: an enum loses a symbol and has a default",
+        lambda v: _counted({"type": "enum", "name": "Color", "symbols": ["RED", "BLUE"]}, "RED", "BLUE"),
+        lambda v: _counted(
+            {"type": "enum", "name": "Color", "symbols": ["BLUE", "GREEN"], "default": "GREEN"}, "GREEN", "BLUE"
+        ),
+        MIGRATED,
+    ),
+    Change(
         "Avro: another type",
         _NAMED_RECORD,
         lambda v: refused(AvroTypeInfo("string")),
@@ -497,35 +502,22 @@ def _around(kind: Callable[[Any], Any], values: Callable[[Any], list[Any]], how:
     return made
 
 
-class Located(NamedTuple):
-    """A named tuple around an element; the class of the element is that of its version."""
-
-    item: Any
-    place: str
-
-
-def _pojo(cls: Any) -> Any:
-    from rekindle.common.class_typeinfo import PojoTypeInfo
-
-    return PojoTypeInfo(cls)
-
-
 _AROUND: dict[str, tuple[Callable[[Any], Any], Callable[[Any], list[Any]], str]] = {
-    "LIST": (lambda cls: Types.LIST(_pojo(cls)), lambda item: [[item, item], []], "element: "),
+    "LIST": (lambda cls: Types.LIST(PojoTypeInfo(cls)), lambda item: [[item, item], []], "element: "),
     "MAP, values": (
-        lambda cls: Types.MAP(Types.STRING(), _pojo(cls)),
+        lambda cls: Types.MAP(Types.STRING(), PojoTypeInfo(cls)),
         lambda item: [{"a": item, "b": None}, {}],
         "value: ",
     ),
-    "MAP, keys": (lambda cls: Types.MAP(_pojo(cls), Types.INT()), lambda item: [{item: 1}, {}], "key: "),
-    "OBJECT_ARRAY": (lambda cls: Types.OBJECT_ARRAY(_pojo(cls)), lambda item: [[item, None], []], "element: "),
+    "MAP, keys": (lambda cls: Types.MAP(PojoTypeInfo(cls), Types.INT()), lambda item: [{item: 1}, {}], "key: "),
+    "OBJECT_ARRAY": (lambda cls: Types.OBJECT_ARRAY(PojoTypeInfo(cls)), lambda item: [[item, None], []], "element: "),
     "TUPLE": (
-        lambda cls: Types.TUPLE([Types.INT(), _pojo(cls)]),
+        lambda cls: Types.TUPLE([Types.INT(), PojoTypeInfo(cls)]),
         lambda item: [(1, item), (2, item)],
         "field 1: ",
     ),
     "ROW": (
-        lambda cls: Types.ROW_NAMED(["n", "item"], [Types.INT(), _pojo(cls)]),
+        lambda cls: Types.ROW_NAMED(["n", "item"], [Types.INT(), PojoTypeInfo(cls)]),
         lambda item: [Row(n=1, item=item), Row(n=2, item=None)],
         "field 'item': ",
     ),
@@ -533,17 +525,11 @@ _AROUND: dict[str, tuple[Callable[[Any], Any], Callable[[Any], list[Any]], str]]
     "frozenset": (lambda cls: frozenset[cls], lambda item: [frozenset({item}), frozenset()], "element: "),
     "tuple of any length": (lambda cls: tuple[cls, ...], lambda item: [(item, item), ()], "element: "),
     "Optional": (
-        lambda cls: NullableSerializer(_serializer(cls)),
+        lambda cls: NullableSerializer(DataclassSerializer(cls)),
         lambda item: [item, item],
         "what is not None: ",
     ),
 }
-
-
-def _serializer(cls: Any) -> Any:
-    from rekindle.serialization import DataclassSerializer
-
-    return DataclassSerializer(cls)
 
 
 MADE_OF_OTHERS = [
@@ -665,6 +651,58 @@ BUILT_IN = [
 ]
 
 
+# --- named tuples, and what an annotation says ---
+
+
+def _pair(versions: Versions, *fields: tuple[str, Any], name: str = "Pair") -> Any:
+    cls = NamedTuple(name, list(fields))  # type: ignore[misc]
+    cls.__module__ = MODULE
+    setattr(versions.module, name, cls)
+    return cls
+
+
+def _hinted(versions: Versions, *more: tuple[Any, Any]) -> Version:
+    """Give the serializer of state whose type was only annotated; the second value is not of that type."""
+    cls = versions.dataclass("User", [("name", str), *(field for field, _ in more)])
+    return HintedSerializer(DataclassSerializer(cls)), [cls("ada", *(value for _, value in more)), ("no", "user")]
+
+
+NAMED_AND_HINTED = [
+    Change(
+        "the fields of a named tuple are renamed",
+        lambda v: of(_pair(v, ("a", int), ("b", str)), (1, "x"), (2, "y")),
+        lambda v: of(_pair(v, ("c", int), ("d", str)), (1, "x"), (2, "y")),
+        AS_IS,
+    ),
+    Change(
+        "a named tuple gets a field",
+        lambda v: of(_pair(v, ("a", int), ("b", str)), (1, "x"), (2, "y")),
+        lambda v: refused(_pair(v, ("a", int), ("b", str), ("c", int))),
+        INCOMPATIBLE,
+        ("was made of 2 types and is made of 3 now",),
+    ),
+    Change(
+        "a named tuple is renamed",
+        lambda v: of(_pair(v, ("a", int), ("b", str)), (1, "x"), (2, "y")),
+        lambda v: refused(_pair(v, ("a", int), ("b", str), name="Other")),
+        INCOMPATIBLE,
+        (f"the class was {MODULE}.Pair and is {MODULE}.Other now",),
+    ),
+    Change(
+        "fields move to a base class",
+        lambda v: of(v.dataclass("User", [("name", str), ("age", int)]), ("ada", 1), ("bob", 2)),
+        lambda v: of(
+            v.dataclass("User", [("age", int)], bases=(v.dataclass("Base", [("name", str)]),)), ("ada", 1), ("bob", 2)
+        ),
+        AS_IS,
+    ),
+    Change("annotation: nothing changes", _hinted, _hinted, AS_IS),
+    Change("annotation: a field is added", _hinted, lambda v: _hinted(v, (("age", int), 0)), MIGRATED),
+    Change("annotation: the state was pickled", lambda v: (None, _hinted(v)[1]), _hinted, MIGRATED),
+    Change("annotation: the state is pickled now", _hinted, lambda v: (None, _hinted(v)[1]), MIGRATED),
+]
+
+
 # --- serializers of one's own ---
 
 CUSTOM = [
@@ -759,5 +797,6 @@ CHANGES = [
     *AVRO,
     *MADE_OF_OTHERS,
     *BUILT_IN,
+    *NAMED_AND_HINTED,
     *CUSTOM,
 ]
