@@ -234,7 +234,7 @@ def test_timers_of_keys_that_may_change_are_kept(change: Change, versions: Versi
     kind, keys = change.after(versions)
     for _ in range(2):
         queue = TimerQueue(EVENT_TIMERS, owner(kind))
-        queue.restore_blocks(blocks)
+        queue.restore_blocks(blocks, GROUPS)
         blocks = list(queue.snapshot_blocks(GROUPS))
         assert {block.key_group for block in blocks} == {key_group_of(key, GROUPS) for key in keys}
         assert [queue.pop_due(1_000) for _ in keys] == [(key, 100 + number) for number, key in enumerate(keys)]
@@ -252,6 +252,17 @@ def test_timers_of_keys_that_changed_otherwise_are_refused(change: Change, versi
     assert f"of operator {OPERATOR!r} (uid {UID!r}) changed" in str(caught.value)
     for words in change.words:
         assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("change", OTHER_KEYS, ids=lambda change: change.name)
+def test_timers_of_keys_that_become_other_keys_are_refused(change: Change, versions: Versions) -> None:
+    kind, keys = change.before(versions)
+    queue = TimerQueue(EVENT_TIMERS, owner(kind))
+    queue.register(keys[0], 100)
+    blocks = list(queue.snapshot_blocks(GROUPS))
+    kind, _ = change.after(versions)
+    with pytest.raises(StateMigrationException, match=r"of operator .* is another key now"):
+        TimerQueue(EVENT_TIMERS, owner(kind)).restore_blocks(blocks, GROUPS)
 
 
 @pytest.mark.parametrize("change", OTHER_KEYS, ids=lambda change: change.name)

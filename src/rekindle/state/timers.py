@@ -11,7 +11,7 @@ import msgspec
 
 from rekindle.state.blocks import TIMERS, KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
-from rekindle.state.state_evolution import evolved, stored_snapshot_of
+from rekindle.state.state_evolution import evolved, other_keys, stored_snapshot_of
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import StoredSerializers
 
@@ -84,8 +84,12 @@ class TimerQueue:
             data = msgspec.msgpack.encode(_Timers(keys, [timestamp for _, timestamp in timers]))
             yield KeyGroupBlock(self.name, TIMERS, key_group, len(timers), data, serializers=stored)
 
-    def restore_blocks(self, blocks: Iterable[KeyGroupBlock]) -> None:
+    def restore_blocks(self, blocks: Iterable[KeyGroupBlock], max_parallelism: int | None = None) -> None:
         """Take over the timers of blocks written by :meth:`snapshot_blocks`.
+
+        Args:
+            blocks: The blocks.
+            max_parallelism: The number of key groups, by which to check that keys belong where they were; None: do not.
 
         Raises:
             StateMigrationException: The type of the keys has changed.
@@ -95,7 +99,10 @@ class TimerQueue:
             name = self._owner.state(self.name)
             reader = evolved(block.serializers.key, self._owner.key_serializer, name, "key", may_migrate=False).reader
             timers = msgspec.msgpack.decode(block.data, type=_Timers)
-            for key, timestamp in zip(reader.all_from_bytes(timers.keys), timers.timestamps, strict=True):
+            keys = reader.all_from_bytes(timers.keys)
+            if max_parallelism is not None and keys and key_group_of(keys[0], max_parallelism) != block.key_group:
+                raise other_keys(name, repr(keys[0]))
+            for key, timestamp in zip(keys, timers.timestamps, strict=True):
                 self.register(key, timestamp)
 
     def _is_live(self, timestamp: int, number: int, key: Any) -> bool:

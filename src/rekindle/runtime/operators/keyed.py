@@ -156,7 +156,8 @@ class KeyedProcessOperator(KeyedOperator):
     def _prepare(self, context: OperatorContext) -> None:
         self._context = KeyedContext(context, self.backend)
         for queue in (self._context.event_timers, self._context.processing_timers):
-            queue.restore_blocks(block for block in context.restored_timers if block.state == queue.name)
+            own = (block for block in context.restored_timers if block.state == queue.name)
+            queue.restore_blocks(own, self.backend.max_parallelism)
 
     def _process(self, chunk: Chunk) -> Chunk:
         call, backend, context = self.function.process_element, self.backend, self._context
