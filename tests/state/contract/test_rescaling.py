@@ -129,6 +129,8 @@ class TestRescaling:
         assert [subtask.backend.key_groups for subtask in subtasks] == [
             KeyGroupRange(group, group) for group in range(MAX_PARALLELISM)
         ]
+        for subtask in subtasks:
+            subtask.open(ValueStateDescriptor("v"))
         held = [list(subtask.backend.keys("v")) for subtask in subtasks]
         assert [sorted(part) for part in held] == [
             [key for key in keys if key_group_of(key, MAX_PARALLELISM) == group] for group in range(MAX_PARALLELISM)
