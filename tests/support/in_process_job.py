@@ -6,8 +6,13 @@ Everything else is the product's own code, up to the coordinator and the files o
 
 from __future__ import annotations
 
+import atexit
+import os
 import queue
+import shutil
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -92,7 +97,7 @@ class InProcessJob:
                 else RestoredCheckpoint(restore.metadata, restore.files, restore.directory, own),
                 epoch_max_ms=60_000,
                 main_classes={},
-                backend=backend or BackendSettings(),
+                backend=_with_own_directory(backend or BackendSettings()),
             )
         )
         self.slots = [
@@ -257,3 +262,14 @@ class InProcessJob:
             self._answers.put((slot, message))
         elif isinstance(message, m.Output) and message.channel == COLLECTED:
             self.collected += unpickle_collected(message.data)
+
+
+def _with_own_directory(backend: BackendSettings) -> BackendSettings:
+    """Keep databases apart from those of another test run: all jobs here have one id, and clear up after it."""
+    if backend.local_directories:
+        return backend
+    directory = os.path.join(tempfile.gettempdir(), f"rekindle-in-process-{os.getpid()}")
+    if not os.path.exists(directory):
+        os.makedirs(directory)
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return replace(backend, local_directories=(directory,))
