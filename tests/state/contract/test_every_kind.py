@@ -91,7 +91,8 @@ class TestEveryKind:
         kind.write(keyed.open(kind.descriptor()), 3)
         other = ListStateDescriptor(kind.name) if kind.name != "list" else ValueStateDescriptor(kind.name)
         wanted = "list" if kind.name != "list" else "value"
-        expected = rf"state '{kind.name}' of operator 'operator' is a {kind.name} state in the snapshot and a {wanted}"
+        owner = r"of operator 'operator' \(uid 'uid'\)"
+        expected = rf"state '{kind.name}' {owner} is a {kind.name} state in the snapshot and a {wanted}"
         for snapshot in (keyed.checkpoint(), keyed.savepoint()):
             with pytest.raises(StateRestoreError, match=expected):
                 keyed.restored(snapshot).open(other)

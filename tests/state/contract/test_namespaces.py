@@ -139,7 +139,9 @@ class TestNamespaces:
         for snapshot in (keyed.checkpoint(), keyed.savepoint()):
             backend = keyed.under_test.restore([snapshot], ALL_KEY_GROUPS, MAX_PARALLELISM, keyed.clock.now)
             ask = backend.get_or_create if windowed_before else backend.get_or_create_namespaced
-            with pytest.raises(StateRestoreError, match="state 'v' of operator 'operator' belongs to a key"):
+            with pytest.raises(
+                StateRestoreError, match=r"state 'v' of operator 'operator' \(uid 'uid'\) belongs to a key"
+            ):
                 ask(ValueStateDescriptor("v"))
 
 
