@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rekindle.exceptions import SerializationError
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.data_views import DataInputView, DataOutputView
-from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack
+from rekindle.serialization.elements_serializer import ElementsSerializer, ElementsSerializerSnapshot
+from rekindle.serialization.msgpack_serializer import as_msgpack
 from rekindle.serialization.nullable_serializer import nullable_part
 from rekindle.serialization.type_serializer import TypeSerializer
 
@@ -20,34 +20,7 @@ __all__ = [
 ]
 
 
-class _ArraySerializer(MsgpackSerializer[list[Any]]):
-    """Serialize lists of one type."""
-
-    packs = True
-
-    def __init__(self, part: MsgpackSerializer[Any]) -> None:
-        self.packed_type = list[part.packed_type]  # type: ignore[name-defined]
-        self.unpacks = part.unpacks
-        self._pack_elements = part.pack_all
-        self._unpack_elements = part.unpack_all
-        super().__init__()
-
-    def pack(self, element: Any) -> list[Any]:
-        """Pack the elements of an array."""
-        if not isinstance(element, list):
-            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a list is needed")
-        return self._pack_elements(element)
-
-    def unpack(self, packed: list[Any]) -> list[Any]:
-        """Unpack the elements of an array."""
-        return self._unpack_elements(packed)
-
-    def create_instance(self) -> list[Any]:
-        """Return an empty array."""
-        return []
-
-
-class PrimitiveArraySerializer(_ArraySerializer):
+class PrimitiveArraySerializer(ElementsSerializer):
     """Serialize arrays of numbers, booleans or characters, in which no element is None. For bytes there is another.
 
     Attributes:
@@ -55,48 +28,20 @@ class PrimitiveArraySerializer(_ArraySerializer):
     """
 
     def __init__(self, element: TypeSerializer[Any]) -> None:
-        self.element = element
-        super().__init__(as_msgpack(element))
+        super().__init__(element, as_msgpack(element))
 
     def snapshot_configuration(self) -> PrimitiveArraySerializerSnapshot:
         """Return a snapshot with that of the elements."""
         return PrimitiveArraySerializerSnapshot(self)
 
-    def _identity(self) -> tuple[Any, ...]:
-        return (self.element,)
 
-    def __repr__(self) -> str:
-        return f"PrimitiveArraySerializer({self.element!r})"
-
-
-class PrimitiveArraySerializerSnapshot(CompositeTypeSerializerSnapshot[list[Any]]):
+class PrimitiveArraySerializerSnapshot(
+    ElementsSerializerSnapshot, of=PrimitiveArraySerializer, called="PRIMITIVE_ARRAY"
+):
     """Remember of what primitive arrays were."""
 
-    def get_current_outer_snapshot_version(self) -> int:
-        """Return 1."""
-        return 1
 
-    def get_nested_serializers(self, outer_serializer: PrimitiveArraySerializer) -> Sequence[TypeSerializer[Any]]:
-        """Return the serializer of the elements."""
-        return (outer_serializer.element,)
-
-    def create_outer_serializer_with_nested_serializers(
-        self, nested_serializers: Sequence[TypeSerializer[Any]]
-    ) -> PrimitiveArraySerializer:
-        """Return a serializer of arrays of such elements."""
-        (element,) = nested_serializers
-        return PrimitiveArraySerializer(element)
-
-    def nested_name(self, position: int) -> str:
-        """Name the type of the elements."""
-        return "element"
-
-    def describe(self) -> str:
-        """Name the type for people."""
-        return f"PRIMITIVE_ARRAY({self._nested[0].describe()})"
-
-
-class GenericArraySerializer(_ArraySerializer):
+class GenericArraySerializer(ElementsSerializer):
     """Serialize arrays of any type, in which elements may be None.
 
     Attributes:
@@ -107,7 +52,7 @@ class GenericArraySerializer(_ArraySerializer):
     def __init__(self, component_type: str, component_serializer: TypeSerializer[Any]) -> None:
         self.component_type = component_type
         self.component_serializer = component_serializer
-        super().__init__(nullable_part(component_serializer))
+        super().__init__(component_serializer, nullable_part(component_serializer))
 
     def snapshot_configuration(self) -> GenericArraySerializerSnapshot:
         """Return a snapshot with the name of the component type, and the snapshot of the elements."""

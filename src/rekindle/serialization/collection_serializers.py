@@ -9,96 +9,33 @@ from msgspec import ValidationError, convert
 
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
+from rekindle.serialization.elements_serializer import ElementsSerializer, ElementsSerializerSnapshot
 from rekindle.serialization.enum_serializer import EnumSerializer
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack
 from rekindle.serialization.nullable_serializer import nullable_part
-from rekindle.serialization.plain_check import holder_of
 from rekindle.serialization.scalar_serializer import ScalarSerializer
 from rekindle.serialization.type_serializer import TypeSerializer
 
 __all__ = ["ListSerializer", "ListSerializerSnapshot", "MapSerializer", "MapSerializerSnapshot"]
 
 
-class ListSerializer(MsgpackSerializer[list[Any]]):
+class ListSerializer(ElementsSerializer):
     """Serialize lists; elements may be None.
 
     Attributes:
         element: The serializer of the elements.
     """
 
-    packs = True
-
     def __init__(self, element: TypeSerializer[Any]) -> None:
-        self.element = element
-        part = nullable_part(element)
-        self.packed_type = list[part.packed_type]  # type: ignore[name-defined]
-        self.unpacks = part.unpacks
-        self._pack_elements = part.pack_all
-        self._unpack_elements = part.unpack_all
-        plain = part.plain_type
-        self._all_lists = None if plain is None else holder_of(list[list[plain]])  # type: ignore[valid-type]
-        super().__init__()
-
-    def pack_all(self, elements: Sequence[Any]) -> list[Any]:
-        """Pack many lists; in C, if all are lists indeed: ``convert`` would take tuples, too."""
-        if self._all_lists is not None and set(map(type, elements)) == {list}:
-            try:
-                packed: list[Any] = convert((elements,), self._all_lists).value
-                return packed
-            except ValidationError:
-                pass
-        return super().pack_all(elements)
-
-    def pack(self, element: Any) -> list[Any]:
-        """Pack the elements of a list."""
-        if not isinstance(element, list):
-            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a list is needed")
-        return self._pack_elements(element)
-
-    def unpack(self, packed: list[Any]) -> list[Any]:
-        """Unpack the elements of a list."""
-        return self._unpack_elements(packed)
-
-    def create_instance(self) -> list[Any]:
-        """Return an empty list."""
-        return []
+        super().__init__(element, nullable_part(element))
 
     def snapshot_configuration(self) -> ListSerializerSnapshot:
         """Return a snapshot with that of the elements."""
         return ListSerializerSnapshot(self)
 
-    def _identity(self) -> tuple[Any, ...]:
-        return (self.element,)
 
-    def __repr__(self) -> str:
-        return f"ListSerializer({self.element!r})"
-
-
-class ListSerializerSnapshot(CompositeTypeSerializerSnapshot[list[Any]]):
+class ListSerializerSnapshot(ElementsSerializerSnapshot, of=ListSerializer, called="LIST"):
     """Remember of what lists were."""
-
-    def get_current_outer_snapshot_version(self) -> int:
-        """Return 1."""
-        return 1
-
-    def get_nested_serializers(self, outer_serializer: ListSerializer) -> Sequence[TypeSerializer[Any]]:
-        """Return the serializer of the elements."""
-        return (outer_serializer.element,)
-
-    def create_outer_serializer_with_nested_serializers(
-        self, nested_serializers: Sequence[TypeSerializer[Any]]
-    ) -> ListSerializer:
-        """Return a serializer of lists of such elements."""
-        (element,) = nested_serializers
-        return ListSerializer(element)
-
-    def nested_name(self, position: int) -> str:
-        """Name the type of the elements."""
-        return "element"
-
-    def describe(self) -> str:
-        """Name the type for people."""
-        return f"LIST({self._nested[0].describe()})"
 
 
 class MapSerializer(MsgpackSerializer[dict[Any, Any]]):
