@@ -39,6 +39,7 @@ from rekindle.state.backend_settings import BackendSettings
 from rekindle.testing import ManualClock
 
 JOB_ID = "00000000000000000000000000000001"
+_DATABASES = os.path.join(tempfile.gettempdir(), f"rekindle-in-process-{os.getpid()}")
 
 
 class DeclinedError(Exception):
@@ -268,8 +269,7 @@ def _with_own_directory(backend: BackendSettings) -> BackendSettings:
     """Keep databases apart from those of another test run: all jobs here have one id, and clear up after it."""
     if backend.local_directories:
         return backend
-    directory = os.path.join(tempfile.gettempdir(), f"rekindle-in-process-{os.getpid()}")
-    if not os.path.exists(directory):
-        os.makedirs(directory)
-        atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    return replace(backend, local_directories=(directory,))
+    if not os.path.exists(_DATABASES):
+        os.makedirs(_DATABASES)
+        atexit.register(shutil.rmtree, _DATABASES, ignore_errors=True)
+    return replace(backend, local_directories=(_DATABASES,))
