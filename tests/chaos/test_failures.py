@@ -69,12 +69,12 @@ def test_slots_killed_with_sigkill_lose_nothing(spark: Any, tmp_path: Path, mode
     seed = random.randrange(1 << 32)
     print("seed", seed)
     rng = random.Random(seed)
-    count = 24_000
+    count = 40_000
     env = environment(spark, str(tmp_path / "checkpoints"), mode)
     numbering_job(env, count, str(tmp_path / "out"))
     master = env._submit("killed", None)
     killed: set[int] = set()
-    for _ in range(2):
+    for _ in range(3):
         finished = len(read_output(str(tmp_path / "out"))) if (tmp_path / "out").exists() else 0
         wait_until(
             lambda finished=finished: (
@@ -90,7 +90,7 @@ def test_slots_killed_with_sigkill_lose_nothing(spark: Any, tmp_path: Path, mode
         killed.add(victim)
         wait_until(lambda victim=victim: victim not in master.slot_pids().values(), "the loss is noticed")
     master.result.result(300)
-    assert len(killed) == 2
+    assert len(killed) == 3
     if mode is CheckpointingMode.EXACTLY_ONCE:
         assert_exactly_once(count, str(tmp_path / "out"))
     else:

@@ -1,4 +1,4 @@
-"""A checkpoint storage that fails at its k-th operation, for every k that differs: the output stays golden."""
+"""A checkpoint storage that fails at its k-th operation, for every k: the output stays golden."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from support.balances import assert_exactly_once, environment, numbering_job
 pytestmark = pytest.mark.usefixtures("no_slots_left")
 
 EVENTS = 4_000
-# The first checkpoint: two snapshots and metadata; the second, after which the first is deleted; the third's metadata.
-OPERATIONS = (3, 4, 5, 6, 7, 8, 9, 10, 13)  # 1 and 2 are the probe, before the job starts
+OPERATIONS = 14  # three checkpoints: two snapshots, metadata, and the deletion of the one before
 
 
 def run(spark: Any, directory: Path, fail_at: int, kind: FaultKind) -> list[str]:
@@ -40,7 +39,7 @@ def test_a_fault_at_any_storage_operation_of_a_checkpoint_changes_nothing(spark:
     assert_exactly_once(EVENTS, str(tmp_path / "dry" / "out"))
     assert sum("_metadata" in line for line in dry) >= 2, dry
     tried = 0
-    chosen = [k for k in OPERATIONS if k <= len(dry)]
+    chosen = range(3, min(len(dry), OPERATIONS) + 1)  # 1 and 2 are the probe, before the job starts
     for k in chosen:
         kind = (FaultKind.ERROR_BEFORE, FaultKind.ERROR_AFTER)[k % 2]
         directory = tmp_path / f"k{k}"

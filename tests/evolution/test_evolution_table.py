@@ -45,7 +45,7 @@ REFUSED = [change for change in CHANGES if change.outcome is Outcome.INCOMPATIBL
 
 def runs(changes: list[Change], *names: str) -> Any:
     """Run each change on each backend."""
-    each = [(change, name) for change in changes for name in names if name == "heap" or not change.heap_only]
+    each = [(change, name) for change in changes for name in names]
     ids = [f"{name}: {change.name}" for change, name in each]
     return pytest.mark.parametrize(("change", "backend"), [(change, BACKENDS[name]) for change, name in each], ids=ids)
 

@@ -43,7 +43,6 @@ class Change:
         after: Defines what the program of today has: the type, and the values it finds.
         outcome: What is said of the two types.
         words: What the error says, where state cannot follow; there are no values then.
-        heap_only: Whether another row says the same, and RocksDB, which takes its time, need not try this one.
     """
 
     name: str
@@ -51,7 +50,6 @@ class Change:
     after: Callable[[Versions], Version]
     outcome: Outcome
     words: tuple[str, ...] = ()
-    heap_only: bool = False
 
 
 def of(cls: Any, one: tuple[Any, ...] = (), other: tuple[Any, ...] = ()) -> Version:
@@ -277,11 +275,7 @@ def changes_of_classes(kind: str) -> list[Change]:
             (f"the type was {USER} and is pickled Python objects now", "pickled objects have no schema"),
         ),
     ]
-    again = kind == "struct"
-    return [
-        dataclasses.replace(change, name=f"{kind}: {change.name}", heap_only=again and number % 3 > 0)
-        for number, change in enumerate(changes)
-    ]
+    return [dataclasses.replace(change, name=f"{kind}: {change.name}") for change in changes]
 
 
 def _reordered_tree(cls: Any) -> Version:
