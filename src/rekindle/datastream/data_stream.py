@@ -14,6 +14,7 @@ from rekindle.datastream.function_adapters import (
     as_flat_map_function,
     as_key_selector,
     as_map_function,
+    as_partitioner,
     require,
 )
 from rekindle.datastream.functions import (
@@ -24,9 +25,19 @@ from rekindle.datastream.functions import (
     ProcessFunction,
     SinkFunction,
 )
+from rekindle.datastream.functions import Partitioner as PartitionFunction
 from rekindle.datastream.type_hints import returned_type, yielded_type
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.partitioning import FORWARD, REBALANCE, Partitioner, Partitioning
+from rekindle.graph.partitioning import (
+    BROADCAST,
+    FORWARD,
+    GLOBAL,
+    REBALANCE,
+    RESCALE,
+    SHUFFLE,
+    Partitioner,
+    Partitioning,
+)
 from rekindle.graph.stream_graph import StreamEdge, StreamNode
 from rekindle.runtime.operators.sinks import (
     CollectOperator,
@@ -170,7 +181,41 @@ class DataStream:
 
     def rebalance(self) -> DataStream:
         """Deal the records out to the subtasks of the next operator, one by one."""
-        return DataStream(self._environment, self._repartitioned(REBALANCE), None, self._type_info, self._hint)
+        return self._dealt_out(REBALANCE)
+
+    def rescale(self) -> DataStream:
+        """Deal the records of each subtask out to a few subtasks of the next operator, which are its own."""
+        return self._dealt_out(RESCALE)
+
+    def shuffle(self) -> DataStream:
+        """Send each record to a subtask of the next operator chosen at random."""
+        return self._dealt_out(SHUFFLE)
+
+    def forward(self) -> DataStream:
+        """Keep the records in their subtask; the next operator must have the same parallelism."""
+        return self._dealt_out(Partitioner(Partitioning.FORWARD, asked_for=True))
+
+    def global_(self) -> DataStream:
+        """Send all records to the first subtask of the next operator: Flink's ``global``."""
+        return self._dealt_out(GLOBAL)
+
+    def broadcast(self) -> DataStream:
+        """Send each record to every subtask of the next operator."""
+        return self._dealt_out(BROADCAST)
+
+    def partition_custom(
+        self,
+        partitioner: Callable[[Any, int], int] | PartitionFunction,
+        key_selector: Callable[[Any], Any] | KeySelector,
+    ) -> DataStream:
+        """Send each record to the subtask of the next operator that a function chooses by its key.
+
+        Args:
+            partitioner: Gives the subtask for a key and the number of subtasks, which it is below.
+            key_selector: Gives the key of a record.
+        """
+        choose, selector = as_partitioner(partitioner, key_selector)
+        return self._dealt_out(Partitioner(Partitioning.CUSTOM, selector, choose=choose))
 
     # --- ends ---
 
@@ -224,6 +269,9 @@ class DataStream:
 
     def _repartitioned(self, partitioner: Partitioner) -> tuple[StreamEdge, ...]:
         return tuple(StreamEdge(edge.source, partitioner, edge.type_info) for edge in self._inputs)
+
+    def _dealt_out(self, partitioner: Partitioner) -> DataStream:
+        return DataStream(self._environment, self._repartitioned(partitioner), None, self._type_info, self._hint)
 
     def _transform(
         self, name: str, operator: Any, output_type: RecordType | None, hint: TypeInformation | None = None
@@ -281,19 +329,14 @@ def declare_unsupported(cls: type, *methods: str) -> None:
 declare_unsupported(
     DataStream,
     "assign_timestamps_and_watermarks",
-    "broadcast",
     "cache",
     "connect",
     "disable_chaining",
-    "forward",
     "get_side_output",
-    "partition_custom",
     "project",
-    "rescale",
     "set_buffer_timeout",
     "set_description",
     "set_uid_hash",
-    "shuffle",
     "slot_sharing_group",
     "start_new_chain",
     "window_all",

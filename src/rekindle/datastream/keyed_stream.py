@@ -160,6 +160,18 @@ def _only_on_operators(method: str) -> Callable[..., NoReturn]:
     return refuse
 
 
+def _partitioned_by_key(method: str) -> Callable[..., NoReturn]:
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise Exception("Cannot override partitioning for KeyedStream.")  # PyFlink's words and type
+
+    refuse.__name__ = method
+    refuse.__doc__ = "Not possible on a keyed stream, as in PyFlink: its records are partitioned by their keys."
+    return refuse
+
+
+for _method in ("shuffle", "rescale", "rebalance", "forward", "global_", "broadcast", "partition_custom"):
+    setattr(KeyedStream, _method, _partitioned_by_key(_method))
+
 for _method in (
     "set_parallelism",
     "name",
@@ -173,12 +185,6 @@ for _method in (
     "disable_chaining",
     "slot_sharing_group",
     "cache",
-    "shuffle",
-    "project",
-    "rescale",
-    "rebalance",
-    "forward",
-    "broadcast",
 ):
     setattr(KeyedStream, _method, _only_on_operators(_method))
 
@@ -191,7 +197,6 @@ declare_unsupported(
     "max_by",
     "min",
     "min_by",
-    "partition_custom",
     "sum",
     "window",
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 from rekindle.common.typeinfo import PickledBytesTypeInfo, TypeInformation
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.partitioning import REBALANCE, Partitioner, Partitioning
+from rekindle.graph.partitioning import REBALANCE, RESCALE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamGraph, StreamNode
 from rekindle.graph.uids import assign_uids
 from rekindle.state.key_groups import check_parallelism, default_max_parallelism
@@ -31,6 +31,7 @@ class JobEdge:
         partitioner: How records are dealt out.
         exchange: Whether they leave their slot.
         type_info: The type by which records are converted on their way; None: they arrive as they were sent.
+        side: Which input of an operator with two it is, 0 or 1. Either may have several edges.
     """
 
     id: int
@@ -40,6 +41,7 @@ class JobEdge:
     partitioner: Partitioner
     exchange: bool
     type_info: TypeInformation | None = None
+    side: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +125,12 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             upstream = settled[edge.source]
             partitioner = edge.partitioner
             if partitioner.kind is Partitioning.FORWARD and upstream[0] != own[0]:
+                if partitioner.asked_for:
+                    raise _forward_between(graph.nodes[edge.source].name, upstream[0], node.name, own[0])
                 partitioner = REBALANCE
             if partitioner.kind is Partitioning.FORWARD and spark_fed[edge.source] and len(fed) > 1:
-                partitioner = REBALANCE  # only an exchange tells when all tasks of a Spark source are done
+                # Only an exchange tells when all tasks of a Spark source are done.
+                partitioner = RESCALE if partitioner.asked_for else REBALANCE
             # With one subtask on both sides there is nothing to exchange, unless a Spark source, which has many tasks
             # even then, feeds the job.
             exchange = partitioner.kind is not Partitioning.FORWARD and not (local and own[0] == upstream[0] == 1)
@@ -133,7 +138,7 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             alone = consumers[edge.source] == len(node.inputs) == 1 and edge.source not in roots
             chained = partitioner.kind is Partitioning.FORWARD and alone and not node.typed_input
             type_info = None if chained else _converting(edge.type_info)
-            edges.append(JobEdge(len(edges), edge.source, node.id, index, partitioner, exchange, type_info))
+            edges.append(JobEdge(len(edges), edge.source, node.id, index, partitioner, exchange, type_info, edge.side))
             level = max(level, levels[edge.source] + exchange)
         spark_fed[node.id] = node.data_frame is not None or (level == 0 and True in fed)
         levels[node.id] = level
@@ -144,6 +149,13 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
         if node.data_frame is not None
     )
     return JobGraph(tuple(nodes), tuple(edges), sources)
+
+
+def _forward_between(source: str, sources: int, target: str, targets: int) -> InvalidProgramError:
+    return InvalidProgramError(
+        f"forward() does not allow a change of parallelism: {source!r} has {sources} subtasks and {target!r} has "
+        f"{targets}. Give both the same, or use another partitioning: rescale, rebalance, shuffle, broadcast or global_"
+    )
 
 
 def _converting(type_info: TypeInformation | None) -> TypeInformation | None:

@@ -14,11 +14,15 @@ from rekindle.graph.partitioning import Partitioner
 
 @dataclass(frozen=True, slots=True)
 class StreamEdge:
-    """Connect the output of a node to the next one. ``type_info`` is the type that the program gave to the records."""
+    """Connect the output of a node to the next one.
+
+    ``type_info`` is the type that the program gave to the records, ``side`` which input of an operator with two it is.
+    """
 
     source: int
     partitioner: Partitioner
     type_info: TypeInformation | None = None
+    side: int = 0
 
 
 @dataclass(slots=True)

@@ -21,7 +21,9 @@ def assign_uids(nodes: list[StreamNode]) -> dict[int, str]:
         if node.uid is not None:
             uid = node.uid
         else:
-            inputs = ",".join(f"{uids[edge.source]}:{edge.partitioner.kind.value}" for edge in node.inputs)
+            inputs = ",".join(
+                f"{uids[edge.source]}:{edge.partitioner.kind.value}{'/1' * edge.side}" for edge in node.inputs
+            )
             shape = f"{type(node.operator).__name__}({inputs})"
             position = seen[shape] = seen.get(shape, -1) + 1
             uid = hashlib.blake2b(f"{shape}#{position}".encode(), digest_size=16).hexdigest()

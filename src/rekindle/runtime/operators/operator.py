@@ -64,6 +64,10 @@ class Operator(ABC):
     def process(self, chunk: Chunk) -> Chunk | None:
         """Process records; return what goes on to the next operators."""
 
+    def process_second(self, chunk: Chunk) -> Chunk | None:
+        """Process records of the second input; return what goes on to the next operators."""
+        raise AssertionError(f"{type(self).__name__} has only one input")
+
     def advance_watermark(self, watermark: int) -> Chunk | None:
         """React to the progress of event time."""
         return None

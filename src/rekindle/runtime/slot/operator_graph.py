@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode
-from rekindle.graph.partitioning import Partitioning
+from rekindle.graph.partitioning import Partitioning, rescale_sources
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
+from rekindle.runtime.exchange.partition_writers import chosen_targets
 from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.exchange.writers import keys_of, unhashable_key
 from rekindle.runtime.operators.chunk import Chunk
@@ -53,7 +54,11 @@ class OperatorGraph:
             if slot < node.parallelism:
                 # All tasks of a Spark source count as one producer: only the job master knows when the last is done.
                 inputs = [
-                    InputProgress(1 if not edge.exchange or edge.source in spark_fed else parallelism[edge.source])
+                    InputProgress(
+                        1
+                        if not edge.exchange or edge.source in spark_fed
+                        else _producers(edge, slot, parallelism[edge.source], node.parallelism)
+                    )
                     for edge in graph.inputs(node.id)
                 ]
                 self._nodes[node.id] = RunningNode(node, node.operator, graph.outputs(node.id), inputs)
@@ -67,7 +72,8 @@ class OperatorGraph:
 
     def receive(self, edge_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that came over an exchange."""
-        self._process(self._nodes[self._edges[edge_id].target], chunk, output)
+        edge = self._edges[edge_id]
+        self._process(self._nodes[edge.target], chunk, output, edge.side)
 
     def receive_source(self, node_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that Spark read for a source."""
@@ -120,9 +126,9 @@ class OperatorGraph:
         """Give the lowest watermark of the slot's operators."""
         return min((running.watermark for running in self if running.inputs), default=MIN_WATERMARK)
 
-    def _process(self, running: RunningNode, chunk: Chunk, output: TaskOutput) -> None:
+    def _process(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int = 0) -> None:
         with blaming(running.node):
-            result = running.operator.process(chunk)
+            result = running.operator.process_second(chunk) if side else running.operator.process(chunk)
         self.emit(running, result, output)
 
     def _deliver(self, edge: JobEdge, chunk: Chunk, output: TaskOutput) -> None:
@@ -140,10 +146,13 @@ class OperatorGraph:
                 except TypeError as error:
                     raise unhashable_key(keys, target.node.name) from error
                 chunk = Chunk(chunk.values, chunk.timestamps, keys)
+        elif edge.partitioner.kind is Partitioning.CUSTOM:
+            with blaming(self._nodes[edge.source].node):
+                chosen_targets(edge, target.node.name, chunk.values, 1)  # raises if it chooses any but the only one
         if serializers.values is not None:
             with blaming(self._nodes[edge.source].node):
                 chunk = Chunk(serializers.values.converted(chunk.values), chunk.timestamps, chunk.keys)
-        self._process(target, chunk, output)
+        self._process(target, chunk, output, edge.side)
 
     def _advance(self, running: RunningNode, now: int, output: TaskOutput) -> None:
         operator = running.operator
@@ -178,6 +187,11 @@ def _copy(chunk: Chunk) -> Chunk:
     if set(map(type, chunk.values)) <= FIXED:
         return chunk
     return Chunk(pickle.loads(pickle.dumps(chunk.values, 5)), chunk.timestamps, chunk.keys)
+
+
+def _producers(edge: JobEdge, subtask: int, sources: int, targets: int) -> int:
+    """Count the subtasks that send to a subtask over an exchange."""
+    return len(rescale_sources(subtask, sources, targets)) if edge.partitioner.kind is Partitioning.RESCALE else sources
 
 
 def _spark_roots(graph: JobGraph) -> dict[int, set[int]]:
