@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from tests.support.in_process_job import InProcessJob, collect
 
 from rekindle.common import Types, WatermarkStrategy
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
@@ -16,6 +15,7 @@ from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import compile_job
 from rekindle.graph.partitioning import rescale_sources, rescale_targets
 from rekindle.runtime.slot.failure import OperatorError
+from support.in_process_job import InProcessJob, collect
 
 
 class Where(MapFunction):

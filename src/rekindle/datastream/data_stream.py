@@ -26,6 +26,7 @@ from rekindle.datastream.functions import (
     SinkFunction,
 )
 from rekindle.datastream.functions import Partitioner as PartitionFunction
+from rekindle.datastream.projection import projection
 from rekindle.datastream.type_hints import returned_type, yielded_type
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import (
@@ -178,6 +179,11 @@ class DataStream:
             inputs += stream._plain_inputs()
         hint = self._hint if all(stream._hint == self._hint for stream in streams) else None
         return DataStream(self._environment, tuple(inputs), None, self._type_info, hint)
+
+    def project(self, *field_indexes: int) -> DataStream:
+        """Keep some fields of each tuple or row, in the order of the places given."""
+        function, type_info = projection(self.get_type(), field_indexes)
+        return self._transform("Projection", MapOperator(function, "map"), type_info)
 
     def rebalance(self) -> DataStream:
         """Deal the records out to the subtasks of the next operator, one by one."""
@@ -333,7 +339,6 @@ declare_unsupported(
     "connect",
     "disable_chaining",
     "get_side_output",
-    "project",
     "set_buffer_timeout",
     "set_description",
     "set_uid_hash",
