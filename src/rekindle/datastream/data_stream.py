@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from rekindle.common import TypeInformation
 from rekindle.common.typeinfo import PickledBytesTypeInfo, RowTypeInfo, Types
@@ -49,8 +49,11 @@ from rekindle.runtime.operators.sinks import (
 from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
 
 if TYPE_CHECKING:
+    from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from rekindle.datastream.closeable_iterator import CloseableIterator
+    from rekindle.datastream.connected_streams import ConnectedStreams
     from rekindle.datastream.keyed_stream import KeyedStream
+    from rekindle.datastream.state import MapStateDescriptor
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
 
 __all__ = ["DataStream", "DataStreamSink"]
@@ -180,6 +183,21 @@ class DataStream:
         hint = self._hint if all(stream._hint == self._hint for stream in streams) else None
         return DataStream(self._environment, tuple(inputs), None, self._type_info, hint)
 
+    @overload
+    def connect(self, ds: DataStream) -> ConnectedStreams: ...
+
+    @overload
+    def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
+
+    def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
+        """Connect this stream with another, of any type: one function reads both and shares its state between them."""
+        from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+        from rekindle.datastream.connected_streams import ConnectedStreams
+
+        if isinstance(ds, BroadcastStream):
+            return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
+        return ConnectedStreams(self, ds)
+
     def project(self, *field_indexes: int) -> DataStream:
         """Keep some fields of each tuple or row, in the order of the places given."""
         function, type_info = projection(self.get_type(), field_indexes)
@@ -205,9 +223,34 @@ class DataStream:
         """Send all records to the first subtask of the next operator: Flink's ``global``."""
         return self._dealt_out(GLOBAL)
 
-    def broadcast(self) -> DataStream:
-        """Send each record to every subtask of the next operator."""
-        return self._dealt_out(BROADCAST)
+    @overload
+    def broadcast(self) -> DataStream: ...
+
+    @overload
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> BroadcastStream: ...
+
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor | None = None,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> DataStream | BroadcastStream:
+        """Send each record to every subtask of the next operator.
+
+        Args:
+            broadcast_state_descriptor: A state in which the next operator keeps the records; the stream can then be
+                connected with others, and nothing else.
+            other_broadcast_state_descriptors: More of them.
+        """
+        from rekindle.datastream.broadcast_stream import BroadcastStream
+
+        stream = self._dealt_out(BROADCAST)
+        if broadcast_state_descriptor is None:
+            return stream
+        return BroadcastStream(stream, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
 
     def partition_custom(
         self,
@@ -336,7 +379,6 @@ declare_unsupported(
     DataStream,
     "assign_timestamps_and_watermarks",
     "cache",
-    "connect",
     "disable_chaining",
     "get_side_output",
     "set_buffer_timeout",

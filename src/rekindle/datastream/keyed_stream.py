@@ -217,7 +217,6 @@ for _method in (
 declare_unsupported(
     KeyedStream,
     "as_queryable_state",
-    "connect",
     "count_window",
     "window",
 )

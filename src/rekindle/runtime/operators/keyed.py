@@ -154,10 +154,13 @@ class KeyedProcessOperator(KeyedOperator):
     _context: KeyedContext
 
     def _prepare(self, context: OperatorContext) -> None:
-        self._context = KeyedContext(context, self.backend)
+        self._context = self._new_context(context)
         for queue in (self._context.event_timers, self._context.processing_timers):
             own = (block for block in context.restored_timers if block.state == queue.name)
             queue.restore_blocks(own, self.backend.max_parallelism)
+
+    def _new_context(self, context: OperatorContext) -> KeyedContext:
+        return KeyedContext(context, self.backend)
 
     def _process(self, chunk: Chunk) -> Chunk:
         call, backend, context = self.function.process_element, self.backend, self._context

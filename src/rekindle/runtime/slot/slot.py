@@ -231,10 +231,11 @@ class Slot:
         budget = self._epoch.max_records
         active = self._graph.sources()
         while active and budget > 0 and time.monotonic() < until:
-            for running in list(active):
+            share = max(1, min(_POLL_RECORDS, budget // len(active)))  # the first source must not starve the others
+            for running in list(active)[:budget]:
                 with self._lock:
                     self._check_current(task)
-                    chunk = self._poll(running, min(_POLL_RECORDS, budget))
+                    chunk = self._poll(running, share)
                     if chunk is None:
                         active.remove(running)
                         continue
