@@ -40,8 +40,14 @@ NAMES = MapStateDescriptor("names", Types.INT(), Types.STRING())
 TOTAL = ValueStateDescriptor("total", Types.LONG())
 SEEN = ListStateDescriptor("seen", Types.LONG())
 
-BACKENDS = [BackendSettings(), BackendSettings(rocksdb=RocksDBSettings())]
-each_backend = pytest.mark.parametrize("backend", BACKENDS, ids=["heap", "rocksdb"])
+BACKENDS = {
+    "heap": BackendSettings(),
+    "incremental heap": BackendSettings(incremental=True),
+    "rocksdb": BackendSettings(rocksdb=RocksDBSettings()),
+    "small cache": BackendSettings(rocksdb=RocksDBSettings(cache_entries=5)),
+    "no cache": BackendSettings(rocksdb=RocksDBSettings(cache_entries=0)),
+}
+each_backend = pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
 
 Full = KeyedBroadcastProcessFunction.Context
 ReadOnly = KeyedBroadcastProcessFunction.ReadOnlyContext

@@ -257,6 +257,15 @@ class TestWithKeys:
             ("c", "?", None),
         ]
 
+    @pytest.mark.parametrize("timer", ["register_event_time_timer", "register_processing_time_timer"])
+    def test_a_function_without_on_timer_cannot_set_timers(self, timer: str) -> None:
+        class Early(Sides):
+            def process_element1(self, value: Any, ctx: CoProcessFunction.Context) -> Any:
+                getattr(ctx.timer_service(), timer)(1)
+
+        with pytest.raises(TypeError, match="on_timer"):
+            OperatorHarness.keyed(Early(), lambda value: 0, lambda value: 0).process(1)
+
     @pytest.mark.parametrize("parallelism", [1, 2, 3])
     def test_totals_at_the_end_are_those_of_pyflink(self, parallelism: int) -> None:
         """PyFlink gives the total 8 for the key 1 and 4 for the key 0."""
@@ -316,6 +325,15 @@ class TestTime:
         harness = OperatorHarness.keyed(Later(), lambda value: value, lambda value: value)
         harness.process_second("a")
         assert harness.advance_processing_time(1_000) == [(1_000, "a", TimeDomain.PROCESSING_TIME)]
+
+
+def test_sources_of_one_slot_are_read_in_turn() -> None:
+    """A long stream does not keep the other one from beginning."""
+    env = StreamExecutionEnvironment()
+    collect(numbers(env, 0, 99).connect(numbers(env, 100, 199)).process(Sides()))
+    with InProcessJob(env, 1) as job:
+        job.run_epoch(11)
+        assert sorted(result[1] for result in job.collected) == [*range(6), *range(100, 105)]
 
 
 class TestRefused:

@@ -177,16 +177,34 @@ def test_what_cannot_choose_is_refused_at_once(partitioner: Any, selector: Any) 
         stream.partition_custom(partitioner, selector)
 
 
-def test_a_partitioner_that_wants_to_be_opened_is_refused() -> None:
-    class Opened(Partitioner):
-        def open(self, runtime_context: RuntimeContext) -> None:
-            pass
+LIVES: list[Any] = []
 
-        def partition(self, key: Any, num_partitions: int) -> int:
-            return 0
 
-    with pytest.raises(NotImplementedError, match="Opened"):
-        StreamExecutionEnvironment().from_collection([1]).partition_custom(Opened(), lambda value: value)
+class Opened(Partitioner):
+    """Note what happens to it."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.shift = 1
+        LIVES.append(("open", runtime_context.get_index_of_this_subtask()))
+
+    def partition(self, key: Any, num_partitions: int) -> int:
+        return (key + self.shift) % num_partitions
+
+    def close(self) -> None:
+        LIVES.append("close")
+
+
+def test_a_partitioner_is_opened_and_closed_once_in_every_sending_subtask() -> None:
+    LIVES.clear()
+    env = StreamExecutionEnvironment()
+    both = numbers(env, 20, 2).union(numbers(env, 20, 2))
+    stream = both.partition_custom(Opened(), lambda record: record[1])
+    for _ in range(2):  # two readers of two senders
+        collect(stream.map(Where()).set_parallelism(3))
+    records = run(env)
+    assert all(target == (number + 1) % 3 for target, (_, number) in records)
+    assert sorted(number for _, (_, number) in records) == sorted([*range(20)] * 4)
+    assert LIVES == [("open", 0), ("open", 1), "close", "close"]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from rekindle.datastream.function_adapters import (
 from rekindle.datastream.functions import (
     FilterFunction,
     FlatMapFunction,
+    Function,
     KeySelector,
     MapFunction,
     ProcessFunction,
@@ -264,7 +265,8 @@ class DataStream:
             key_selector: Gives the key of a record.
         """
         choose, selector = as_partitioner(partitioner, key_selector)
-        return self._dealt_out(Partitioner(Partitioning.CUSTOM, selector, choose=choose))
+        functions = tuple(given for given in (partitioner, key_selector) if isinstance(given, Function))
+        return self._dealt_out(Partitioner(Partitioning.CUSTOM, selector, choose=choose, functions=functions))
 
     # --- ends ---
 

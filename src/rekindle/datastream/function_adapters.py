@@ -91,12 +91,6 @@ def as_partitioner(partitioner: Any, selector: Any) -> tuple[Callable[[Any, int]
             f"the key_selector of partition_custom is a KeySelector or a callable, and a {type(selector).__name__} "
             "was given"
         )
-    for given, kind in ((partitioner, Partitioner), (selector, KeySelector)):
-        own = type(given)
-        if isinstance(given, kind) and not (own.open is Function.open and own.close is Function.close):
-            raise NotImplementedError(
-                f"open and close of a {kind.__name__} in partition_custom are not supported yet ({own.__name__})"
-            )
     choose = partitioner.partition if isinstance(partitioner, Partitioner) else partitioner
     return choose, as_key_selector(selector)
 

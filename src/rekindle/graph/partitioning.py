@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.common.type_information import TypeInformation
+from rekindle.datastream.basic_functions import Function
 
 
 class Partitioning(enum.Enum):
@@ -32,6 +33,7 @@ class Partitioner:
         key_selector: Gives the key of a record; comes with HASH and CUSTOM.
         key_type: The type that the program gave to the keys, which decides which keys are one; None: any Python object.
         choose: Gives the subtask for a key, of so many; comes with CUSTOM.
+        functions: What has to be opened before ``choose`` is called, and closed at the end.
         asked_for: Whether the program wrote ``forward()``, rather than nothing.
     """
 
@@ -39,6 +41,7 @@ class Partitioner:
     key_selector: Callable[[Any], Any] | None = None
     key_type: TypeInformation | None = None
     choose: Callable[[Any, int], int] | None = None
+    functions: tuple[Function, ...] = ()
     asked_for: bool = False
 
 

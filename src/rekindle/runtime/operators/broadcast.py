@@ -80,6 +80,7 @@ class KeyedBroadcastOperator(KeyedCoOperator):
         for value, timestamp in zip(chunk.values, chunk.timestamps or [None] * len(chunk.values), strict=True):
             own.current_timestamp = timestamp
             append_results(call(value, full), values, timestamp, timestamps)
+        self.backend.after_chunk(len(chunk.values))
         return Chunk(values, timestamps)
 
 

@@ -62,7 +62,8 @@ class KeyedCoOperator(KeyedProcessOperator):
     function: Function  # type: ignore[assignment]
 
     def _new_context(self, context: OperatorContext) -> KeyedContext:
-        return KeyedCoContext(context, self.backend)
+        kind = KeyedCoContext if hasattr(self.function, "on_timer") else _NoTimersContext
+        return kind(context, self.backend)
 
     def _process(self, chunk: Chunk) -> Chunk:
         return self._each(co_calls(self.function)[0], chunk)
@@ -98,6 +99,21 @@ class CoContext(StatelessContext, CoProcessFunction.Context):
 
 class KeyedCoContext(KeyedContext, KeyedCoProcessFunction.OnTimerContext):
     """Give key, time and timers to a KeyedCoProcessFunction."""
+
+
+class _NoTimersContext(KeyedCoContext):
+    """Refuse timers on behalf of a function that could not react to them."""
+
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        raise self._no_timers()
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        raise self._no_timers()
+
+    def _no_timers(self) -> Exception:
+        return TypeError(
+            "timers are for functions that have an on_timer: make the CoProcessFunction a KeyedCoProcessFunction"
+        )
 
 
 def co_calls(function: Any) -> tuple[Call, Call]:
