@@ -13,7 +13,6 @@ from rekindle.datastream.functions import (
     KeyedCoProcessFunction,
 )
 from rekindle.runtime.operators.chunk import Chunk
-from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.keyed import KeyedContext, KeyedProcessOperator
 from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.runtime.operators.stateless import StatelessContext, append_results
@@ -72,25 +71,6 @@ class KeyedCoOperator(KeyedProcessOperator):
         result = self._each(co_calls(self.function)[1], chunk)
         self.backend.after_chunk(len(chunk.values))
         return result
-
-    def _each(self, call: Call, chunk: Chunk) -> Chunk:
-        backend, context = self.backend, self._context
-        assert chunk.keys is not None, "a keyed operator was fed from an edge without keys"
-        values: list[Any] = []
-        append = values.append
-        if chunk.timestamps is None:
-            context.current_timestamp = None
-            for backend.key, value in zip(chunk.keys, chunk.values, strict=True):
-                results = call(value, context)
-                if results is not None:
-                    for result in results:
-                        append(result if type(result) in FIXED else detached(result))
-            return Chunk(values)
-        timestamps: list[int | None] = []
-        for backend.key, value, timestamp in zip(chunk.keys, chunk.values, chunk.timestamps, strict=True):
-            context.current_timestamp = timestamp
-            append_results(call(value, context), values, timestamp, timestamps)
-        return Chunk(values, timestamps)
 
 
 class CoContext(StatelessContext, CoProcessFunction.Context):
