@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rekindle.common import TypeInformation
+from rekindle.common import TypeInformation, WatermarkStrategy
 from rekindle.common.typeinfo import PickledBytesTypeInfo, RowTypeInfo, Types
 from rekindle.datastream.connectors.base import Sink
 from rekindle.datastream.declared_types import RecordType, declared_type
@@ -28,6 +28,7 @@ from rekindle.datastream.type_hints import returned_type, yielded_type
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import FORWARD, REBALANCE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamEdge, StreamNode
+from rekindle.runtime.operators.event_time import TimestampsAndWatermarksOperator
 from rekindle.runtime.operators.sinks import (
     CollectOperator,
     PrintOperator,
@@ -135,6 +136,18 @@ class DataStream:
         function = require(func, ProcessFunction, "process on a stream without a key")
         operator = ProcessOperator(function, "process_element")
         return self._transform("Process", operator, output_type, yielded_type(function.process_element))
+
+    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
+        """Give the records timestamps and the stream watermarks; those it had before no longer count.
+
+        Watermarks advance between epochs, not with every record.
+        """
+        if not isinstance(watermark_strategy, WatermarkStrategy):
+            raise TypeError(
+                f"assign_timestamps_and_watermarks takes a WatermarkStrategy, and was given {watermark_strategy!r}"
+            )
+        operator = TimestampsAndWatermarksOperator(watermark_strategy)
+        return self._transform("Timestamps/Watermarks", operator, self._type_info, self._hint)
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: RecordType | None = None
@@ -280,7 +293,6 @@ def declare_unsupported(cls: type, *methods: str) -> None:
 
 declare_unsupported(
     DataStream,
-    "assign_timestamps_and_watermarks",
     "broadcast",
     "cache",
     "connect",

@@ -111,6 +111,7 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
     local = all(node.data_frame is None for node in graph.nodes)
     consumers = Counter(edge.source for node in graph.nodes for edge in node.inputs)
     roots = {node.id for node in graph.nodes if not node.inputs}
+    timed = {node.id: getattr(node.operator, "generates_watermarks", False) for node in graph.nodes}
     spark_fed: dict[int, bool] = {}  # nodes in a slot with a Spark source, no exchange between them
     nodes: list[JobNode] = []
     edges: list[JobEdge] = []
@@ -124,13 +125,14 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             partitioner = edge.partitioner
             if partitioner.kind is Partitioning.FORWARD and upstream[0] != own[0]:
                 partitioner = REBALANCE
-            if partitioner.kind is Partitioning.FORWARD and spark_fed[edge.source] and len(fed) > 1:
+            if partitioner.kind is Partitioning.FORWARD and spark_fed[edge.source] and (len(fed) > 1 or timed[node.id]):
                 partitioner = REBALANCE  # only an exchange tells when all tasks of a Spark source are done
             # With one subtask on both sides there is nothing to exchange, unless a Spark source, which has many tasks
             # even then, feeds the job.
             exchange = partitioner.kind is not Partitioning.FORWARD and not (local and own[0] == upstream[0] == 1)
             # PyFlink chains functions of Python that follow each other and have one input and one reader.
             alone = consumers[edge.source] == len(node.inputs) == 1 and edge.source not in roots
+            alone = alone and not timed[edge.source]
             chained = partitioner.kind is Partitioning.FORWARD and alone and not node.typed_input
             type_info = None if chained else _converting(edge.type_info)
             edges.append(JobEdge(len(edges), edge.source, node.id, index, partitioner, exchange, type_info))

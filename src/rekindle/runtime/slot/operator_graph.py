@@ -17,9 +17,9 @@ from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.exchange.writers import keys_of, unhashable_key
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED
-from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, SourceOperator
+from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, SourceOperator
 from rekindle.runtime.slot.failure import blaming
-from rekindle.runtime.slot.progress import InputProgress
+from rekindle.runtime.slot.progress import InputProgress, combined_watermark
 from rekindle.runtime.slot.task_output import TaskOutput
 
 
@@ -35,7 +35,7 @@ class RunningNode:
         self.inputs = inputs
         self.watermark = MIN_WATERMARK
         self.finished = False
-        self.announced = (MIN_WATERMARK, False)
+        self.announced = Progress(0, MIN_WATERMARK, False)
 
 
 class OperatorGraph:
@@ -117,8 +117,9 @@ class OperatorGraph:
         return all(running.finished for running in self)
 
     def watermark(self) -> int:
-        """Give the lowest watermark of the slot's operators."""
-        return min((running.watermark for running in self if running.inputs), default=MIN_WATERMARK)
+        """Give the lowest watermark that has come to the ends of the streams in this slot."""
+        ends = [running.watermark for running in self if running.inputs and not running.outputs]
+        return min(ends, default=MAX_WATERMARK)
 
     def _process(self, running: RunningNode, chunk: Chunk, output: TaskOutput) -> None:
         with blaming(running.node):
@@ -148,10 +149,11 @@ class OperatorGraph:
     def _advance(self, running: RunningNode, now: int, output: TaskOutput) -> None:
         operator = running.operator
         self.emit(running, operator.advance_processing_time(now), output)
+        idle = False
         if isinstance(operator, SourceOperator):
             watermark, ended = MIN_WATERMARK, operator.finished()
         elif running.inputs:
-            watermark = min(progress.watermark for progress in running.inputs)
+            watermark, idle = combined_watermark(running.inputs, running.watermark)
             ended = all(progress.ended for progress in running.inputs)
         else:
             watermark, ended = MIN_WATERMARK, running.finished
@@ -161,15 +163,17 @@ class OperatorGraph:
         if ended and not running.finished:
             self.emit(running, operator.finish(), output)
             running.finished = True
-        self._announce(running, Progress(self._slot, running.watermark, ended), output)
+        watermark = operator.output_watermark(running.watermark)
+        self._announce(running, Progress(self._slot, watermark, ended, operator.output_idle(idle)), output)
 
     def _announce(self, running: RunningNode, progress: Progress, output: TaskOutput) -> None:
-        if running.announced == (progress.watermark, progress.ended):
+        here = Progress(0, progress.watermark, progress.ended, progress.idle)
+        if running.announced == here:
             return
-        running.announced = (progress.watermark, progress.ended)
+        running.announced = here
         for edge in running.outputs:
             if not edge.exchange:
-                self._nodes[edge.target].inputs[edge.input].update(Progress(0, progress.watermark, progress.ended))
+                self._nodes[edge.target].inputs[edge.input].update(here)
             elif not running.node.spark_fed:
                 output.announce(edge, progress)
 
