@@ -206,9 +206,8 @@ class KeyedProcessOperator(KeyedOperator):
             self.backend.key, timestamp = due
             context.current_timestamp = timestamp
             context.domain = domain
-            stamp = timestamp if domain is TimeDomain.EVENT_TIME else None
-            append_results(self.function.on_timer(timestamp, context), values, stamp, timestamps)
-        return Chunk(values, timestamps if domain is TimeDomain.EVENT_TIME else None) if values else None
+            append_results(self.function.on_timer(timestamp, context), values, timestamp, timestamps)
+        return Chunk(values, timestamps) if values else None
 
 
 class KeyedContext(KeyedProcessFunction.OnTimerContext, TimerService):
