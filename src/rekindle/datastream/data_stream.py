@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rekindle.common import TypeInformation, WatermarkStrategy
@@ -24,6 +25,7 @@ from rekindle.datastream.functions import (
     ProcessFunction,
     SinkFunction,
 )
+from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.type_hints import returned_type, yielded_type
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import FORWARD, REBALANCE, Partitioner, Partitioning
@@ -185,6 +187,28 @@ class DataStream:
         """Deal the records out to the subtasks of the next operator, one by one."""
         return DataStream(self._environment, self._repartitioned(REBALANCE), None, self._type_info, self._hint)
 
+    def get_side_output(self, output_tag: OutputTag) -> DataStream:
+        """Give the stream of what the function of this operator yields as ``output_tag, value``.
+
+        A side output that nobody asks for is dropped.
+
+        Args:
+            output_tag: The tag; side outputs are told apart by its id.
+        """
+        if not isinstance(output_tag, OutputTag):
+            raise TypeError(f"get_side_output takes an OutputTag, and was given {output_tag!r}")
+        node = self._own_node("get_side_output")
+        if not node.inputs:
+            raise InvalidProgramError(f"source {node.name!r} has no side outputs: only process functions have")
+        tag_id, type_info = output_tag.tag_id, output_tag.type_info
+        known = node.side_outputs.setdefault(tag_id, type_info)
+        if known != type_info:
+            raise InvalidProgramError(
+                f"side output {tag_id!r} of {node.name!r} was asked for as {known} and now as {type_info}; use the "
+                "same OutputTag, or give the other one another id"
+            )
+        return DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info, tag_id),), None, type_info)
+
     # --- ends ---
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
@@ -236,7 +260,7 @@ class DataStream:
         return self._inputs
 
     def _repartitioned(self, partitioner: Partitioner) -> tuple[StreamEdge, ...]:
-        return tuple(StreamEdge(edge.source, partitioner, edge.type_info) for edge in self._inputs)
+        return tuple(replace(edge, partitioner=partitioner) for edge in self._inputs)
 
     def _transform(
         self, name: str, operator: Any, output_type: RecordType | None, hint: TypeInformation | None = None
@@ -298,7 +322,6 @@ declare_unsupported(
     "connect",
     "disable_chaining",
     "forward",
-    "get_side_output",
     "partition_custom",
     "project",
     "rescale",

@@ -31,6 +31,7 @@ class JobEdge:
         partitioner: How records are dealt out.
         exchange: Whether they leave their slot.
         type_info: The type by which records are converted on their way; None: they arrive as they were sent.
+        tag: The id of the side output that the records come from; None: the main output.
     """
 
     id: int
@@ -40,6 +41,7 @@ class JobEdge:
     partitioner: Partitioner
     exchange: bool
     type_info: TypeInformation | None = None
+    tag: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +134,10 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             exchange = partitioner.kind is not Partitioning.FORWARD and not (local and own[0] == upstream[0] == 1)
             # PyFlink chains functions of Python that follow each other and have one input and one reader.
             alone = consumers[edge.source] == len(node.inputs) == 1 and edge.source not in roots
-            alone = alone and not timed[edge.source]
+            alone = alone and not timed[edge.source] and edge.tag is None
             chained = partitioner.kind is Partitioning.FORWARD and alone and not node.typed_input
             type_info = None if chained else _converting(edge.type_info)
-            edges.append(JobEdge(len(edges), edge.source, node.id, index, partitioner, exchange, type_info))
+            edges.append(JobEdge(len(edges), edge.source, node.id, index, partitioner, exchange, type_info, edge.tag))
             level = max(level, levels[edge.source] + exchange)
         spark_fed[node.id] = node.data_frame is not None or (level == 0 and True in fed)
         levels[node.id] = level

@@ -66,6 +66,7 @@ class OperatorHarness:
         operator: The operator, opened.
         clock: The processing time; move it with :meth:`advance_processing_time`, which also fires timers.
         output: All records emitted so far.
+        side_outputs: All records of side outputs emitted so far, by the ids of their tags.
         sent: What the operator sent to the driver, as (channel, bytes).
     """
 
@@ -101,6 +102,7 @@ class OperatorHarness:
         self.operator = operator
         self.clock = clock or ManualClock()
         self.output: list[Any] = []
+        self.side_outputs: dict[str, list[Any]] = {}
         self.sent: list[tuple[str, bytes]] = []
         self._key = None if key_selector is None else as_key_selector(key_selector)
         own = key_group_range(subtask, parallelism, max_parallelism)
@@ -188,9 +190,12 @@ class OperatorHarness:
         self.operator.close()
 
     def _emitted(self, chunk: Chunk | None) -> list[Any]:
-        values = [] if chunk is None else chunk.values
-        self.output += values
-        return values
+        if chunk is None:
+            return []
+        for tag_id, part in (chunk.side or {}).items():
+            self.side_outputs.setdefault(tag_id, []).extend(part.values)
+        self.output += chunk.values
+        return chunk.values
 
 
 def _dealt(restored: Sequence[HarnessSnapshot], parallelism: int, subtask: int) -> dict[str, StoredList]:

@@ -20,6 +20,7 @@ from rekindle.datastream.timerservice import TimerService
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
+from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
@@ -169,13 +170,13 @@ class KeyedProcessOperator(KeyedOperator):
                 results = call(value, context)
                 if results is not None:
                     for result in results:
-                        append(result if type(result) in FIXED else detached(result))
-            return Chunk(values)
+                        append(result if type(result) in FIXED else emitted(result))
+            return sorted_out(values)
         timestamps: list[int | None] = []
         for backend.key, value, timestamp in zip(_keys(chunk), chunk.values, chunk.timestamps, strict=True):
             context.current_timestamp = timestamp
-            append_results(call(value, context), values, timestamp, timestamps)
-        return Chunk(values, timestamps)
+            append_results(call(value, context), values, timestamp, timestamps, emitted)
+        return sorted_out(values, timestamps)
 
     def advance_watermark(self, watermark: int) -> Chunk | None:
         self._context.watermark = watermark
@@ -206,8 +207,8 @@ class KeyedProcessOperator(KeyedOperator):
             self.backend.key, timestamp = due
             context.current_timestamp = timestamp
             context.domain = domain
-            append_results(self.function.on_timer(timestamp, context), values, timestamp, timestamps)
-        return Chunk(values, timestamps) if values else None
+            append_results(self.function.on_timer(timestamp, context), values, timestamp, timestamps, emitted)
+        return sorted_out(values, timestamps) if values else None
 
 
 class KeyedContext(KeyedProcessFunction.OnTimerContext, TimerService):

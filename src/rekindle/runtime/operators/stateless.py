@@ -11,6 +11,7 @@ from rekindle.datastream.timerservice import TimerService
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
+from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 
 
@@ -72,8 +73,8 @@ class ProcessOperator(FunctionOperator):
         timestamps: list[int | None] | None = None if chunk.timestamps is None else []
         for value, timestamp in zip(chunk.values, chunk.timestamps or [None] * len(chunk.values), strict=True):
             context.current_timestamp = timestamp
-            append_results(call(value, context), values, timestamp, timestamps)
-        return Chunk(values, timestamps)
+            append_results(call(value, context), values, timestamp, timestamps, emitted)
+        return sorted_out(values, timestamps)
 
     def advance_watermark(self, watermark: int) -> None:
         self._context.watermark = watermark
@@ -136,11 +137,17 @@ def expand(call: Callable[[Any], Any], chunk: Chunk) -> Chunk:
     return Chunk(values, timestamps)
 
 
-def append_results(results: Any, values: list[Any], timestamp: int | None, timestamps: list[int | None] | None) -> None:
+def append_results(
+    results: Any,
+    values: list[Any],
+    timestamp: int | None,
+    timestamps: list[int | None] | None,
+    detach: Callable[[Any], Any] = detached,
+) -> None:
     """Add what a function returned, with the timestamp of the record that caused it."""
     if results is None:
         return
     for result in results:
-        values.append(result if type(result) in FIXED else detached(result))
+        values.append(result if type(result) in FIXED else detach(result))
     if timestamps is not None:
         timestamps.extend([timestamp] * (len(values) - len(timestamps)))

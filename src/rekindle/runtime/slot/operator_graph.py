@@ -94,12 +94,18 @@ class OperatorGraph:
 
     def emit(self, running: RunningNode, chunk: Chunk | None, output: TaskOutput) -> None:
         """Send records on from an operator to all that follow it."""
-        if chunk is None or not chunk.values:
+        if chunk is None:
             return
-        # Each consumer gets records of its own: what one of them changes in place, no other may see.
-        copies = [chunk, *(_copy(chunk) for _ in running.outputs[1:])]
-        for edge, copied in zip(running.outputs, copies, strict=False):
-            self._deliver(edge, copied, output)
+        given: set[str | None] = set()
+        deliveries: list[tuple[JobEdge, Chunk]] = []
+        for edge in running.outputs:
+            part = chunk.part(edge.tag)
+            if part is not None:
+                # Each consumer gets records of its own: what one of them changes in place, no other may see.
+                deliveries.append((edge, _copy(part) if edge.tag in given else part))
+                given.add(edge.tag)
+        for edge, part in deliveries:
+            self._deliver(edge, part, output)
 
     def finish_level(self, level: int, now: int, output: TaskOutput, spark_fed: bool = False) -> None:
         """Move time and ends through a level, after all its records of this epoch."""
