@@ -132,6 +132,13 @@ class TestRouting:
         (together,) = collected(split.union(split.get_side_output(ODD)))
         assert sorted(together) == [1, 2, 3, 4]
 
+    def test_a_side_output_can_be_named_and_have_an_uid_and_a_parallelism(self) -> None:
+        split = environment().from_collection([1, 2, 3, 4]).process(Split())
+        side = split.get_side_output(ODD).name("odd numbers").uid("odd").set_parallelism(3)
+        assert side.get_name() == "odd numbers"
+        main, odd = collected(split, side, parallelism=2)
+        assert (sorted(main), sorted(odd)) == ([2, 4], [1, 3])
+
     def test_records_of_side_outputs_keep_their_timestamps(self) -> None:
         strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Itself())
         stream = environment().from_collection([10, 11, 13]).assign_timestamps_and_watermarks(strategy)
@@ -218,13 +225,21 @@ class TestTypes:
 class TestRefusals:
     def test_only_the_stream_of_an_operator_has_side_outputs(self) -> None:
         stream = environment().from_collection([1]).process(Split())
-        for other in (stream.union(stream), stream.key_by(lambda n: n), stream.get_side_output(ODD)):
+        for other in (stream.union(stream), stream.key_by(lambda n: n)):
             with pytest.raises(InvalidProgramError, match="get_side_output is for operators"):
                 other.get_side_output(HALVES)
 
     def test_a_source_has_none(self) -> None:
         with pytest.raises(InvalidProgramError, match="source 'Collection Source' has no side outputs"):
             environment().from_collection([1]).get_side_output(ODD)
+
+    def test_a_tag_comes_with_one_value(self) -> None:
+        class Three(ProcessFunction):
+            def process_element(self, value: int, ctx: ProcessFunction.Context) -> Iterator[Any]:
+                yield ODD, value, value
+
+        with pytest.raises(TypeError, match=r"3 values were yielded for side output 'odd'.* the tag and one value"):
+            OperatorHarness.unkeyed(Three()).process(1)
 
     def test_it_takes_a_tag(self) -> None:
         with pytest.raises(TypeError, match="get_side_output takes an OutputTag, and was given 'odd'"):

@@ -37,7 +37,13 @@ from rekindle.runtime.operators.sinks import (
     SinkFunctionOperator,
     TwoPhaseSinkOperator,
 )
-from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
+from rekindle.runtime.operators.stateless import (
+    FilterOperator,
+    FlatMapOperator,
+    MapOperator,
+    PassOperator,
+    ProcessOperator,
+)
 
 if TYPE_CHECKING:
     from rekindle.datastream.closeable_iterator import CloseableIterator
@@ -207,7 +213,8 @@ class DataStream:
                 f"side output {tag_id!r} of {node.name!r} was asked for as {known} and now as {type_info}; use the "
                 "same OutputTag, or give the other one another id"
             )
-        return DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info, tag_id),), None, type_info)
+        side = DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info, tag_id),), None, type_info)
+        return side._transform("Map", PassOperator(), type_info)  # PyFlink has a map here, which may be named
 
     # --- ends ---
 

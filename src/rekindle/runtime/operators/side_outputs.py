@@ -30,7 +30,12 @@ def emitted(value: Any) -> Any:
     """
     if type(value) in FIXED or (isinstance(value, tuple) and FIXED.issuperset(map(type, value))):
         return value
-    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], OutputTag):
+    if isinstance(value, tuple) and value and isinstance(value[0], OutputTag):
+        if len(value) != 2:
+            raise TypeError(
+                f"{len(value)} values were yielded for side output {value[0].tag_id!r}, the tag among them: yield the "
+                "tag and one value, such as a tuple of all of them"
+            )
         return SideOutput(value[0].tag_id, detached(value[1]))
     return separate(value)
 

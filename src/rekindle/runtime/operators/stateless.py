@@ -10,7 +10,7 @@ from rekindle.datastream.functions import Function, ProcessFunction
 from rekindle.datastream.timerservice import TimerService
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
-from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
+from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 
@@ -56,6 +56,13 @@ class FlatMapOperator(FunctionOperator):
 
     def process(self, chunk: Chunk) -> Chunk:
         return expand(self._call(), chunk)
+
+
+class PassOperator(Operator):
+    """Pass records on as they are."""
+
+    def process(self, chunk: Chunk) -> Chunk:
+        return Chunk(chunk.values, chunk.timestamps)
 
 
 class ProcessOperator(FunctionOperator):
