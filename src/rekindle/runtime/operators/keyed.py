@@ -173,9 +173,14 @@ class KeyedProcessOperator(KeyedOperator):
                         append(result if type(result) in FIXED else emitted(result))
             return sorted_out(values)
         timestamps: list[int | None] = []
+        stamp = timestamps.append
         for backend.key, value, timestamp in zip(_keys(chunk), chunk.values, chunk.timestamps, strict=True):
             context.current_timestamp = timestamp
-            append_results(call(value, context), values, timestamp, timestamps, emitted)
+            results = call(value, context)
+            if results is not None:
+                for result in results:
+                    append(result if type(result) in FIXED else emitted(result))
+                    stamp(timestamp)
         return sorted_out(values, timestamps)
 
     def advance_watermark(self, watermark: int) -> Chunk | None:

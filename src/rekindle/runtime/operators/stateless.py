@@ -77,11 +77,16 @@ class ProcessOperator(FunctionOperator):
     def process(self, chunk: Chunk) -> Chunk:
         call, context = self._call(), self._context
         values: list[Any] = []
-        timestamps: list[int | None] | None = None if chunk.timestamps is None else []
+        timestamps: list[int | None] = []
+        append, stamp = values.append, timestamps.append
         for value, timestamp in zip(chunk.values, chunk.timestamps or [None] * len(chunk.values), strict=True):
             context.current_timestamp = timestamp
-            append_results(call(value, context), values, timestamp, timestamps, emitted)
-        return sorted_out(values, timestamps)
+            results = call(value, context)
+            if results is not None:
+                for result in results:
+                    append(result if type(result) in FIXED else emitted(result))
+                    stamp(timestamp)
+        return sorted_out(values, None if chunk.timestamps is None else timestamps)
 
     def advance_watermark(self, watermark: int) -> None:
         self._context.watermark = watermark
