@@ -214,7 +214,7 @@ def main() -> None:
     parser.add_argument("--shape", help="only shapes with this in their name")
     arguments = parser.parse_args()
     seed = 20_260
-    print(f"seed {seed}; ns to write, ns to read, bytes: a record")
+    print(f"seed {seed}; ns to write, ns to read, bytes: a record; to pickle: rekindle's by pickle's")
     print(f"{'':28}{'':10}{'one by one':>26}{'in chunks of 1,000':>32}")
     for shape in shapes():
         if arguments.shape and arguments.shape.lower() not in shape.name.lower():

@@ -286,8 +286,8 @@ def test_an_empty_instance_has_defaults_and_zeros() -> None:
     ("cls", "value", "message"),
     [
         (Base, Derived(1, "b"), "an instance of .*Derived was given where the type is .*Base, its base class"),
-        (User, Address("a", 1), "a value of type .*Address was given where the type is .*User"),
-        (User, None, "a value of type builtins.NoneType was given"),
+        (User, Address("a", 1), r"Address\(.*\) \(Address\) was given where the type is .*User"),
+        (User, None, r"None \(NoneType\) was given"),
         (User, User("a", "old"), "field 'age' of .*User: 'old'"),  # type: ignore[arg-type]
         (User, User("a", 1, address=Address("b", "c")), "field 'address' of .*User: field 'number' of .*Address: 'c'"),  # type: ignore[arg-type]
         (User, User("a", 1, anything=lambda: 1), "field 'anything' of .*User: "),
@@ -342,7 +342,7 @@ def test_a_local_class_can_be_serialized_but_not_be_a_type_of_state() -> None:
 def test_a_class_that_is_not_found_under_its_name_cannot_be_a_type_of_state(versions: Versions) -> None:
     first = versions.dataclass("User", [("x", int)])
     versions.dataclass("User", [("x", int)])
-    with pytest.raises(SerializerSnapshotError, match="has that name"):
+    with pytest.raises(SerializerSnapshotError, match="another class of that name stands there"):
         DataclassSerializer(first).snapshot_configuration()
     versions.remove("User")
     with pytest.raises(SerializerSnapshotError, match="nothing has that name"):
@@ -468,7 +468,7 @@ def test_a_renamed_class_is_another_type(versions: Versions) -> None:
     old = stored(versions.dataclass("User", [("x", int)]))
     result = compared(old, versions.dataclass("Customer", [("x", int)]))
     assert result.outcome is Outcome.INCOMPATIBLE
-    for words in (f"was {MODULE}.User and is {MODULE}.Customer now", "register_snapshot_alias", "uid"):
+    for words in (f"was {MODULE}.User and is {MODULE}.Customer now", "register_snapshot_alias"):
         assert words in result.reasons[0]
 
 

@@ -38,5 +38,9 @@ def require_type(type_info: object, place: str) -> TypeInformation:
     """
     if isinstance(type_info, TypeInformation):
         return type_info
-    hint = "add the parentheses, as in Types.INT()" if callable(type_info) else "take one from Types"
+    hint = (
+        "add the parentheses, as in Types.INT()"
+        if callable(type_info)
+        else "take one from Types, or give a class or an annotation"
+    )
     raise TypeError(f"{place} must be type information, got {type_info!r}; {hint}.")

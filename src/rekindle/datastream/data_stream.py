@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from rekindle.common import TypeInformation
+from rekindle.common import TypeInformation, WatermarkStrategy
 from rekindle.common.typeinfo import PickledBytesTypeInfo, RowTypeInfo, Types
 from rekindle.datastream.connectors.base import Sink
 from rekindle.datastream.declared_types import RecordType, declared_type
@@ -27,6 +28,7 @@ from rekindle.datastream.functions import (
     SinkFunction,
 )
 from rekindle.datastream.functions import Partitioner as PartitionFunction
+from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.projection import projection
 from rekindle.datastream.type_hints import returned_type, yielded_type
 from rekindle.exceptions import InvalidProgramError
@@ -41,13 +43,20 @@ from rekindle.graph.partitioning import (
     Partitioning,
 )
 from rekindle.graph.stream_graph import StreamEdge, StreamNode
+from rekindle.runtime.operators.event_time import TimestampsAndWatermarksOperator
 from rekindle.runtime.operators.sinks import (
     CollectOperator,
     PrintOperator,
     SinkFunctionOperator,
     TwoPhaseSinkOperator,
 )
-from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
+from rekindle.runtime.operators.stateless import (
+    FilterOperator,
+    FlatMapOperator,
+    MapOperator,
+    PassOperator,
+    ProcessOperator,
+)
 
 if TYPE_CHECKING:
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
@@ -151,6 +160,18 @@ class DataStream:
         function = require(func, ProcessFunction, "process on a stream without a key")
         operator = ProcessOperator(function, "process_element")
         return self._transform("Process", operator, output_type, yielded_type(function.process_element))
+
+    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
+        """Give the records timestamps and the stream watermarks; those it had before no longer count.
+
+        Watermarks advance between epochs, not with every record.
+        """
+        if not isinstance(watermark_strategy, WatermarkStrategy):
+            raise TypeError(
+                f"assign_timestamps_and_watermarks takes a WatermarkStrategy, and was given {watermark_strategy!r}"
+            )
+        operator = TimestampsAndWatermarksOperator(watermark_strategy)
+        return self._transform("Timestamps/Watermarks", operator, self._type_info, self._hint)
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: RecordType | None = None
@@ -268,6 +289,29 @@ class DataStream:
         functions = tuple(given for given in (partitioner, key_selector) if isinstance(given, Function))
         return self._dealt_out(Partitioner(Partitioning.CUSTOM, selector, choose=choose, functions=functions))
 
+    def get_side_output(self, output_tag: OutputTag) -> DataStream:
+        """Give the stream of what the function of this operator yields as ``output_tag, value``.
+
+        A side output that nobody asks for is dropped.
+
+        Args:
+            output_tag: The tag; side outputs are told apart by its id.
+        """
+        if not isinstance(output_tag, OutputTag):
+            raise TypeError(f"get_side_output takes an OutputTag, and was given {output_tag!r}")
+        node = self._own_node("get_side_output")
+        if not node.inputs:
+            raise InvalidProgramError(f"source {node.name!r} has no side outputs: only process functions have")
+        tag_id, type_info = output_tag.tag_id, output_tag.type_info
+        known = node.side_outputs.setdefault(tag_id, type_info)
+        if known != type_info:
+            raise InvalidProgramError(
+                f"side output {tag_id!r} of {node.name!r} was asked for as {known} and now as {type_info}; use the "
+                "same OutputTag, or give the other one another id"
+            )
+        side = DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info, tag_id),), None, type_info)
+        return side._transform("Map", PassOperator(), type_info)  # PyFlink has a map here, which may be named
+
     # --- ends ---
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
@@ -319,7 +363,7 @@ class DataStream:
         return self._inputs
 
     def _repartitioned(self, partitioner: Partitioner) -> tuple[StreamEdge, ...]:
-        return tuple(StreamEdge(edge.source, partitioner, edge.type_info) for edge in self._inputs)
+        return tuple(replace(edge, partitioner=partitioner) for edge in self._inputs)
 
     def _dealt_out(self, partitioner: Partitioner) -> DataStream:
         return DataStream(self._environment, self._repartitioned(partitioner), None, self._type_info, self._hint)
@@ -379,10 +423,8 @@ def declare_unsupported(cls: type, *methods: str) -> None:
 
 declare_unsupported(
     DataStream,
-    "assign_timestamps_and_watermarks",
     "cache",
     "disable_chaining",
-    "get_side_output",
     "set_buffer_timeout",
     "set_description",
     "set_uid_hash",

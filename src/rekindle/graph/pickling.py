@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 
-import cloudpickle
-
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobGraph
+from rekindle.graph.struct_pickling import dumps
 from rekindle.serialization.class_fields import keep_annotations
 
 
@@ -30,7 +29,7 @@ def main_classes() -> dict[str, type]:
         if isinstance(value, type) and value.__module__ == "__main__" and value.__qualname__ == name:
             try:
                 keep_annotations(value)
-                cloudpickle.dumps(value, protocol=5)
+                dumps(value)
             except Exception:
                 continue  # if a record needs it, the slot will say so
             found[name] = value
@@ -39,7 +38,7 @@ def main_classes() -> dict[str, type]:
 
 def _check(what: object, name: str) -> None:
     try:
-        cloudpickle.dumps(what, protocol=5)
+        dumps(what)
     except Exception as error:
         raise InvalidProgramError(
             f"{name} cannot be sent to the slots: {error}. Its function refers to something that lives only in this "

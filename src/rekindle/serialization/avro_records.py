@@ -15,6 +15,7 @@ from rekindle.serialization.avro_parsing import Schema, named_types, type_of
 from rekindle.serialization.avro_schema import plain_annotation
 from rekindle.serialization.class_fields import fields_of_dataclass
 from rekindle.serialization.class_names import ClassName
+from rekindle.serialization.msgpack_serializer import shown
 
 Conversion = Callable[[Any], Any]
 
@@ -91,9 +92,7 @@ class ConversionMaker:
 
         def to_avro(instance: Any) -> Any:
             if type(instance) is not cls:
-                raise SerializationError(
-                    f"a value of type {ClassName.of(type(instance))} was given where the type is {ClassName.of(cls)}"
-                )
+                raise SerializationError(f"{shown(instance)} was given where the type is {ClassName.of(cls)}")
             return {name: part.to_avro(getattr(instance, name)) for name, part in parts.items()}
 
         def from_avro(record: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.avro_parsing import Schema, normalized
-from rekindle.serialization.class_fields import fields_of_dataclass
+from rekindle.serialization.class_fields import fields_of_dataclass, is_missing
 from rekindle.serialization.class_names import ClassName
 
 __all__ = ["schema_of"]
@@ -157,11 +157,12 @@ def _full_name(cls: type) -> str:
 
 def _default(cls: Any, name: str) -> Any:
     field = {field.name: field for field in dataclasses.fields(cls)}[name]
-    if field.default is not dataclasses.MISSING:
+    if not is_missing(field.default):
         return field.default
-    if field.default_factory is dataclasses.MISSING:
+    factory: Any = field.default_factory
+    if is_missing(factory):
         return _NO_DEFAULT
-    made, again = field.default_factory(), field.default_factory()
+    made, again = factory(), factory()
     # What differs each time is no default that a schema could hold.
     return made if made == again else _NO_DEFAULT
 

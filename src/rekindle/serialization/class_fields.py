@@ -52,9 +52,18 @@ def fields_of_dataclass(cls: type) -> list[ClassField]:
     fields = []
     for field in dataclasses.fields(cls):
         factory: Any = field.default_factory
-        default = _NO_DEFAULT if field.default is dataclasses.MISSING else field.default
-        fields.append(_field(field.name, annotations, default, None if factory is dataclasses.MISSING else factory))
+        default = _NO_DEFAULT if is_missing(field.default) else field.default
+        fields.append(_field(field.name, annotations, default, None if is_missing(factory) else factory))
     return fields
+
+
+def is_missing(default: Any) -> bool:
+    """Tell whether a field has no such default.
+
+    In a class that came from another process what stands for a missing default is not the one object that stands for it
+    here.
+    """
+    return isinstance(default, type(dataclasses.MISSING))
 
 
 def fields_of_struct(cls: type[msgspec.Struct]) -> list[ClassField]:

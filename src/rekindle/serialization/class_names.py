@@ -92,7 +92,7 @@ def require_lasting_name(cls: type) -> None:
         return
     if found is None and _may_be_carried(name):
         return
-    stands_there = "nothing has that name" if found is None else f"{found!r} has that name"
+    stands_there = "nothing has that name" if found is None else "another class of that name stands there"
     raise SerializerSnapshotError(
         f"the class {name.qualified} of module {name.module} cannot be a type of state: in the module {stands_there}, "
         "so that a later program would not find the class. Define it at the top level of the module, under its own name"

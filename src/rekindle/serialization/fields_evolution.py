@@ -196,9 +196,7 @@ class NamedFieldsSerializerSnapshot(TypeSerializerSnapshot[T]):
     def _renamed(self, old: NamedFieldsSerializerSnapshot[Any]) -> str:
         return (
             f"the class was {old._class_name} and is {self._class_name} now: a class that is renamed or moved is "
-            "another type to its state (register_snapshot_alias is for classes of snapshots, not for this). Keep the "
-            "class where it was, under its name; or give the state another name, or its operator another uid, to "
-            "start without it"
+            "another type to its state (register_snapshot_alias is for classes of snapshots, not for this)"
         )
 
 

@@ -139,7 +139,7 @@ class MsgpackSerializer(BytesSerializer[T]):
         return self.snapshot_configuration().describe()
 
     def _refused(self, element: Any, error: Exception) -> SerializationError:
-        return SerializationError(f"{_shown(element)} is no {self._name()}: {error}")
+        return SerializationError(f"{shown(element)} is no {self._name()}: {error}")
 
     def _damaged(self, data: bytes | memoryview, error: Exception) -> SerializationError:
         return SerializationError(f"{len(data)} bytes are no {self._name()}: {error}")
@@ -180,6 +180,7 @@ def as_msgpack(serializer: TypeSerializer[T]) -> MsgpackSerializer[T]:
     return serializer if isinstance(serializer, MsgpackSerializer) else EmbeddedSerializer(serializer)
 
 
-def _shown(element: Any) -> str:
+def shown(element: Any) -> str:
+    """Show an element and its class to people, shortened."""
     text = repr(element)
     return f"{text[:80]}… ({type(element).__name__})" if len(text) > 80 else f"{text} ({type(element).__name__})"

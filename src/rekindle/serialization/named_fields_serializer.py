@@ -16,7 +16,7 @@ from rekindle.serialization.basic_serializers import (
 from rekindle.serialization.class_fields import ClassField, serializer_of_field
 from rekindle.serialization.class_names import ClassName, note_class_in_use, require_lasting_name
 from rekindle.serialization.integer_serializers import BigIntSerializer, LongSerializer
-from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack
+from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack, shown
 from rekindle.serialization.recursive_class import RecursiveReference, enclosing_serializer_of, making_serializer_of
 from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
@@ -201,7 +201,7 @@ class NamedFieldsSerializer(MsgpackSerializer[T]):
                 f"an instance of {kind} was given where the type is {self.name}, its base class: what {kind} adds "
                 f"would be lost. Give the state the type {kind}, or leave it without a type"
             )
-        return SerializationError(f"a value of type {kind} was given where the type is {self.name}")
+        return SerializationError(f"{shown(element)} was given where the type is {self.name}")
 
     def _refused_field(self, element: Any, error: Exception, reached: dict[str, Any]) -> SerializationError:
         """Say which field could not be packed: the last one whose value was looked at, or the one after it."""

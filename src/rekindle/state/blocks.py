@@ -3,7 +3,7 @@
 A whole block holds keys and values. A value is what the state keeps for one key: the value, the accumulator, the list,
 the dict. A delta block holds keys, changes and removed keys: what became of some keys since the blocks before it; a
 change is the new value, for a list ``(start, elements)`` and for a map a :class:`MapChange`. How they become bytes is
-in :mod:`rekindle.state.block_encoding`.
+in :mod:`rekindle.state.block_format`.
 
 In a namespaced state a key is ``(key, namespace)``. In a state with time-to-live each value, list element and map value
 is ``(value, last access in milliseconds)``.

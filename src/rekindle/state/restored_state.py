@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rekindle.exceptions import SerializationError, StateRestoreError
-from rekindle.state.block_encoding import BlockDecoder
+from rekindle.state.block_decoding import BlockDecoder
 from rekindle.state.blocks import KeyGroupBlock, StateSpec, with_last_access, without_last_access
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.same_state import check_same_state

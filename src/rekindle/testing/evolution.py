@@ -85,5 +85,7 @@ def _snapshot(given: Any, place: str) -> TypeSerializerSnapshot[Any]:
         return given
     if isinstance(given, bytes):
         return snapshot_from_bytes(given)
+    if isinstance(given, str):
+        raise TypeError(f"{place} is a string; a stored snapshot is given as bytes: bytes.fromhex({given[:8]!r}…)")
     serializer: TypeSerializer[Any] = serializer_of(as_type_info(given, place))
     return serializer.snapshot_configuration()

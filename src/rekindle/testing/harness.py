@@ -75,6 +75,7 @@ class OperatorHarness:
         operator: The operator, opened.
         clock: The processing time; move it with :meth:`advance_processing_time`, which also fires timers.
         output: All records emitted so far.
+        side_outputs: All records of side outputs emitted so far, by the ids of their tags.
         sent: What the operator sent to the driver, as (channel, bytes).
     """
 
@@ -112,6 +113,7 @@ class OperatorHarness:
         self.operator = operator
         self.clock = clock or ManualClock()
         self.output: list[Any] = []
+        self.side_outputs: dict[str, list[Any]] = {}
         self.sent: list[tuple[str, bytes]] = []
         self._key = None if key_selector is None else as_key_selector(key_selector)
         self._second_key = None if second_key_selector is None else as_key_selector(second_key_selector)
@@ -216,9 +218,12 @@ class OperatorHarness:
         self.operator.close()
 
     def _emitted(self, chunk: Chunk | None) -> list[Any]:
-        values = [] if chunk is None else chunk.values
-        self.output += values
-        return values
+        if chunk is None:
+            return []
+        for tag_id, part in (chunk.side or {}).items():
+            self.side_outputs.setdefault(tag_id, []).extend(part.values)
+        self.output += chunk.values
+        return chunk.values
 
 
 def _chunk(values: Sequence[Any], timestamps: Sequence[int | None] | None, key: Callable[[Any], Any] | None) -> Chunk:

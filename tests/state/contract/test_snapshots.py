@@ -6,7 +6,7 @@ import os
 import pickle
 
 from rekindle.datastream.state import ValueStateDescriptor
-from rekindle.state.block_encoding import decode_whole
+from rekindle.state.block_decoding import decode_whole
 from rekindle.state.key_hash import key_group_of
 from rekindle.testing import BackendUnderTest, PendingSnapshot
 

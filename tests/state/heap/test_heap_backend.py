@@ -18,7 +18,7 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.exceptions import InvalidProgramError, StateAccessError
-from rekindle.state.block_encoding import decode_whole
+from rekindle.state.block_decoding import decode_whole
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import key_group_range

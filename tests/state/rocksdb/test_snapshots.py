@@ -8,7 +8,8 @@ import pytest
 
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import StateRestoreError
-from rekindle.state.block_encoding import BlockEncoder, decode_whole
+from rekindle.state.block_decoding import decode_whole
+from rekindle.state.block_encoding import BlockEncoder
 from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, StateSpec
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import KeyGroupRange, key_group_range

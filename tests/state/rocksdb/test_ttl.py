@@ -9,7 +9,7 @@ from rekindle.datastream.state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from rekindle.state.block_encoding import decode_whole
+from rekindle.state.block_decoding import decode_whole
 from rekindle.state.key_groups import key_group_range
 from rekindle.state.rocksdb.database import walk
 from rekindle.state.rocksdb.native_part import NativePart

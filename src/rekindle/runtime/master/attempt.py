@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
-import cloudpickle
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
@@ -34,6 +33,7 @@ from rekindle.exceptions import (
     SlotLostError,
 )
 from rekindle.graph.pickling import main_classes
+from rekindle.graph.struct_pickling import dumps
 from rekindle.runtime.master.checkpointing import CheckpointExecutor
 from rekindle.runtime.master.epoch_reports import Gathering
 from rekindle.runtime.master.epoch_runner import EpochRunner
@@ -314,7 +314,7 @@ class Attempt:
             sys_path=user_sys_path(),
             heartbeat_ms=settings.heartbeat_ms,
             orphan_timeout_ms=settings.orphan_timeout_ms,
-            job=cloudpickle.dumps(self._slot_job(restore), protocol=5),
+            job=dumps(self._slot_job(restore)),
         )
         launch_slots(shared.session, deployment, self._slots)
         registrations = self._registered.wait(_START_TIMEOUT)

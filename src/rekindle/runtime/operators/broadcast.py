@@ -17,6 +17,7 @@ from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedContext
 from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import StatelessContext, append_results
 from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
 from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
@@ -79,9 +80,9 @@ class KeyedBroadcastOperator(KeyedCoOperator):
         self.backend.key = NO_KEY
         for value, timestamp in zip(chunk.values, chunk.timestamps or [None] * len(chunk.values), strict=True):
             own.current_timestamp = timestamp
-            append_results(call(value, full), values, timestamp, timestamps)
+            append_results(call(value, full), values, timestamp, timestamps, emitted)
         self.backend.after_chunk(len(chunk.values))
-        return Chunk(values, timestamps)
+        return sorted_out(values, timestamps)
 
 
 class BroadcastStates:

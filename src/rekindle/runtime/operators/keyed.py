@@ -20,6 +20,7 @@ from rekindle.datastream.timerservice import TimerService
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
+from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
@@ -176,13 +177,18 @@ class KeyedProcessOperator(KeyedOperator):
                 results = call(value, context)
                 if results is not None:
                     for result in results:
-                        append(result if type(result) in FIXED else detached(result))
-            return Chunk(values)
+                        append(result if type(result) in FIXED else emitted(result))
+            return sorted_out(values)
         timestamps: list[int | None] = []
+        stamp = timestamps.append
         for backend.key, value, timestamp in zip(_keys(chunk), chunk.values, chunk.timestamps, strict=True):
             context.current_timestamp = timestamp
-            append_results(call(value, context), values, timestamp, timestamps)
-        return Chunk(values, timestamps)
+            results = call(value, context)
+            if results is not None:
+                for result in results:
+                    append(result if type(result) in FIXED else emitted(result))
+                    stamp(timestamp)
+        return sorted_out(values, timestamps)
 
     def advance_watermark(self, watermark: int) -> Chunk | None:
         self._context.watermark = watermark
@@ -213,9 +219,8 @@ class KeyedProcessOperator(KeyedOperator):
             self.backend.key, timestamp = due
             context.current_timestamp = timestamp
             context.domain = domain
-            stamp = timestamp if domain is TimeDomain.EVENT_TIME else None
-            append_results(self.function.on_timer(timestamp, context), values, stamp, timestamps)
-        return Chunk(values, timestamps if domain is TimeDomain.EVENT_TIME else None) if values else None
+            append_results(self.function.on_timer(timestamp, context), values, timestamp, timestamps, emitted)
+        return sorted_out(values, timestamps) if values else None
 
 
 class KeyedContext(KeyedProcessFunction.OnTimerContext, TimerService):

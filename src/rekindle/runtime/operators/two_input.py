@@ -15,6 +15,7 @@ from rekindle.datastream.functions import (
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedContext, KeyedProcessOperator
 from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import StatelessContext, append_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 
@@ -48,8 +49,8 @@ class CoOperator(UserFunctionOperator):
         timestamps: list[int | None] | None = None if chunk.timestamps is None else []
         for value, timestamp in zip(chunk.values, chunk.timestamps or [None] * len(chunk.values), strict=True):
             own.current_timestamp = timestamp
-            append_results(call(value, context), values, timestamp, timestamps)
-        return Chunk(values, timestamps)
+            append_results(call(value, context), values, timestamp, timestamps, emitted)
+        return sorted_out(values, timestamps)
 
     def advance_watermark(self, watermark: int) -> None:
         self._context.watermark = watermark

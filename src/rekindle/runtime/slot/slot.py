@@ -254,8 +254,10 @@ class Slot:
 
     def _poll(self, running: RunningNode, max_records: int):  # type: ignore[no-untyped-def]
         assert isinstance(running.operator, SourceOperator)
+        event_time = running.operator.event_time
         try:
-            return running.operator.poll(max_records)
+            chunk = running.operator.poll(max_records)
+            return chunk if chunk is None or event_time is None else event_time.assign(chunk)
         except Exception as error:
             raise OperatorError(running.node) from error
 

@@ -1,0 +1,131 @@
+"""Reads blocks, each with the serializers that fit those it was written with. The format is in ``block_format``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from rekindle.exceptions import SerializationError
+from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.state.block_format import BlockDelta, BlockKeys, BlockValues, decode_delta_block, decode_whole_block
+from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, change_with_last_access
+from rekindle.state.state_serializers import StateSerializers, restored_serializers
+
+
+class BlockDecoder:
+    """Decode the blocks of one state that were written with certain serializers."""
+
+    __slots__ = ("_readers",)
+
+    def __init__(self, readers: StateSerializers) -> None:
+        self._readers = readers
+
+    def whole(self, block: KeyGroupBlock) -> tuple[list[Any], list[Any]]:
+        """Give the keys and values of a whole block."""
+        try:
+            held = decode_whole_block(block.data)
+            return self._keys(block, held.keys), self._values(block, held.values)
+        except (SerializationError, msgspec.MsgspecError, ValueError) as error:
+            raise _unreadable(block, error) from error
+
+    def apply_delta(self, block: KeyGroupBlock, entries: dict[Any, Any], accessed_at: int | None = None) -> None:
+        """Change the entries of the blocks before as a delta block says.
+
+        Args:
+            block: The changes.
+            entries: What they are changes to.
+            accessed_at: If given, the entries have times of last access and the changes do not: they get this one.
+        """
+        try:
+            held = decode_delta_block(block.data)
+            keys, removed = self._keys(block, held.keys), self._keys(block, held.removed)
+            changes = self._changes(block, held)
+        except (SerializationError, msgspec.MsgspecError, ValueError) as error:
+            raise _unreadable(block, error) from error
+        if accessed_at is not None:
+            changes = [change_with_last_access(StateKind(block.kind), change, accessed_at) for change in changes]
+        if block.kind == StateKind.LIST:
+            for key, (start, elements) in zip(keys, changes, strict=True):
+                entries[key] = entries[key][:start] + elements if start else elements
+        elif block.kind == StateKind.MAP:
+            for key, change in zip(keys, changes, strict=True):
+                _change_map(entries, key, change)
+        else:
+            entries.update(zip(keys, changes, strict=True))
+        for key in removed:
+            entries.pop(key, None)
+
+    def _changes(self, block: KeyGroupBlock, held: BlockDelta) -> list[Any]:
+        values = self._values(block, held.values)
+        if block.kind == StateKind.LIST:
+            return list(zip(held.starts, values, strict=True))
+        if block.kind == StateKind.MAP:
+            gone = iter(self._readers.map_key.all_from_bytes(held.gone_keys) if held.gone_keys else ())
+            removed = [list(islice(gone, count)) for count in held.gone]
+            return list(map(MapChange, held.cleared, values, removed))
+        return values
+
+    def _keys(self, block: KeyGroupBlock, held: BlockKeys) -> list[Any]:
+        keys = self._readers.key.all_from_bytes(held.keys)
+        if not block.namespaced:
+            return keys
+        return list(zip(keys, self._readers.namespace.all_from_bytes(held.namespaces), strict=True))
+
+    def _values(self, block: KeyGroupBlock, held: BlockValues) -> list[Any]:
+        values = _read_values(self._readers.value, held.values)
+        for index in held.nones:
+            values.insert(index, None)
+        if block.ttl:
+            values = list(zip(values, held.last_access, strict=True))
+        if block.kind not in (StateKind.LIST, StateKind.MAP):
+            return values
+        if sum(held.lengths) != len(values):
+            raise ValueError(f"there are {len(values)} values where {sum(held.lengths)} should be")
+        row = iter(values)
+        if block.kind == StateKind.LIST:
+            return [list(islice(row, length)) for length in held.lengths]
+        map_keys = iter(self._readers.map_key.all_from_bytes(held.map_keys))
+        maps = [dict(zip(islice(map_keys, length), islice(row, length), strict=True)) for length in held.lengths]
+        if sum(map(len, maps)) < len(values):
+            raise ValueError("two keys of a map have become one: they lost what told them apart")
+        return maps
+
+
+def decode_whole(block: KeyGroupBlock) -> tuple[list[Any], list[Any]]:
+    """Give the keys and values of a whole block, read with the serializers that wrote it."""
+    return BlockDecoder(_restored(block)).whole(block)
+
+
+def apply_delta(block: KeyGroupBlock, entries: dict[Any, Any]) -> None:
+    """Change entries as a delta block says, read with the serializers that wrote it."""
+    BlockDecoder(_restored(block)).apply_delta(block, entries)
+
+
+def _restored(block: KeyGroupBlock) -> StateSerializers:
+    assert block.serializers is not None
+    return restored_serializers(block.serializers)
+
+
+def _read_values(serializer: TypeSerializer[Any], values: bytes | list[bytes]) -> list[Any]:
+    if isinstance(values, bytes):
+        return serializer.all_from_bytes(values)
+    return list(map(serializer.from_bytes, values))
+
+
+def _change_map(entries: dict[Any, Any], key: Any, change: Iterable[Any]) -> None:
+    cleared, put, removed = change
+    mapping = {} if cleared else entries.get(key, {})
+    mapping.update(put)
+    for entry in removed:
+        mapping.pop(entry, None)
+    if mapping:
+        entries[key] = mapping
+    else:
+        entries.pop(key, None)
+
+
+def _unreadable(block: KeyGroupBlock, error: Exception) -> SerializationError:
+    return SerializationError(f"state {block.state!r}, key group {block.key_group}, cannot be read: {error}")
