@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rekindle.common import Types
-from rekindle.datastream import KeyedProcessFunction, MapFunction, OutputTag, StreamExecutionEnvironment
+from rekindle.datastream import KeyedProcessFunction, MapFunction, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError, InvalidProgramError, JobExecutionError, UserCodeError
 from support.balances import environment
@@ -132,7 +132,6 @@ def test_what_comes_later_raises_naming_the_method(spark: Any) -> None:
     for call, name in (
         (lambda: stream.window_all(None), "DataStream.window_all"),
         (lambda: stream.connect(stream), "DataStream.connect"),
-        (lambda: stream.get_side_output(OutputTag("late")), "DataStream.get_side_output"),
         (lambda: keyed.window(None), "KeyedStream.window"),
         (lambda: keyed.sum(0), "KeyedStream.sum"),
         (lambda: env.add_source(None), "StreamExecutionEnvironment.add_source"),

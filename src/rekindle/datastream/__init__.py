@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from rekindle.datastream.checkpoint_config import CheckpointConfig
     from rekindle.datastream.checkpoint_storage import (
         CheckpointStorage,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     )
     from rekindle.datastream.checkpointing_mode import CheckpointingMode
     from rekindle.datastream.closeable_iterator import CloseableIterator
+    from rekindle.datastream.connected_streams import ConnectedStreams
     from rekindle.datastream.data_stream import DataStream, DataStreamSink
     from rekindle.datastream.execution_mode import RuntimeExecutionMode
     from rekindle.datastream.externalized_checkpoint_retention import (
@@ -71,7 +73,9 @@ __all__ = [
     "AsyncFunction",
     "AsyncRetryPredicate",
     "AsyncRetryStrategy",
+    "BroadcastConnectedStream",
     "BroadcastProcessFunction",
+    "BroadcastStream",
     "CheckpointConfig",
     "CheckpointStorage",
     "CheckpointingMode",
@@ -79,6 +83,7 @@ __all__ = [
     "CoFlatMapFunction",
     "CoMapFunction",
     "CoProcessFunction",
+    "ConnectedStreams",
     "CustomCheckpointStorage",
     "CustomStateBackend",
     "DataStream",
@@ -119,6 +124,7 @@ __all__ = [
     "WindowFunction",
 ]
 _MODULES = {
+    "broadcast_stream": ("BroadcastConnectedStream", "BroadcastStream"),
     "checkpoint_config": ("CheckpointConfig",),
     "checkpoint_storage": (
         "CheckpointStorage",
@@ -128,6 +134,7 @@ _MODULES = {
     ),
     "checkpointing_mode": ("CheckpointingMode",),
     "closeable_iterator": ("CloseableIterator",),
+    "connected_streams": ("ConnectedStreams",),
     "data_stream": ("DataStream", "DataStreamSink"),
     "execution_mode": ("RuntimeExecutionMode",),
     "externalized_checkpoint_retention": ("ExternalizedCheckpointCleanup", "ExternalizedCheckpointRetention"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from rekindle.common import TypeInformation
+from rekindle.common import TypeInformation, WatermarkStrategy
 from rekindle.common.typeinfo import PickledBytesTypeInfo, RowTypeInfo, Types
 from rekindle.datastream.connectors.base import Sink
 from rekindle.datastream.declared_types import RecordType, declared_type
@@ -14,31 +15,55 @@ from rekindle.datastream.function_adapters import (
     as_flat_map_function,
     as_key_selector,
     as_map_function,
+    as_partitioner,
     require,
 )
 from rekindle.datastream.functions import (
     FilterFunction,
     FlatMapFunction,
+    Function,
     KeySelector,
     MapFunction,
     ProcessFunction,
     SinkFunction,
 )
+from rekindle.datastream.functions import Partitioner as PartitionFunction
+from rekindle.datastream.output_tag import OutputTag
+from rekindle.datastream.projection import projection
 from rekindle.datastream.type_hints import returned_type, yielded_type
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.partitioning import FORWARD, REBALANCE, Partitioner, Partitioning
+from rekindle.graph.partitioning import (
+    BROADCAST,
+    FORWARD,
+    GLOBAL,
+    REBALANCE,
+    RESCALE,
+    SHUFFLE,
+    Partitioner,
+    Partitioning,
+)
 from rekindle.graph.stream_graph import StreamEdge, StreamNode
+from rekindle.runtime.operators.event_time import TimestampsAndWatermarksOperator
 from rekindle.runtime.operators.sinks import (
     CollectOperator,
     PrintOperator,
     SinkFunctionOperator,
     TwoPhaseSinkOperator,
 )
-from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
+from rekindle.runtime.operators.stateless import (
+    FilterOperator,
+    FlatMapOperator,
+    MapOperator,
+    PassOperator,
+    ProcessOperator,
+)
 
 if TYPE_CHECKING:
+    from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from rekindle.datastream.closeable_iterator import CloseableIterator
+    from rekindle.datastream.connected_streams import ConnectedStreams
     from rekindle.datastream.keyed_stream import KeyedStream
+    from rekindle.datastream.state import MapStateDescriptor
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
 
 __all__ = ["DataStream", "DataStreamSink"]
@@ -136,6 +161,18 @@ class DataStream:
         operator = ProcessOperator(function, "process_element")
         return self._transform("Process", operator, output_type, yielded_type(function.process_element))
 
+    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
+        """Give the records timestamps and the stream watermarks; those it had before no longer count.
+
+        Watermarks advance between epochs, not with every record.
+        """
+        if not isinstance(watermark_strategy, WatermarkStrategy):
+            raise TypeError(
+                f"assign_timestamps_and_watermarks takes a WatermarkStrategy, and was given {watermark_strategy!r}"
+            )
+        operator = TimestampsAndWatermarksOperator(watermark_strategy)
+        return self._transform("Timestamps/Watermarks", operator, self._type_info, self._hint)
+
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: RecordType | None = None
     ) -> KeyedStream:
@@ -168,9 +205,112 @@ class DataStream:
         hint = self._hint if all(stream._hint == self._hint for stream in streams) else None
         return DataStream(self._environment, tuple(inputs), None, self._type_info, hint)
 
+    @overload
+    def connect(self, ds: DataStream) -> ConnectedStreams: ...
+
+    @overload
+    def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
+
+    def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
+        """Connect this stream with another, of any type: one function reads both and shares its state between them."""
+        from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+        from rekindle.datastream.connected_streams import ConnectedStreams
+
+        if isinstance(ds, BroadcastStream):
+            return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
+        return ConnectedStreams(self, ds)
+
+    def project(self, *field_indexes: int) -> DataStream:
+        """Keep some fields of each tuple or row, in the order of the places given."""
+        function, type_info = projection(self.get_type(), field_indexes)
+        return self._transform("Projection", MapOperator(function, "map"), type_info)
+
     def rebalance(self) -> DataStream:
         """Deal the records out to the subtasks of the next operator, one by one."""
-        return DataStream(self._environment, self._repartitioned(REBALANCE), None, self._type_info, self._hint)
+        return self._dealt_out(REBALANCE)
+
+    def rescale(self) -> DataStream:
+        """Deal the records of each subtask out to a few subtasks of the next operator, which are its own."""
+        return self._dealt_out(RESCALE)
+
+    def shuffle(self) -> DataStream:
+        """Send each record to a subtask of the next operator chosen at random."""
+        return self._dealt_out(SHUFFLE)
+
+    def forward(self) -> DataStream:
+        """Keep the records in their subtask; the next operator must have the same parallelism."""
+        return self._dealt_out(Partitioner(Partitioning.FORWARD, asked_for=True))
+
+    def global_(self) -> DataStream:
+        """Send all records to the first subtask of the next operator: Flink's ``global``."""
+        return self._dealt_out(GLOBAL)
+
+    @overload
+    def broadcast(self) -> DataStream: ...
+
+    @overload
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> BroadcastStream: ...
+
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor | None = None,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> DataStream | BroadcastStream:
+        """Send each record to every subtask of the next operator.
+
+        Args:
+            broadcast_state_descriptor: A state in which the next operator keeps the records; the stream can then be
+                connected with others, and nothing else.
+            other_broadcast_state_descriptors: More of them.
+        """
+        from rekindle.datastream.broadcast_stream import BroadcastStream
+
+        stream = self._dealt_out(BROADCAST)
+        if broadcast_state_descriptor is None:
+            return stream
+        return BroadcastStream(stream, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
+
+    def partition_custom(
+        self,
+        partitioner: Callable[[Any, int], int] | PartitionFunction,
+        key_selector: Callable[[Any], Any] | KeySelector,
+    ) -> DataStream:
+        """Send each record to the subtask of the next operator that a function chooses by its key.
+
+        Args:
+            partitioner: Gives the subtask for a key and the number of subtasks, which it is below.
+            key_selector: Gives the key of a record.
+        """
+        choose, selector = as_partitioner(partitioner, key_selector)
+        functions = tuple(given for given in (partitioner, key_selector) if isinstance(given, Function))
+        return self._dealt_out(Partitioner(Partitioning.CUSTOM, selector, choose=choose, functions=functions))
+
+    def get_side_output(self, output_tag: OutputTag) -> DataStream:
+        """Give the stream of what the function of this operator yields as ``output_tag, value``.
+
+        A side output that nobody asks for is dropped.
+
+        Args:
+            output_tag: The tag; side outputs are told apart by its id.
+        """
+        if not isinstance(output_tag, OutputTag):
+            raise TypeError(f"get_side_output takes an OutputTag, and was given {output_tag!r}")
+        node = self._own_node("get_side_output")
+        if not node.inputs:
+            raise InvalidProgramError(f"source {node.name!r} has no side outputs: only process functions have")
+        tag_id, type_info = output_tag.tag_id, output_tag.type_info
+        known = node.side_outputs.setdefault(tag_id, type_info)
+        if known != type_info:
+            raise InvalidProgramError(
+                f"side output {tag_id!r} of {node.name!r} was asked for as {known} and now as {type_info}; use the "
+                "same OutputTag, or give the other one another id"
+            )
+        side = DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info, tag_id),), None, type_info)
+        return side._transform("Map", PassOperator(), type_info)  # PyFlink has a map here, which may be named
 
     # --- ends ---
 
@@ -223,7 +363,10 @@ class DataStream:
         return self._inputs
 
     def _repartitioned(self, partitioner: Partitioner) -> tuple[StreamEdge, ...]:
-        return tuple(StreamEdge(edge.source, partitioner, edge.type_info) for edge in self._inputs)
+        return tuple(replace(edge, partitioner=partitioner) for edge in self._inputs)
+
+    def _dealt_out(self, partitioner: Partitioner) -> DataStream:
+        return DataStream(self._environment, self._repartitioned(partitioner), None, self._type_info, self._hint)
 
     def _transform(
         self, name: str, operator: Any, output_type: RecordType | None, hint: TypeInformation | None = None
@@ -280,20 +423,11 @@ def declare_unsupported(cls: type, *methods: str) -> None:
 
 declare_unsupported(
     DataStream,
-    "assign_timestamps_and_watermarks",
-    "broadcast",
     "cache",
-    "connect",
     "disable_chaining",
-    "forward",
-    "get_side_output",
-    "partition_custom",
-    "project",
-    "rescale",
     "set_buffer_timeout",
     "set_description",
     "set_uid_hash",
-    "shuffle",
     "slot_sharing_group",
     "start_new_chain",
     "window_all",

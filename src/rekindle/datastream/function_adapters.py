@@ -11,6 +11,7 @@ from rekindle.datastream.functions import (
     Function,
     KeySelector,
     MapFunction,
+    Partitioner,
     ReduceFunction,
 )
 
@@ -77,6 +78,21 @@ def as_key_selector(selector: Any) -> Callable[[Any], Any]:
         call: Callable[[Any], Any] = selector
         return call
     raise TypeError(f"key_by takes a KeySelector or a callable, and was given a {type(selector).__name__}")
+
+
+def as_partitioner(partitioner: Any, selector: Any) -> tuple[Callable[[Any, int], int], Callable[[Any], Any]]:
+    """Take a Partitioner or a callable, and a KeySelector or a callable; return what is called per record."""
+    if not isinstance(partitioner, Partitioner) and not callable(partitioner):
+        raise TypeError(
+            f"partition_custom takes a Partitioner or a callable, and was given a {type(partitioner).__name__}"
+        )
+    if not isinstance(selector, KeySelector) and not callable(selector):
+        raise TypeError(
+            f"the key_selector of partition_custom is a KeySelector or a callable, and a {type(selector).__name__} "
+            "was given"
+        )
+    choose = partitioner.partition if isinstance(partitioner, Partitioner) else partitioner
+    return choose, as_key_selector(selector)
 
 
 def require(function: Any, kind: Callable[..., F], method: str) -> F:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import add, gt, lt
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rekindle.common import TypeInformation
@@ -23,6 +24,7 @@ from rekindle.datastream.functions import (
     MapFunction,
     ReduceFunction,
 )
+from rekindle.datastream.running_aggregates import FieldAggregate, FieldChoice
 from rekindle.datastream.stateful_functions import (
     FilterWithState,
     FlatMapWithState,
@@ -84,6 +86,30 @@ class KeyedStream(DataStream):
         hint = self._hint or returned_type(function.reduce)
         operator = ReduceOperator(function, self._type_info or state_type(hint))
         return self._transform("Keyed Reduce", operator, self._type_info, hint)
+
+    def sum(self, position_to_sum: int | str = 0) -> DataStream:
+        """Add up a field of the records of each key; every record gives the sum so far.
+
+        Args:
+            position_to_sum: The place or the name of the field. A record that is one value is its own field 0.
+        """
+        return self.reduce(FieldAggregate("sum", position_to_sum, add))
+
+    def min(self, position_to_min: int | str = 0) -> DataStream:
+        """Keep the least value of a field for each key; the other fields stay those of the first record."""
+        return self.reduce(FieldAggregate("min", position_to_min, min))
+
+    def max(self, position_to_max: int | str = 0) -> DataStream:
+        """Keep the greatest value of a field for each key; the other fields stay those of the first record."""
+        return self.reduce(FieldAggregate("max", position_to_max, max))
+
+    def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
+        """Keep the record with the least value of a field for each key, the first of several."""
+        return self.reduce(FieldChoice("min_by", position_to_min_by, lt))
+
+    def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
+        """Keep the record with the greatest value of a field for each key, the first of several."""
+        return self.reduce(FieldChoice("max_by", position_to_max_by, gt))
 
     def process(  # type: ignore[override]
         self, func: KeyedProcessFunction, output_type: RecordType | None = None
@@ -160,6 +186,18 @@ def _only_on_operators(method: str) -> Callable[..., NoReturn]:
     return refuse
 
 
+def _partitioned_by_key(method: str) -> Callable[..., NoReturn]:
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise Exception("Cannot override partitioning for KeyedStream.")  # PyFlink's words and type
+
+    refuse.__name__ = method
+    refuse.__doc__ = "Not possible on a keyed stream, as in PyFlink: its records are partitioned by their keys."
+    return refuse
+
+
+for _method in ("shuffle", "rescale", "rebalance", "forward", "global_", "broadcast", "partition_custom"):
+    setattr(KeyedStream, _method, _partitioned_by_key(_method))
+
 for _method in (
     "set_parallelism",
     "name",
@@ -173,25 +211,12 @@ for _method in (
     "disable_chaining",
     "slot_sharing_group",
     "cache",
-    "shuffle",
-    "project",
-    "rescale",
-    "rebalance",
-    "forward",
-    "broadcast",
 ):
     setattr(KeyedStream, _method, _only_on_operators(_method))
 
 declare_unsupported(
     KeyedStream,
     "as_queryable_state",
-    "connect",
     "count_window",
-    "max",
-    "max_by",
-    "min",
-    "min_by",
-    "partition_custom",
-    "sum",
     "window",
 )

@@ -25,7 +25,6 @@ from rekindle.common.options import (
     RekindleOptions,
     warn_unknown_keys,
 )
-from rekindle.common.watermark_strategy import WatermarkKind
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.datastream.checkpointing_mode import CheckpointingMode
 from rekindle.datastream.closeable_iterator import CloseableIterator
@@ -45,6 +44,7 @@ from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.progress import ProgressView, progress_view
+from rekindle.runtime.operators.event_time import EventTime
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
 from rekindle.serialization.serializer_of import serializer_of
 
@@ -207,15 +207,23 @@ class StreamExecutionEnvironment:
         source_name: str,
         type_info: RecordType | None = None,
     ) -> DataStream:
-        """Make a stream of a source's records."""
+        """Make a stream of a source's records.
+
+        Args:
+            source: The source.
+            watermark_strategy: How its records get timestamps and watermarks.
+            source_name: The name of the operator.
+            type_info: The type of the records.
+        """
         if not isinstance(source, Source):
             raise TypeError(f"from_source takes a Source, and was given a {type(source).__name__}")
-        if watermark_strategy.timestamp_assigner is not None or watermark_strategy.kind is WatermarkKind.GENERATOR:
-            raise NotImplementedError(
-                "StreamExecutionEnvironment.from_source with a timestamp assigner is not supported yet"
-            )
+        if not isinstance(watermark_strategy, WatermarkStrategy):
+            raise TypeError(f"from_source takes a WatermarkStrategy, and was given {watermark_strategy!r}")
         declared = declared_type(type_info, "type_info of from_source")
-        node = self._graph.add(source_name, source.create_operator(), ())
+        operator = source.create_operator()
+        if watermark_strategy != WatermarkStrategy.no_watermarks():
+            operator.event_time = EventTime(watermark_strategy)
+        node = self._graph.add(source_name, operator, ())
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
     def from_data_frame(self, data_frame: DataFrame, uid: str, bounded: bool | None = None) -> DataStream:

@@ -13,7 +13,7 @@ from typing import Any
 
 from rekindle.common.typeinfo import PickledBytesTypeInfo, TypeInformation
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.partitioning import REBALANCE, Partitioner, Partitioning
+from rekindle.graph.partitioning import REBALANCE, RESCALE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamGraph, StreamNode
 from rekindle.graph.uids import assign_uids
 from rekindle.state.key_groups import check_parallelism, default_max_parallelism
@@ -31,6 +31,8 @@ class JobEdge:
         partitioner: How records are dealt out.
         exchange: Whether they leave their slot.
         type_info: The type by which records are converted on their way; None: they arrive as they were sent.
+        tag: The id of the side output that the records come from; None: the main output.
+        side: Which input of an operator with two it is, 0 or 1. Either may have several edges.
     """
 
     id: int
@@ -40,6 +42,8 @@ class JobEdge:
     partitioner: Partitioner
     exchange: bool
     type_info: TypeInformation | None = None
+    tag: str | None = None
+    side: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,7 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
     local = all(node.data_frame is None for node in graph.nodes)
     consumers = Counter(edge.source for node in graph.nodes for edge in node.inputs)
     roots = {node.id for node in graph.nodes if not node.inputs}
+    timed = {node.id: getattr(node.operator, "generates_watermarks", False) for node in graph.nodes}
     spark_fed: dict[int, bool] = {}  # nodes in a slot with a Spark source, no exchange between them
     nodes: list[JobNode] = []
     edges: list[JobEdge] = []
@@ -123,17 +128,23 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             upstream = settled[edge.source]
             partitioner = edge.partitioner
             if partitioner.kind is Partitioning.FORWARD and upstream[0] != own[0]:
+                if partitioner.asked_for:
+                    raise _forward_between(graph.nodes[edge.source].name, upstream[0], node.name, own[0])
                 partitioner = REBALANCE
-            if partitioner.kind is Partitioning.FORWARD and spark_fed[edge.source] and len(fed) > 1:
-                partitioner = REBALANCE  # only an exchange tells when all tasks of a Spark source are done
+            if partitioner.kind is Partitioning.FORWARD and spark_fed[edge.source] and (len(fed) > 1 or timed[node.id]):
+                # Only an exchange tells when all tasks of a Spark source are done.
+                partitioner = RESCALE if partitioner.asked_for else REBALANCE
             # With one subtask on both sides there is nothing to exchange, unless a Spark source, which has many tasks
             # even then, feeds the job.
             exchange = partitioner.kind is not Partitioning.FORWARD and not (local and own[0] == upstream[0] == 1)
             # PyFlink chains functions of Python that follow each other and have one input and one reader.
             alone = consumers[edge.source] == len(node.inputs) == 1 and edge.source not in roots
+            alone = alone and not timed[edge.source] and edge.tag is None
             chained = partitioner.kind is Partitioning.FORWARD and alone and not node.typed_input
             type_info = None if chained else _converting(edge.type_info)
-            edges.append(JobEdge(len(edges), edge.source, node.id, index, partitioner, exchange, type_info))
+            edges.append(
+                JobEdge(len(edges), edge.source, node.id, index, partitioner, exchange, type_info, edge.tag, edge.side)
+            )
             level = max(level, levels[edge.source] + exchange)
         spark_fed[node.id] = node.data_frame is not None or (level == 0 and True in fed)
         levels[node.id] = level
@@ -144,6 +155,13 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
         if node.data_frame is not None
     )
     return JobGraph(tuple(nodes), tuple(edges), sources)
+
+
+def _forward_between(source: str, sources: int, target: str, targets: int) -> InvalidProgramError:
+    return InvalidProgramError(
+        f"forward() does not allow a change of parallelism: {source!r} has {sources} subtasks and {target!r} has "
+        f"{targets}. Give both the same, or use another partitioning: rescale, rebalance, shuffle, broadcast or global_"
+    )
 
 
 def _converting(type_info: TypeInformation | None) -> TypeInformation | None:

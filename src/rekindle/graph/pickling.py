@@ -18,6 +18,8 @@ def check_picklable(graph: JobGraph) -> None:
     for edge in graph.edges:
         if edge.partitioner.key_selector is not None:
             _check(edge.partitioner.key_selector, f"the key selector before operator {names[edge.target]!r}")
+        if edge.partitioner.choose is not None:
+            _check(edge.partitioner.choose, f"the partitioner before operator {names[edge.target]!r}")
 
 
 def main_classes() -> dict[str, type]:

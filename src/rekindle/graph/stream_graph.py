@@ -14,11 +14,17 @@ from rekindle.graph.partitioning import Partitioner
 
 @dataclass(frozen=True, slots=True)
 class StreamEdge:
-    """Connect the output of a node to the next one. ``type_info`` is the type that the program gave to the records."""
+    """Connect an output of a node to the next one.
+
+    ``type_info`` is the type that the program gave to the records, ``tag`` the id of the side output that they come
+    from; None: the main output. ``side`` says which input of an operator with two it is.
+    """
 
     source: int
     partitioner: Partitioner
     type_info: TypeInformation | None = None
+    tag: str | None = None
+    side: int = 0
 
 
 @dataclass(slots=True)
@@ -39,6 +45,7 @@ class StreamNode:
     data_frame: Any = None
     bounded: bool = True
     typed_input: bool = False
+    side_outputs: dict[str, TypeInformation] = field(default_factory=dict)  # those that are read, by id of the tag
 
 
 @dataclass(slots=True)

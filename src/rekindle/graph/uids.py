@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.stream_graph import StreamNode
+from rekindle.graph.stream_graph import StreamEdge, StreamNode
 
 
 def assign_uids(nodes: list[StreamNode]) -> dict[int, str]:
@@ -21,7 +21,7 @@ def assign_uids(nodes: list[StreamNode]) -> dict[int, str]:
         if node.uid is not None:
             uid = node.uid
         else:
-            inputs = ",".join(f"{uids[edge.source]}:{edge.partitioner.kind.value}" for edge in node.inputs)
+            inputs = ",".join(f"{uids[edge.source]}:{_way(edge)}" for edge in node.inputs)
             shape = f"{type(node.operator).__name__}({inputs})"
             position = seen[shape] = seen.get(shape, -1) + 1
             uid = hashlib.blake2b(f"{shape}#{position}".encode(), digest_size=16).hexdigest()
@@ -33,3 +33,8 @@ def assign_uids(nodes: list[StreamNode]) -> dict[int, str]:
             )
         uids[node.id] = uid
     return uids
+
+
+def _way(edge: StreamEdge) -> str:
+    kind = edge.partitioner.kind.value + "/1" * edge.side
+    return kind if edge.tag is None else f"{kind}:{edge.tag}"

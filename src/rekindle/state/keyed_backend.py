@@ -50,8 +50,9 @@ class _NoKey:
 
     def __hash__(self) -> int:
         raise StateAccessError(
-            "keyed state was used where there is no current key, such as in open() or close(): a value belongs to the "
-            "key of a record. Only get the state's handle there; read and write it while a record or timer is processed"
+            "keyed state was used where there is no current key, such as in open(), in close() or on the broadcast "
+            "side: a value belongs to the key of a record. Only get the state's handle there; read and write it while "
+            "a record of a keyed stream, or a timer, is processed"
         )
 
     def __repr__(self) -> str:

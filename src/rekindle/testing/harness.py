@@ -16,15 +16,23 @@ from rekindle.checkpoint.metadata import ListStateMetadata
 from rekindle.checkpoint.redistribution import deal_out
 from rekindle.datastream.function_adapters import as_key_selector
 from rekindle.datastream.functions import (
+    BroadcastProcessFunction,
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
     FilterFunction,
     FlatMapFunction,
     Function,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
     KeyedProcessFunction,
     MapFunction,
     ProcessFunction,
     ReduceFunction,
     SinkFunction,
 )
+from rekindle.datastream.state import MapStateDescriptor
+from rekindle.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.keyed import (
     KeyedFilterOperator,
@@ -36,6 +44,7 @@ from rekindle.runtime.operators.keyed import (
 from rekindle.runtime.operators.operator import Operator, OperatorContext, SourceOperator
 from rekindle.runtime.operators.sinks import SinkFunctionOperator
 from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
+from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import check_parallelism, key_group_range
@@ -66,6 +75,7 @@ class OperatorHarness:
         operator: The operator, opened.
         clock: The processing time; move it with :meth:`advance_processing_time`, which also fires timers.
         output: All records emitted so far.
+        side_outputs: All records of side outputs emitted so far, by the ids of their tags.
         sent: What the operator sent to the driver, as (channel, bytes).
     """
 
@@ -73,6 +83,7 @@ class OperatorHarness:
         self,
         operator: Operator,
         key_selector: Callable[[Any], Any] | Any | None = None,
+        second_key_selector: Callable[[Any], Any] | Any | None = None,
         *,
         name: str = "operator",
         subtask: int = 0,
@@ -88,6 +99,7 @@ class OperatorHarness:
         Args:
             operator: The operator; one instance for each harness.
             key_selector: Gives the key of a record, for an operator on a keyed stream.
+            second_key_selector: Gives the key of a record of the second input, for an operator on two keyed streams.
             name: The operator's name.
             subtask: Which subtask this is.
             parallelism: How many subtasks there are.
@@ -101,8 +113,10 @@ class OperatorHarness:
         self.operator = operator
         self.clock = clock or ManualClock()
         self.output: list[Any] = []
+        self.side_outputs: dict[str, list[Any]] = {}
         self.sent: list[tuple[str, bytes]] = []
         self._key = None if key_selector is None else as_key_selector(key_selector)
+        self._second_key = None if second_key_selector is None else as_key_selector(second_key_selector)
         own = key_group_range(subtask, parallelism, max_parallelism)
         snapshots = restored or ()
 
@@ -134,20 +148,36 @@ class OperatorHarness:
         operator.open(context)
 
     @classmethod
-    def keyed(cls, function: Function, key_selector: Callable[[Any], Any] | Any, **settings: Any) -> OperatorHarness:
-        """Run a function as it would run on a keyed stream; ``settings`` are those of ``OperatorHarness``."""
-        return cls(_keyed_operator(function), key_selector, **settings)
+    def keyed(
+        cls, function: Function, key_selector: Callable[[Any], Any] | Any, *more: Any, **settings: Any
+    ) -> OperatorHarness:
+        """Run a function as it would run on a keyed stream.
+
+        Args:
+            function: The function.
+            key_selector: Gives the key of a record.
+            more: What a function with two inputs needs besides: the key selector of the second one, or the descriptors
+                of the broadcast states.
+            settings: Those of ``OperatorHarness``.
+        """
+        if isinstance(function, KeyedBroadcastProcessFunction):
+            return cls(KeyedBroadcastOperator(function, more), key_selector, **settings)
+        return cls(_keyed_operator(function), key_selector, *more, **settings)
 
     @classmethod
-    def unkeyed(cls, function: Function, **settings: Any) -> OperatorHarness:
-        """Run a function as it would run on a stream without a key."""
+    def unkeyed(cls, function: Function, *descriptors: MapStateDescriptor, **settings: Any) -> OperatorHarness:
+        """Run a function as it would run on a stream without a key; ``descriptors`` are those of broadcast states."""
+        if isinstance(function, BroadcastProcessFunction):
+            return cls(BroadcastOperator(function, descriptors), **settings)
         return cls(_unkeyed_operator(function), **settings)
 
     def process(self, *values: Any, timestamps: Sequence[int | None] | None = None) -> list[Any]:
         """Process records; return what they led to."""
-        keys = None if self._key is None else [self._key(value) for value in values]
-        stamps = None if timestamps is None else list(timestamps)
-        return self._emitted(self.operator.process(Chunk(list(values), stamps, keys)))
+        return self._emitted(self.operator.process(_chunk(values, timestamps, self._key)))
+
+    def process_second(self, *values: Any, timestamps: Sequence[int | None] | None = None) -> list[Any]:
+        """Process records of the second input, or broadcast ones; return what they led to."""
+        return self._emitted(self.operator.process_second(_chunk(values, timestamps, self._second_key)))
 
     def advance_watermark(self, watermark: int) -> list[Any]:
         """Let event time go on, firing timers; return what they led to."""
@@ -188,9 +218,17 @@ class OperatorHarness:
         self.operator.close()
 
     def _emitted(self, chunk: Chunk | None) -> list[Any]:
-        values = [] if chunk is None else chunk.values
-        self.output += values
-        return values
+        if chunk is None:
+            return []
+        for tag_id, part in (chunk.side or {}).items():
+            self.side_outputs.setdefault(tag_id, []).extend(part.values)
+        self.output += chunk.values
+        return chunk.values
+
+
+def _chunk(values: Sequence[Any], timestamps: Sequence[int | None] | None, key: Callable[[Any], Any] | None) -> Chunk:
+    stamps = None if timestamps is None else list(timestamps)
+    return Chunk(list(values), stamps, None if key is None else [key(value) for value in values])
 
 
 def _dealt(restored: Sequence[HarnessSnapshot], parallelism: int, subtask: int) -> dict[str, StoredList]:
@@ -221,6 +259,8 @@ def _keyed_operator(function: Function) -> Operator:
             return KeyedFilterOperator(function)
         case ReduceFunction():
             return ReduceOperator(function)
+        case CoMapFunction() | CoFlatMapFunction() | CoProcessFunction() | KeyedCoProcessFunction():
+            return KeyedCoOperator(function)
     raise TypeError(f"{type(function).__name__} is no function of a keyed stream")
 
 
@@ -236,4 +276,6 @@ def _unkeyed_operator(function: Function) -> Operator:
             return FilterOperator(function, "filter")
         case SinkFunction():
             return SinkFunctionOperator(function)
+        case CoMapFunction() | CoFlatMapFunction() | CoProcessFunction():
+            return CoOperator(function)
     raise TypeError(f"{type(function).__name__} is no function of a stream without a key")

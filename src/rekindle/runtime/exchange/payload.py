@@ -41,6 +41,7 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
     producer: int
     watermark: int
     ended: bool
+    idle: bool = False
 
 
 def encode_chunk(chunk: Chunk, serializer: TypeSerializer[Any] | None = None) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
@@ -74,6 +75,21 @@ class ExchangeWriter(ABC):
         """Return everything that is left."""
         return [envelope for target in range(self._parallelism) if (envelope := self._take(target)) is not None]
 
+    def _deal(self, chunk: Chunk, targets: list[int], keys: list[Any] | None = None) -> list[Envelope]:
+        """Send each record to the target that stands in its place."""
+        values, timestamps = chunk.values, chunk.timestamps
+        full = []
+        for target in range(self._parallelism):
+            mine = [t == target for t in targets]
+            part = Chunk(
+                list(compress(values, mine)),
+                None if timestamps is None else list(compress(timestamps, mine)),
+                None if keys is None else list(compress(keys, mine)),
+            )
+            if part.values and (envelope := self._add(target, part)) is not None:
+                full.append(envelope)
+        return full
+
     def _add(self, target: int, part: Chunk) -> Envelope | None:
         buffer = self._buffers[target]
         if not buffer.values:
@@ -107,40 +123,35 @@ class HashWriter(ExchangeWriter):
         self._name = name
 
     def write(self, chunk: Chunk) -> list[Envelope]:
-        values, timestamps = chunk.values, chunk.timestamps
-        keys = keys_of(self._edge, self._name, values, self._serializers)
+        keys = keys_of(self._edge, self._name, chunk.values, self._serializers)
         try:
             targets = list(map(self._routes.__getitem__, keys))
         except TypeError as error:
             raise unhashable_key(keys, self._name) from error
-        full = []
-        for target in range(self._parallelism):
-            mine = [t == target for t in targets]
-            part = Chunk(
-                list(compress(values, mine)),
-                None if timestamps is None else list(compress(timestamps, mine)),
-                list(compress(keys, mine)),
-            )
-            if part.values and (envelope := self._add(target, part)) is not None:
-                full.append(envelope)
-        return full
+        return self._deal(chunk, targets, keys)
 
 
 class RoundRobinWriter(ExchangeWriter):
-    """Deal records out one by one."""
+    """Deal records out one by one, to all targets or to some."""
 
     def __init__(
-        self, edge: JobEdge, parallelism: int, cursor: list[int], serializers: EdgeSerializers = UNTYPED
+        self,
+        edge: JobEdge,
+        parallelism: int,
+        cursor: list[int],
+        serializers: EdgeSerializers = UNTYPED,
+        targets: Sequence[int] | None = None,
     ) -> None:
         super().__init__(edge, parallelism, serializers)
-        self._cursor = cursor  # one number, shared by all tasks of the slot: the target of the next record
+        self._targets = range(parallelism) if targets is None else targets
+        self._cursor = cursor  # one number, shared by all tasks of the slot: the place of the next record's target
 
     def write(self, chunk: Chunk) -> list[Envelope]:
         full = []
-        step = self._parallelism
+        step = len(self._targets)
         first = self._cursor[0]
-        for target in range(step):
-            start = (target - first) % step
+        for place, target in enumerate(self._targets):
+            start = (place - first) % step
             values = chunk.values[start::step]
             timestamps = None if chunk.timestamps is None else chunk.timestamps[start::step]
             if values and (envelope := self._add(target, Chunk(values, timestamps))) is not None:

@@ -8,10 +8,11 @@ from typing import Any
 class Chunk:
     """Hold records, with their keys on a keyed edge and their timestamps where the stream has them.
 
-    Operators never change the lists of a chunk that they are given.
+    Operators never change the lists of a chunk that they are given. A chunk that an operator returns may hold
+    the records of side outputs, too, by the ids of their tags.
     """
 
-    __slots__ = ("keys", "timestamps", "values")
+    __slots__ = ("keys", "side", "timestamps", "values")
 
     def __init__(
         self, values: list[Any], timestamps: list[int | None] | None = None, keys: list[Any] | None = None
@@ -19,3 +20,12 @@ class Chunk:
         self.values = values
         self.timestamps = timestamps
         self.keys = keys
+        self.side: dict[str, Chunk] | None = None
+
+    def part(self, tag: str | None) -> Chunk | None:
+        """Give the records of a side output, or of the main output where no tag is given; None: there are none."""
+        if tag is not None:
+            return None if self.side is None else self.side.get(tag)
+        if not self.values:
+            return None
+        return self if self.side is None else Chunk(self.values, self.timestamps, self.keys)

@@ -34,8 +34,8 @@ FIXED = frozenset(
 )
 """Types whose values cannot be changed."""
 
-# The references to an object that only the calling loop holds: its variable, the parameter, getrefcount's own.
-_FRESH = 3
+# The references to an object that only the calling loop holds: its variable, two parameters, getrefcount's own.
+_FRESH = 4
 
 
 def detached(value: Any) -> Any:
@@ -43,10 +43,15 @@ def detached(value: Any) -> Any:
 
     Call it with a local variable that holds the only other reference the caller has.
     """
-    kind = type(value)
-    if kind in FIXED or (isinstance(value, tuple) and FIXED.issuperset(map(type, value))):
+    if type(value) in FIXED or (isinstance(value, tuple) and FIXED.issuperset(map(type, value))):
         return value
+    return separate(value)
+
+
+def separate(value: Any) -> Any:
+    """Do what ``detached`` does, for a value that can be changed; the caller was given it by such a loop."""
     if sys.getrefcount(value) <= _FRESH:
+        kind = type(value)
         if kind is dict:
             parts = value.values()
         elif kind is list or kind is set:

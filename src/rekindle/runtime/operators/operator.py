@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from rekindle.common.type_information import TypeInformation
 from rekindle.runtime.clock import Clock
@@ -13,6 +14,9 @@ from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
+
+if TYPE_CHECKING:
+    from rekindle.runtime.operators.event_time import EventTime
 
 MIN_WATERMARK = -(1 << 63)
 MAX_WATERMARK = (1 << 63) - 1
@@ -57,12 +61,19 @@ class Operator(ABC):
     key_type: TypeInformation | None = None
     """The type that the program gave to the keys of the operator's input; None: any Python object."""
 
+    generates_watermarks = False
+    """Whether watermarks begin here; the operator then stands behind an exchange if a Spark source feeds it."""
+
     def open(self, context: OperatorContext) -> None:  # noqa: B027 - most operators have nothing to set up
         """Set up in a slot, with restored state if there is any."""
 
     @abstractmethod
     def process(self, chunk: Chunk) -> Chunk | None:
         """Process records; return what goes on to the next operators."""
+
+    def process_second(self, chunk: Chunk) -> Chunk | None:
+        """Process records of the second input; return what goes on to the next operators."""
+        raise AssertionError(f"{type(self).__name__} has only one input")
 
     def advance_watermark(self, watermark: int) -> Chunk | None:
         """React to the progress of event time."""
@@ -79,6 +90,10 @@ class Operator(ABC):
     def output_watermark(self, watermark: int) -> int:
         """Turn the watermark of the inputs into that of the output."""
         return watermark
+
+    def output_idle(self, idle: bool) -> bool:
+        """Turn the idleness of the inputs into that of the output: nobody waits for the watermark of an idle one."""
+        return idle
 
     def finish(self) -> Chunk | None:
         """React to the end of all inputs, after the last watermark."""
@@ -139,9 +154,26 @@ class Operator(ABC):
 class SourceOperator(Operator):
     """Produce records in the slot itself. Its position is operator state."""
 
+    event_time: EventTime | None = None
+    """Gives timestamps to what is polled, and watermarks, if the program asked for them."""
+
     def process(self, chunk: Chunk) -> Chunk | None:
         """Refuse: a source has no input."""
         raise AssertionError("a source has no input")
+
+    def advance_processing_time(self, now: int) -> Chunk | None:
+        if self.event_time is not None:
+            self.event_time.advance(now)
+        return None
+
+    def next_processing_timer(self) -> int | None:
+        return None if self.event_time is None or self.finished() else self.event_time.next_check()
+
+    def output_watermark(self, watermark: int) -> int:
+        return watermark if self.event_time is None else self.event_time.watermark
+
+    def output_idle(self, idle: bool) -> bool:
+        return idle if self.event_time is None else self.event_time.idle
 
     @abstractmethod
     def poll(self, max_records: int) -> Chunk | None:

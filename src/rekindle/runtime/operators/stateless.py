@@ -10,7 +10,8 @@ from rekindle.datastream.functions import Function, ProcessFunction
 from rekindle.datastream.timerservice import TimerService
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
-from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
+from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 
 
@@ -57,6 +58,13 @@ class FlatMapOperator(FunctionOperator):
         return expand(self._call(), chunk)
 
 
+class PassOperator(Operator):
+    """Pass records on as they are."""
+
+    def process(self, chunk: Chunk) -> Chunk:
+        return Chunk(chunk.values, chunk.timestamps)
+
+
 class ProcessOperator(FunctionOperator):
     """Run a ProcessFunction."""
 
@@ -69,11 +77,16 @@ class ProcessOperator(FunctionOperator):
     def process(self, chunk: Chunk) -> Chunk:
         call, context = self._call(), self._context
         values: list[Any] = []
-        timestamps: list[int | None] | None = None if chunk.timestamps is None else []
+        timestamps: list[int | None] = []
+        append, stamp = values.append, timestamps.append
         for value, timestamp in zip(chunk.values, chunk.timestamps or [None] * len(chunk.values), strict=True):
             context.current_timestamp = timestamp
-            append_results(call(value, context), values, timestamp, timestamps)
-        return Chunk(values, timestamps)
+            results = call(value, context)
+            if results is not None:
+                for result in results:
+                    append(result if type(result) in FIXED else emitted(result))
+                    stamp(timestamp)
+        return sorted_out(values, None if chunk.timestamps is None else timestamps)
 
     def advance_watermark(self, watermark: int) -> None:
         self._context.watermark = watermark
@@ -136,11 +149,17 @@ def expand(call: Callable[[Any], Any], chunk: Chunk) -> Chunk:
     return Chunk(values, timestamps)
 
 
-def append_results(results: Any, values: list[Any], timestamp: int | None, timestamps: list[int | None] | None) -> None:
+def append_results(
+    results: Any,
+    values: list[Any],
+    timestamp: int | None,
+    timestamps: list[int | None] | None,
+    detach: Callable[[Any], Any] = detached,
+) -> None:
     """Add what a function returned, with the timestamp of the record that caused it."""
     if results is None:
         return
     for result in results:
-        values.append(result if type(result) in FIXED else detached(result))
+        values.append(result if type(result) in FIXED else detach(result))
     if timestamps is not None:
         timestamps.extend([timestamp] * (len(values) - len(timestamps)))

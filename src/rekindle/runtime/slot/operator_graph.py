@@ -11,15 +11,16 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode
-from rekindle.graph.partitioning import Partitioning
+from rekindle.graph.partitioning import Partitioning, rescale_sources
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
+from rekindle.runtime.exchange.partition_writers import chosen_targets
 from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.exchange.writers import keys_of, unhashable_key
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED
-from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, SourceOperator
+from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, SourceOperator
 from rekindle.runtime.slot.failure import blaming
-from rekindle.runtime.slot.progress import InputProgress
+from rekindle.runtime.slot.progress import InputProgress, combined_watermark
 from rekindle.runtime.slot.task_output import TaskOutput
 
 
@@ -35,7 +36,7 @@ class RunningNode:
         self.inputs = inputs
         self.watermark = MIN_WATERMARK
         self.finished = False
-        self.announced = (MIN_WATERMARK, False)
+        self.announced = Progress(0, MIN_WATERMARK, False)
 
 
 class OperatorGraph:
@@ -51,9 +52,8 @@ class OperatorGraph:
         spark_fed = {node.id for node in graph.nodes if node.spark_fed}
         for node in graph.nodes:
             if slot < node.parallelism:
-                # All tasks of a Spark source count as one producer: only the job master knows when the last is done.
                 inputs = [
-                    InputProgress(1 if not edge.exchange or edge.source in spark_fed else parallelism[edge.source])
+                    _input_progress(edge, slot, edge.source in spark_fed, parallelism[edge.source], node.parallelism)
                     for edge in graph.inputs(node.id)
                 ]
                 self._nodes[node.id] = RunningNode(node, node.operator, graph.outputs(node.id), inputs)
@@ -67,7 +67,8 @@ class OperatorGraph:
 
     def receive(self, edge_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that came over an exchange."""
-        self._process(self._nodes[self._edges[edge_id].target], chunk, output)
+        edge = self._edges[edge_id]
+        self._process(self._nodes[edge.target], chunk, output, edge.side)
 
     def receive_source(self, node_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that Spark read for a source."""
@@ -94,12 +95,18 @@ class OperatorGraph:
 
     def emit(self, running: RunningNode, chunk: Chunk | None, output: TaskOutput) -> None:
         """Send records on from an operator to all that follow it."""
-        if chunk is None or not chunk.values:
+        if chunk is None:
             return
-        # Each consumer gets records of its own: what one of them changes in place, no other may see.
-        copies = [chunk, *(_copy(chunk) for _ in running.outputs[1:])]
-        for edge, copied in zip(running.outputs, copies, strict=False):
-            self._deliver(edge, copied, output)
+        given: set[str | None] = set()
+        deliveries: list[tuple[JobEdge, Chunk]] = []
+        for edge in running.outputs:
+            part = chunk.part(edge.tag)
+            if part is not None:
+                # Each consumer gets records of its own: what one of them changes in place, no other may see.
+                deliveries.append((edge, _copy(part) if edge.tag in given else part))
+                given.add(edge.tag)
+        for edge, part in deliveries:
+            self._deliver(edge, part, output)
 
     def finish_level(self, level: int, now: int, output: TaskOutput, spark_fed: bool = False) -> None:
         """Move time and ends through a level, after all its records of this epoch."""
@@ -117,12 +124,13 @@ class OperatorGraph:
         return all(running.finished for running in self)
 
     def watermark(self) -> int:
-        """Give the lowest watermark of the slot's operators."""
-        return min((running.watermark for running in self if running.inputs), default=MIN_WATERMARK)
+        """Give the lowest watermark that has come to the ends of the streams in this slot."""
+        ends = [running.watermark for running in self if running.inputs and not running.outputs]
+        return min(ends, default=MAX_WATERMARK)
 
-    def _process(self, running: RunningNode, chunk: Chunk, output: TaskOutput) -> None:
+    def _process(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int = 0) -> None:
         with blaming(running.node):
-            result = running.operator.process(chunk)
+            result = running.operator.process_second(chunk) if side else running.operator.process(chunk)
         self.emit(running, result, output)
 
     def _deliver(self, edge: JobEdge, chunk: Chunk, output: TaskOutput) -> None:
@@ -140,18 +148,22 @@ class OperatorGraph:
                 except TypeError as error:
                     raise unhashable_key(keys, target.node.name) from error
                 chunk = Chunk(chunk.values, chunk.timestamps, keys)
+        elif edge.partitioner.kind is Partitioning.CUSTOM:
+            with blaming(self._nodes[edge.source].node):
+                chosen_targets(edge, target.node.name, chunk.values, 1)  # raises if it chooses any but the only one
         if serializers.values is not None:
             with blaming(self._nodes[edge.source].node):
                 chunk = Chunk(serializers.values.converted(chunk.values), chunk.timestamps, chunk.keys)
-        self._process(target, chunk, output)
+        self._process(target, chunk, output, edge.side)
 
     def _advance(self, running: RunningNode, now: int, output: TaskOutput) -> None:
         operator = running.operator
         self.emit(running, operator.advance_processing_time(now), output)
+        idle = False
         if isinstance(operator, SourceOperator):
             watermark, ended = MIN_WATERMARK, operator.finished()
         elif running.inputs:
-            watermark = min(progress.watermark for progress in running.inputs)
+            watermark, idle = combined_watermark(running.inputs, running.watermark)
             ended = all(progress.ended for progress in running.inputs)
         else:
             watermark, ended = MIN_WATERMARK, running.finished
@@ -161,15 +173,17 @@ class OperatorGraph:
         if ended and not running.finished:
             self.emit(running, operator.finish(), output)
             running.finished = True
-        self._announce(running, Progress(self._slot, running.watermark, ended), output)
+        watermark = operator.output_watermark(running.watermark)
+        self._announce(running, Progress(self._slot, watermark, ended, operator.output_idle(idle)), output)
 
     def _announce(self, running: RunningNode, progress: Progress, output: TaskOutput) -> None:
-        if running.announced == (progress.watermark, progress.ended):
+        here = Progress(0, progress.watermark, progress.ended, progress.idle)
+        if running.announced == here:
             return
-        running.announced = (progress.watermark, progress.ended)
+        running.announced = here
         for edge in running.outputs:
             if not edge.exchange:
-                self._nodes[edge.target].inputs[edge.input].update(Progress(0, progress.watermark, progress.ended))
+                self._nodes[edge.target].inputs[edge.input].update(here)
             elif not running.node.spark_fed:
                 output.announce(edge, progress)
 
@@ -178,6 +192,17 @@ def _copy(chunk: Chunk) -> Chunk:
     if set(map(type, chunk.values)) <= FIXED:
         return chunk
     return Chunk(pickle.loads(pickle.dumps(chunk.values, 5)), chunk.timestamps, chunk.keys)
+
+
+def _input_progress(edge: JobEdge, subtask: int, spark_fed: bool, sources: int, targets: int) -> InputProgress:
+    """Expect word of all subtasks that send to a subtask over an edge."""
+    if not edge.exchange or spark_fed:
+        # All tasks of a Spark source count as one producer: only the job master knows when the last is done.
+        return InputProgress(1)
+    if edge.partitioner.kind is Partitioning.RESCALE:
+        senders = rescale_sources(subtask, sources, targets)
+        return InputProgress(len(senders), senders.start)
+    return InputProgress(sources)
 
 
 def _spark_roots(graph: JobGraph) -> dict[int, set[int]]:

@@ -1,43 +1,70 @@
-"""How far the inputs of an operator are: watermarks and ends. Pure."""
+"""How far the inputs of an operator are: watermarks, idleness and ends. Pure."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 
 from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 
 
 class InputProgress:
-    """Combine what the upstream subtasks of one input say; the slowest one counts."""
+    """Keep what the upstream subtasks of one input say of themselves."""
 
-    __slots__ = ("_ended", "_producers", "_watermarks")
+    __slots__ = ("_ended", "_idle", "_watermarks")
 
-    def __init__(self, producers: int) -> None:
-        self._producers = producers
-        self._watermarks: dict[int, int] = {}
+    def __init__(self, producers: int, first: int = 0) -> None:
+        """Expect word of so many upstream subtasks, counted from the first."""
+        self._watermarks = dict.fromkeys(range(first, first + producers), MIN_WATERMARK)
+        self._idle: set[int] = set()
         self._ended: set[int] = set()
 
     def update(self, progress: Progress) -> None:
         """Take word of one upstream subtask."""
-        self._watermarks[progress.producer] = max(
-            progress.watermark, self._watermarks.get(progress.producer, MIN_WATERMARK)
-        )
+        producer = progress.producer
+        self._watermarks[producer] = max(progress.watermark, self._watermarks[producer])
+        if progress.idle:
+            self._idle.add(producer)
+        else:
+            self._idle.discard(producer)
         if progress.ended:
-            self._ended.add(progress.producer)
+            self._ended.add(producer)
 
     def end(self) -> None:
         """Note that all upstream subtasks have ended."""
-        self._ended.update(range(self._producers))
+        self._ended.update(self._watermarks)
 
     @property
     def ended(self) -> bool:
         """Tell whether no more records will come."""
-        return len(self._ended) == self._producers
+        return len(self._ended) == len(self._watermarks)
 
     @property
     def watermark(self) -> int:
-        """Give the watermark of the input."""
-        if self.ended:
-            return MAX_WATERMARK
-        if len(self._watermarks.keys() | self._ended) < self._producers:
-            return MIN_WATERMARK
-        return min(mark for producer, mark in self._watermarks.items() if producer not in self._ended)
+        """Give the watermark of the input by itself: that of the slowest subtask."""
+        return combined_watermark([self], MIN_WATERMARK)[0]
+
+    def running(self) -> Iterator[tuple[int, bool]]:
+        """Give watermark and idleness of the upstream subtasks that have not ended."""
+        for producer, watermark in self._watermarks.items():
+            if producer not in self._ended:
+                yield watermark, producer in self._idle
+
+
+def combined_watermark(inputs: Iterable[InputProgress], reached: int) -> tuple[int, bool]:
+    """Give the watermark of an operator, and whether it is idle because all its inputs are.
+
+    The slowest upstream subtask counts, except those that are idle. One that is not idle any more and is behind does
+    not count until it has caught up. When all are idle nothing is waited for: the fastest counts.
+
+    Args:
+        inputs: All inputs of the operator.
+        reached: The watermark that it has reached.
+    """
+    running = [channel for progress in inputs for channel in progress.running()]
+    if not running:
+        return MAX_WATERMARK, False
+    active = [watermark for watermark, idle in running if not idle]
+    if not active:
+        return max(watermark for watermark, _ in running), True
+    return min((watermark for watermark in active if watermark >= reached), default=reached), False

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from threading import Condition, RLock
 
+from rekindle.datastream.functions import Function
 from rekindle.exceptions import SlotProtocolError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.exchange.payload import Progress, decode, is_batch
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
+from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.local_copies import LocalCopies
@@ -63,6 +65,7 @@ class Slot:
         self._records_in = 0
         self._records_polled = 0
         self._positions: Lists = {}
+        self._partition_functions: list[Function] = []
 
     def open(self) -> None:
         """Restore and open all operators."""
@@ -145,6 +148,8 @@ class Slot:
         try:
             with self._lock:
                 self._each(lambda running: running.operator.close())
+                for function in self._partition_functions:
+                    function.close()
             self._snapshotter.close()
         finally:
             self._clear_local(job_over)
@@ -231,10 +236,11 @@ class Slot:
         budget = self._epoch.max_records
         active = self._graph.sources()
         while active and budget > 0 and time.monotonic() < until:
-            for running in list(active):
+            share = max(1, min(_POLL_RECORDS, budget // len(active)))  # the first source must not starve the others
+            for running in list(active)[:budget]:
                 with self._lock:
                     self._check_current(task)
-                    chunk = self._poll(running, min(_POLL_RECORDS, budget))
+                    chunk = self._poll(running, share)
                     if chunk is None:
                         active.remove(running)
                         continue
@@ -248,8 +254,10 @@ class Slot:
 
     def _poll(self, running: RunningNode, max_records: int):  # type: ignore[no-untyped-def]
         assert isinstance(running.operator, SourceOperator)
+        event_time = running.operator.event_time
         try:
-            return running.operator.poll(max_records)
+            chunk = running.operator.poll(max_records)
+            return chunk if chunk is None or event_time is None else event_time.assign(chunk)
         except Exception as error:
             raise OperatorError(running.node) from error
 
@@ -284,8 +292,17 @@ class Slot:
                 restored_checkpoint_id=None if restored is None else restored.metadata.checkpoint_id,
             )
             running.operator.open(context)
+            for function in self._new_partition_functions(running):
+                function.open(SlotRuntimeContext(context, None))
         except Exception as error:
             raise OperatorError(node) from error
+
+    def _new_partition_functions(self, running: RunningNode) -> list[Function]:
+        """Give the functions that deal out the records of an operator and are not yet known from another."""
+        functions = {id(f): f for edge in running.outputs for f in edge.partitioner.functions}
+        new = [f for f in functions.values() if not any(f is known for known in self._partition_functions)]
+        self._partition_functions += new
+        return new
 
     def _backend(self, node: JobNode, state: RestoredKeyedState) -> KeyedStateBackend:
         key_groups = key_group_range(self.index, node.parallelism, node.max_parallelism)

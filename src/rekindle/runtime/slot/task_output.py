@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode
-from rekindle.graph.partitioning import Partitioning
+from rekindle.graph.partitioning import Partitioning, rescale_targets
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
+from rekindle.runtime.exchange.partition_writers import BroadcastWriter, CustomWriter, GlobalWriter, ShuffleWriter
 from rekindle.runtime.exchange.payload import Progress, decode, encode_progress
 from rekindle.runtime.exchange.writers import (
     Envelope,
@@ -25,11 +28,18 @@ class Exchanges:
         self._edges = graph.edges
         self._serializers = EdgeSerializers.of(graph.edges)
         self._routes: dict[tuple[int, int], KeyRoutes] = {}
+        self._slot = slot
         self._cursors = {edge.id: [slot % self._nodes[edge.target].parallelism] for edge in graph.edges}
+        for edge in graph.edges:
+            if edge.partitioner.kind is Partitioning.RESCALE:
+                self._cursors[edge.id] = [0]  # senders have targets of their own: each begins with its first
 
-    def parallelism(self, edge: JobEdge) -> int:
-        """Count the targets of an edge."""
-        return self._nodes[edge.target].parallelism
+    def targets(self, edge: JobEdge) -> Sequence[int]:
+        """Give the subtasks that may get records from this slot over an edge."""
+        parallelism = self._nodes[edge.target].parallelism
+        if edge.partitioner.kind is Partitioning.RESCALE:
+            return rescale_targets(self._slot, self._nodes[edge.source].parallelism, parallelism)
+        return range(parallelism)
 
     def source(self, edge_id: int) -> JobNode:
         """Give the operator whose records leave on an edge."""
@@ -47,7 +57,17 @@ class Exchanges:
             shape = (target.parallelism, target.max_parallelism)
             routes = self._routes.setdefault(shape, KeyRoutes(*shape))
             return HashWriter(edge, target.parallelism, routes, target.name, serializers)
-        return RoundRobinWriter(edge, target.parallelism, self._cursors[edge.id], serializers)
+        match edge.partitioner.kind:
+            case Partitioning.SHUFFLE:
+                return ShuffleWriter(edge, target.parallelism, serializers)
+            case Partitioning.GLOBAL:
+                return GlobalWriter(edge, target.parallelism, serializers)
+            case Partitioning.BROADCAST:
+                return BroadcastWriter(edge, target.parallelism, serializers)
+            case Partitioning.CUSTOM:
+                return CustomWriter(edge, target.parallelism, target.name, serializers)
+        cursor = self._cursors[edge.id]
+        return RoundRobinWriter(edge, target.parallelism, cursor, serializers, self.targets(edge))
 
 
 class TaskOutput:
@@ -71,7 +91,7 @@ class TaskOutput:
         if writer is not None:
             self._ready += writer.flush()
         payload = encode_progress(progress)
-        self._ready += [(edge.id, target, payload) for target in range(self._exchanges.parallelism(edge))]
+        self._ready += [(edge.id, target, payload) for target in self._exchanges.targets(edge)]
 
     def take(self) -> list[Envelope]:
         """Take the envelopes that are ready."""

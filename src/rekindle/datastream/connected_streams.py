@@ -1,0 +1,149 @@
+"""ConnectedStreams: two streams whose records go into one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rekindle.common import TypeInformation
+from rekindle.datastream.data_stream import DataStream
+from rekindle.datastream.declared_types import RecordType, declared_type
+from rekindle.datastream.function_adapters import require
+from rekindle.datastream.functions import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    Function,
+    KeyedCoProcessFunction,
+    KeySelector,
+)
+from rekindle.datastream.keyed_stream import KeyedStream
+from rekindle.datastream.type_hints import returned_type, yielded_type
+from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.partitioning import FORWARD
+from rekindle.graph.stream_graph import StreamEdge
+from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
+
+if TYPE_CHECKING:
+    from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
+
+__all__ = ["ConnectedStreams"]
+
+
+class ConnectedStreams:
+    """Two streams, of any types, that one function reads; its state is shared by both.
+
+    Nothing is promised about the order in which records of the two arrive.
+    """
+
+    def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
+        check_one_environment(stream1, stream2)
+        self.stream1 = stream1
+        self.stream2 = stream2
+
+    def key_by(
+        self,
+        key_selector1: Callable[[Any], Any] | KeySelector,
+        key_selector2: Callable[[Any], Any] | KeySelector,
+        key_type: RecordType | None = None,
+    ) -> ConnectedStreams:
+        """Group both streams by keys: records of one key, from either, go to the same subtask and share state.
+
+        Args:
+            key_selector1: Gives the key of a record of the first stream.
+            key_selector2: Gives the key of a record of the second stream.
+            key_type: The type of the keys of both.
+        """
+        return ConnectedStreams(
+            self.stream1.key_by(key_selector1, key_type), self.stream2.key_by(key_selector2, key_type)
+        )
+
+    def map(self, func: CoMapFunction, output_type: RecordType | None = None) -> DataStream:
+        """Turn each record of either stream into one; None is no result."""
+        function = require(func, CoMapFunction, "map on connected streams")
+        hints = returned_type(function.map1), returned_type(function.map2)
+        return self._transform("Co-Map", function, output_type, hints)
+
+    def flat_map(self, func: CoFlatMapFunction, output_type: RecordType | None = None) -> DataStream:
+        """Turn each record of either stream into any number."""
+        function = require(func, CoFlatMapFunction, "flat_map on connected streams")
+        hints = yielded_type(function.flat_map1), yielded_type(function.flat_map2)
+        return self._transform("Co-Flat Map", function, output_type, hints)
+
+    def process(
+        self, func: CoProcessFunction | KeyedCoProcessFunction, output_type: RecordType | None = None
+    ) -> DataStream:
+        """Run a CoProcessFunction over both streams, or, if they are keyed, a KeyedCoProcessFunction."""
+        if not isinstance(func, CoProcessFunction | KeyedCoProcessFunction):
+            raise TypeError(
+                "process on connected streams takes a CoProcessFunction or a KeyedCoProcessFunction, and was given a "
+                f"{type(func).__name__}"
+            )
+        keyed = self._keyed()
+        if isinstance(func, KeyedCoProcessFunction) and not keyed:
+            raise TypeError(
+                f"{type(func).__name__} is a KeyedCoProcessFunction, and the connected streams have no keys; call "
+                "key_by(selector1, selector2) before process, or use a CoProcessFunction"
+            )
+        hints = yielded_type(func.process_element1), yielded_type(func.process_element2)
+        return self._transform("Keyed Co-Process" if keyed else "Co-Process", func, output_type, hints)
+
+    def _keyed(self) -> bool:
+        """Tell whether both streams are keyed; raise if only one is."""
+        first, second = self.stream1, self.stream2
+        if isinstance(first, KeyedStream) and isinstance(second, KeyedStream):
+            if first._key_type != second._key_type:
+                raise InvalidProgramError(
+                    f"the keys of connected streams must be of one type, and these are of {first._key_type} and "
+                    f"{second._key_type}; give both key_by the same key_type"
+                )
+            return True
+        if isinstance(first, KeyedStream) or isinstance(second, KeyedStream):
+            raise InvalidProgramError(
+                "one of the connected streams is keyed and the other is not; call key_by(selector1, selector2) on the "
+                "connected streams, or connect the streams before their key_by"
+            )
+        return False
+
+    def _transform(
+        self,
+        name: str,
+        function: Function,
+        output_type: RecordType | None,
+        hints: tuple[TypeInformation | None, TypeInformation | None],
+    ) -> DataStream:
+        operator: CoOperator | KeyedCoOperator
+        if self._keyed():
+            assert isinstance(self.stream1, KeyedStream)
+            operator = KeyedCoOperator(function)
+            operator.key_type = self.stream1._key_type
+        else:
+            operator = CoOperator(function)
+        hint = hints[0] if hints[0] == hints[1] else None
+        return two_input_stream(self.stream1, self.stream2, name, operator, output_type, hint)
+
+
+def two_input_stream(
+    first: DataStream,
+    second: DataStream,
+    name: str,
+    operator: Any,
+    output_type: RecordType | None,
+    hint: TypeInformation | None,
+) -> DataStream:
+    """Add an operator with two inputs; give the stream of its results."""
+    type_info = declared_type(output_type, f"output_type of {name}")
+    environment: StreamExecutionEnvironment = first._environment
+    inputs = (*first._inputs, *(replace(edge, side=1) for edge in second._inputs))
+    node = environment._graph.add(name, operator, inputs)
+    return DataStream(environment, (StreamEdge(node.id, FORWARD, type_info),), node, type_info, hint)
+
+
+def check_one_environment(first: DataStream, second: DataStream) -> None:
+    """Raise unless two streams belong to one program."""
+    for stream in (first, second):
+        if not isinstance(stream, DataStream):
+            raise TypeError(f"connect takes a DataStream or a BroadcastStream, and was given a {type(stream).__name__}")
+    if first._environment is not second._environment:
+        raise InvalidProgramError("only streams of one environment can be connected")

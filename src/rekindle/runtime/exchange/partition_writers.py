@@ -1,0 +1,82 @@
+"""Writers of exchanges without a key: at random, as the program says, to all targets, to the first."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.job_graph import JobEdge
+from rekindle.runtime.exchange.edge_serializers import UNTYPED, EdgeSerializers
+from rekindle.runtime.exchange.writers import Envelope, ExchangeWriter
+from rekindle.runtime.operators.chunk import Chunk
+
+
+class ShuffleWriter(ExchangeWriter):
+    """Send each record to a target chosen at random."""
+
+    def write(self, chunk: Chunk) -> list[Envelope]:
+        return self._deal(chunk, random.choices(range(self._parallelism), k=len(chunk.values)))
+
+
+class CustomWriter(ExchangeWriter):
+    """Send each record where the partitioner of the program says."""
+
+    def __init__(self, edge: JobEdge, parallelism: int, name: str, serializers: EdgeSerializers = UNTYPED) -> None:
+        super().__init__(edge, parallelism, serializers)
+        self._name = name
+
+    def write(self, chunk: Chunk) -> list[Envelope]:
+        return self._deal(chunk, chosen_targets(self._edge, self._name, chunk.values, self._parallelism))
+
+
+class BroadcastWriter(ExchangeWriter):
+    """Send each record to every target; it is encoded once."""
+
+    def __init__(self, edge: JobEdge, parallelism: int, serializers: EdgeSerializers = UNTYPED) -> None:
+        super().__init__(edge, 1, serializers)
+        self._copies = parallelism
+
+    def write(self, chunk: Chunk) -> list[Envelope]:
+        return self._for_all(self._add(0, _own(chunk)))
+
+    def flush(self) -> list[Envelope]:
+        return self._for_all(self._take(0))
+
+    def _for_all(self, envelope: Envelope | None) -> list[Envelope]:
+        if envelope is None:
+            return []
+        edge, _, payload = envelope
+        return [(edge, target, payload) for target in range(self._copies)]
+
+
+class GlobalWriter(ExchangeWriter):
+    """Send all records to the first target."""
+
+    def write(self, chunk: Chunk) -> list[Envelope]:
+        envelope = self._add(0, _own(chunk))
+        return [] if envelope is None else [envelope]
+
+
+def chosen_targets(edge: JobEdge, name: str, values: list[Any], parallelism: int) -> list[int]:
+    """Ask the partitioner of ``partition_custom`` where records go."""
+    selector, choose = edge.partitioner.key_selector, edge.partitioner.choose
+    assert selector is not None
+    assert choose is not None
+    try:
+        targets = [choose(selector(value), parallelism) for value in values]
+    except Exception as error:
+        error.add_note(f"raised by the partitioner or key selector of partition_custom, before operator {name!r}")
+        raise
+    if not set(targets) <= set(range(parallelism)):
+        wrong = next(target for target in targets if target not in range(parallelism))
+        raise InvalidProgramError(
+            f"the partitioner of partition_custom before operator {name!r} returned {wrong!r}: it must return a number "
+            f"from 0 to {parallelism - 1}, as the operator has {parallelism} subtasks"
+        )
+    return targets
+
+
+def _own(chunk: Chunk) -> Chunk:
+    """Give a chunk with a list of its own to append to; the one that an operator emitted must not change."""
+    return Chunk(list(chunk.values), None if chunk.timestamps is None else list(chunk.timestamps))
