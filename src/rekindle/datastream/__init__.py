@@ -65,9 +65,21 @@ if TYPE_CHECKING:
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
     from rekindle.datastream.time_domain import TimeDomain
     from rekindle.datastream.timerservice import TimerService
+    from rekindle.datastream.window import (
+        CountWindow,
+        GlobalWindow,
+        MergingWindowAssigner,
+        TimeWindow,
+        Trigger,
+        TriggerResult,
+        Window,
+        WindowAssigner,
+    )
+    from rekindle.datastream.windowed_stream import AllWindowedStream, WindowedStream
 
 __all__ = [
     "AggregateFunction",
+    "AllWindowedStream",
     "AsyncFunction",
     "AsyncRetryPredicate",
     "AsyncRetryStrategy",
@@ -79,6 +91,7 @@ __all__ = [
     "CoFlatMapFunction",
     "CoMapFunction",
     "CoProcessFunction",
+    "CountWindow",
     "CustomCheckpointStorage",
     "CustomStateBackend",
     "DataStream",
@@ -90,6 +103,7 @@ __all__ = [
     "FilterFunction",
     "FlatMapFunction",
     "FsStateBackend",
+    "GlobalWindow",
     "HashMapStateBackend",
     "JobManagerCheckpointStorage",
     "KeySelector",
@@ -100,6 +114,7 @@ __all__ = [
     "MapFunction",
     "MemorySize",
     "MemoryStateBackend",
+    "MergingWindowAssigner",
     "OutputTag",
     "Partitioner",
     "PredefinedOptions",
@@ -115,8 +130,14 @@ __all__ = [
     "StateBackend",
     "StreamExecutionEnvironment",
     "TimeDomain",
+    "TimeWindow",
     "TimerService",
+    "Trigger",
+    "TriggerResult",
+    "Window",
+    "WindowAssigner",
     "WindowFunction",
+    "WindowedStream",
 ]
 _MODULES = {
     "checkpoint_config": ("CheckpointConfig",),
@@ -172,6 +193,17 @@ _MODULES = {
     "stream_execution_environment": ("StreamExecutionEnvironment",),
     "time_domain": ("TimeDomain",),
     "timerservice": ("TimerService",),
+    "window": (
+        "CountWindow",
+        "GlobalWindow",
+        "MergingWindowAssigner",
+        "TimeWindow",
+        "Trigger",
+        "TriggerResult",
+        "Window",
+        "WindowAssigner",
+    ),
+    "windowed_stream": ("AllWindowedStream", "WindowedStream"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

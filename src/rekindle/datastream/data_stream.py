@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from rekindle.datastream.closeable_iterator import CloseableIterator
     from rekindle.datastream.keyed_stream import KeyedStream
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from rekindle.datastream.windowed_stream import AllWindowedStream
+    from rekindle.datastream.windowing.assigner import WindowAssigner
 
 __all__ = ["DataStream", "DataStreamSink"]
 
@@ -172,6 +174,25 @@ class DataStream:
         """Deal the records out to the subtasks of the next operator, one by one."""
         return DataStream(self._environment, self._repartitioned(REBALANCE), None, self._type_info, self._hint)
 
+    # --- windows ---
+
+    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+        """Cut the stream into windows, in one subtask."""
+        from rekindle.datastream.windowed_stream import AllWindowedStream
+
+        return AllWindowedStream(self, window_assigner)
+
+    def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
+        """Cut the stream into windows of so many elements, in one subtask.
+
+        Args:
+            size: The number of elements of a window.
+            slide: How many elements after a window the next one begins; 0: when it is full.
+        """
+        from rekindle.datastream.windowing.count_assigners import count_windows
+
+        return self.window_all(count_windows(size, slide))
+
     # --- ends ---
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
@@ -296,6 +317,5 @@ declare_unsupported(
     "shuffle",
     "slot_sharing_group",
     "start_new_chain",
-    "window_all",
 )
 declare_unsupported(DataStreamSink, "disable_chaining", "set_description", "set_uid_hash", "slot_sharing_group")

@@ -14,7 +14,7 @@ from rekindle.datastream.windowing.windows import CountWindow, GlobalWindow
 from rekindle.exceptions import ConfigurationError
 from rekindle.serialization.type_serializer import TypeSerializer
 
-__all__ = ["CountSlidingWindowAssigner", "CountTumblingWindowAssigner", "GlobalWindows"]
+__all__ = ["CountSlidingWindowAssigner", "CountTumblingWindowAssigner", "GlobalWindows", "count_windows"]
 
 T = TypeVar("T")
 
@@ -133,6 +133,11 @@ class GlobalWindows(WindowAssigner[T, GlobalWindow]):
 
     def __repr__(self) -> str:
         return "GlobalWindows()"
+
+
+def count_windows(size: int, slide: int = 0) -> WindowAssigner[Any, CountWindow]:
+    """Give the assigner of tumbling count windows, or of sliding ones if there is a slide."""
+    return CountSlidingWindowAssigner(size, slide) if slide else CountTumblingWindowAssigner(size)
 
 
 def _check(amount: int, what: str) -> None:
