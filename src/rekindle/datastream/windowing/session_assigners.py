@@ -20,12 +20,15 @@ __all__ = [
     "DynamicProcessingTimeSessionWindows",
     "EventTimeSessionWindows",
     "ProcessingTimeSessionWindows",
+    "SessionWindows",
 ]
 
 T = TypeVar("T")
 
 
-class _SessionWindows(TimeWindowAssigner[T], MergingWindowAssigner[T, TimeWindow]):
+class SessionWindows(TimeWindowAssigner[T], MergingWindowAssigner[T, TimeWindow]):
+    """Assign sessions; what all kinds of them have in common."""
+
     def merge_windows(
         self, windows: Iterable[TimeWindow], callback: MergingWindowAssigner.MergeCallback[TimeWindow]
     ) -> None:
@@ -46,7 +49,7 @@ class _SessionWindows(TimeWindowAssigner[T], MergingWindowAssigner[T, TimeWindow
         raise NotImplementedError
 
 
-class _FixedGap(_SessionWindows[T]):
+class _FixedGap(SessionWindows[T]):
     def __init__(self, session_gap: int) -> None:
         """Make the assigner.
 
@@ -64,7 +67,7 @@ class _FixedGap(_SessionWindows[T]):
         return f"{type(self).__name__}({self._session_gap})"
 
 
-class _DynamicGap(_SessionWindows[T]):
+class _DynamicGap(SessionWindows[T]):
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
         """Make the assigner.
 

@@ -33,7 +33,10 @@ def without_timestamp() -> InvalidProgramError:
 
 
 class TimeWindowAssigner(WindowAssigner[T, TimeWindow]):
-    """Assign time windows; what those in one time domain have in common."""
+    """Assign time windows; what those in one time domain have in common.
+
+    The lists of windows that these give belong to them: they give the same one again.
+    """
 
     event_time: ClassVar[bool]
 
@@ -65,10 +68,14 @@ class _TumblingWindows(TimeWindowAssigner[T]):
             )
         self._size = size
         self._offset = offset
+        self._last = [TimeWindow(0, 0)]  # given again while elements stay in it: making one takes half of all the time
 
     def _window(self, timestamp: int) -> list[TimeWindow]:
-        start = timestamp - (timestamp - self._offset) % self._size
-        return [TimeWindow(start, start + self._size)]
+        start, end = self._last[0]
+        if not start <= timestamp < end:
+            start = timestamp - (timestamp - self._offset) % self._size
+            self._last = [TimeWindow(start, start + self._size)]
+        return self._last
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._size}, {self._offset})"
@@ -129,11 +136,18 @@ class _SlidingWindows(TimeWindowAssigner[T]):
         self._size = size
         self._slide = slide
         self._offset = offset
+        self._same_from = self._same_until = 0
+        self._last: list[TimeWindow] = []  # given again while elements stay in the same windows
 
     def _windows(self, timestamp: int) -> list[TimeWindow]:
-        size, slide = self._size, self._slide
-        last = timestamp - (timestamp - self._offset) % slide
-        return [TimeWindow(start, start + size) for start in range(last, timestamp - size, -slide)]
+        if not self._same_from <= timestamp < self._same_until:
+            size, slide = self._size, self._slide
+            last = timestamp - (timestamp - self._offset) % slide
+            self._last = [TimeWindow(start, start + size) for start in range(last, timestamp - size, -slide)]
+            first_end = self._last[-1].end if self._last else last + slide
+            self._same_from = last if size % slide == 0 else timestamp
+            self._same_until = min(last + slide, first_end)
+        return self._last
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._size}, {self._slide}, {self._offset})"

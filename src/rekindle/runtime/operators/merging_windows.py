@@ -45,6 +45,10 @@ class MergingWindowSet:
     def add(self, window: Any, merge: Merge) -> Any:
         """Open a window, merging it with others where the assigner says so; give the window it became part of."""
         state_windows = self._state_windows
+        if not state_windows:
+            state_windows[window] = window
+            self._changed = True
+            return window
         merges = _Merges()
         self._assigner.merge_windows([*state_windows, window], merges)
         became = window

@@ -28,6 +28,7 @@ class WindowContents(ABC):
     """Keep the contents of the windows of the current key, as namespaced state."""
 
     _state: NamespacedState
+    _add: Callable[[Any], None]
 
     @abstractmethod
     def _descriptor(self) -> StateDescriptor:
@@ -36,10 +37,12 @@ class WindowContents(ABC):
     def open(self, backend: KeyedStateBackend, window_serializer: TypeSerializer[Any]) -> None:
         """Get the state."""
         self._state = backend.get_or_create_namespaced(self._descriptor(), window_serializer)
+        self._add = self._state.state.add  # type: ignore[attr-defined]
 
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         """Add an element to a window."""
-        self._state.use(window).add(value)  # type: ignore[attr-defined]
+        self._state.use(window)
+        self._add(value)
 
     @abstractmethod
     def evaluate(
@@ -114,7 +117,8 @@ class EvictedContents(WindowContents):
         return ListStateDescriptor(CONTENTS, typed)
 
     def add(self, window: Any, value: Any, timestamp: int) -> None:
-        self._state.use(window).add((value, timestamp))  # type: ignore[attr-defined]
+        self._state.use(window)
+        self._add((value, timestamp))
 
     def evaluate(
         self, window: Any, ctx: Evictor.EvictorContext, call: Callable[[list[Any]], None], state_window: Any
