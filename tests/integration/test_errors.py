@@ -130,10 +130,7 @@ def test_what_comes_later_raises_naming_the_method(spark: Any) -> None:
     stream = env.from_collection([1])
     keyed = stream.key_by(lambda n: n)
     for call, name in (
-        (lambda: stream.window_all(None), "DataStream.window_all"),
-        (lambda: stream.connect(stream), "DataStream.connect"),
-        (lambda: keyed.window(None), "KeyedStream.window"),
-        (lambda: keyed.sum(0), "KeyedStream.sum"),
+        (lambda: keyed.as_queryable_state("x"), "KeyedStream.as_queryable_state"),
         (lambda: env.add_source(None), "StreamExecutionEnvironment.add_source"),
         (lambda: env.get_execution_plan(), "StreamExecutionEnvironment.get_execution_plan"),
     ):

@@ -23,6 +23,14 @@ from rekindle.common.time_typeinfo import LocalTimeTypeInfo
 from rekindle.common.type_information import TypeInformation
 from rekindle.common.typeinfo import ExternalTypeInfo, Types
 from rekindle.common.types import Row, RowKind
+from rekindle.datastream.window import (
+    CountWindow,
+    CountWindowSerializer,
+    GlobalWindow,
+    GlobalWindowSerializer,
+    TimeWindow,
+    TimeWindowSerializer,
+)
 from rekindle.serialization.avro_serializer import AvroSerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
@@ -289,6 +297,9 @@ CATALOGUE: list[Case] = [
     _typed("avro", AvroTypeInfo(_AVRO), _readings),
     Case("avro-dataclass", AvroSerializer.of(Address), _addresses),
     _typed("list-of-avro", Types.LIST(AvroTypeInfo(_AVRO)), st.lists(_readings, max_size=3)),
+    Case("time-window", TimeWindowSerializer(), st.builds(TimeWindow, integers(64), integers(64))),
+    Case("count-window", CountWindowSerializer(), st.builds(CountWindow, integers(64))),
+    Case("global-window", GlobalWindowSerializer(), st.just(GlobalWindow.get())),
     Case("PICKLED", PickleSerializer(), _anything),
 ]
 """All of them."""

@@ -67,9 +67,21 @@ if TYPE_CHECKING:
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
     from rekindle.datastream.time_domain import TimeDomain
     from rekindle.datastream.timerservice import TimerService
+    from rekindle.datastream.window import (
+        CountWindow,
+        GlobalWindow,
+        MergingWindowAssigner,
+        TimeWindow,
+        Trigger,
+        TriggerResult,
+        Window,
+        WindowAssigner,
+    )
+    from rekindle.datastream.windowed_stream import AllWindowedStream, WindowedStream
 
 __all__ = [
     "AggregateFunction",
+    "AllWindowedStream",
     "AsyncFunction",
     "AsyncRetryPredicate",
     "AsyncRetryStrategy",
@@ -84,6 +96,7 @@ __all__ = [
     "CoMapFunction",
     "CoProcessFunction",
     "ConnectedStreams",
+    "CountWindow",
     "CustomCheckpointStorage",
     "CustomStateBackend",
     "DataStream",
@@ -95,6 +108,7 @@ __all__ = [
     "FilterFunction",
     "FlatMapFunction",
     "FsStateBackend",
+    "GlobalWindow",
     "HashMapStateBackend",
     "JobManagerCheckpointStorage",
     "KeySelector",
@@ -105,6 +119,7 @@ __all__ = [
     "MapFunction",
     "MemorySize",
     "MemoryStateBackend",
+    "MergingWindowAssigner",
     "OutputTag",
     "Partitioner",
     "PredefinedOptions",
@@ -120,8 +135,14 @@ __all__ = [
     "StateBackend",
     "StreamExecutionEnvironment",
     "TimeDomain",
+    "TimeWindow",
     "TimerService",
+    "Trigger",
+    "TriggerResult",
+    "Window",
+    "WindowAssigner",
     "WindowFunction",
+    "WindowedStream",
 ]
 _MODULES = {
     "broadcast_stream": ("BroadcastConnectedStream", "BroadcastStream"),
@@ -179,6 +200,17 @@ _MODULES = {
     "stream_execution_environment": ("StreamExecutionEnvironment",),
     "time_domain": ("TimeDomain",),
     "timerservice": ("TimerService",),
+    "window": (
+        "CountWindow",
+        "GlobalWindow",
+        "MergingWindowAssigner",
+        "TimeWindow",
+        "Trigger",
+        "TriggerResult",
+        "Window",
+        "WindowAssigner",
+    ),
+    "windowed_stream": ("AllWindowedStream", "WindowedStream"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

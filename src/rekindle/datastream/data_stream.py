@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from rekindle.datastream.keyed_stream import KeyedStream
     from rekindle.datastream.state import MapStateDescriptor
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from rekindle.datastream.windowed_stream import AllWindowedStream
+    from rekindle.datastream.windowing.assigner import WindowAssigner
 
 __all__ = ["DataStream", "DataStreamSink"]
 
@@ -312,6 +314,25 @@ class DataStream:
         side = DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info, tag_id),), None, type_info)
         return side._transform("Map", PassOperator(), type_info)  # PyFlink has a map here, which may be named
 
+    # --- windows ---
+
+    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+        """Cut the stream into windows, in one subtask."""
+        from rekindle.datastream.windowed_stream import AllWindowedStream
+
+        return AllWindowedStream(self, window_assigner)
+
+    def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
+        """Cut the stream into windows of so many elements, in one subtask.
+
+        Args:
+            size: The number of elements of a window.
+            slide: How many elements after a window the next one begins; 0: when it is full.
+        """
+        from rekindle.datastream.windowing.count_assigners import count_windows
+
+        return self.window_all(count_windows(size, slide))
+
     # --- ends ---
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
@@ -430,6 +451,5 @@ declare_unsupported(
     "set_uid_hash",
     "slot_sharing_group",
     "start_new_chain",
-    "window_all",
 )
 declare_unsupported(DataStreamSink, "disable_chaining", "set_description", "set_uid_hash", "slot_sharing_group")

@@ -43,6 +43,8 @@ from rekindle.runtime.operators.keyed import (
 
 if TYPE_CHECKING:
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from rekindle.datastream.windowed_stream import WindowedStream
+    from rekindle.datastream.windowing.assigner import WindowAssigner
 
 __all__ = ["KeyedStream"]
 
@@ -118,6 +120,23 @@ class KeyedStream(DataStream):
         function = require(func, KeyedProcessFunction, "process on a keyed stream")
         operator = KeyedProcessOperator(function)
         return self._transform("KEYED PROCESS", operator, output_type, yielded_type(function.process_element))
+
+    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+        """Cut the records of each key into windows."""
+        from rekindle.datastream.windowed_stream import WindowedStream
+
+        return WindowedStream(self, window_assigner)
+
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+        """Cut the records of each key into windows of so many.
+
+        Args:
+            size: The number of records of a window.
+            slide: How many records after a window the next one begins; 0: when it is full.
+        """
+        from rekindle.datastream.windowing.count_assigners import count_windows
+
+        return self.window(count_windows(size, slide))
 
     def map_with_state(
         self,
@@ -214,9 +233,4 @@ for _method in (
 ):
     setattr(KeyedStream, _method, _only_on_operators(_method))
 
-declare_unsupported(
-    KeyedStream,
-    "as_queryable_state",
-    "count_window",
-    "window",
-)
+declare_unsupported(KeyedStream, "as_queryable_state")

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.blocks import TIMERS, KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.state_evolution import evolved, other_keys, stored_snapshot_of
@@ -74,14 +75,12 @@ class TimerQueue:
         """Encode all timers, a block per key group."""
         groups: dict[int, list[tuple[Any, int]]] = {}
         for timestamp, _, key in sorted((e for e in self._heap if self._is_live(*e)), key=lambda entry: entry[:2]):
-            groups.setdefault(key_group_of(key, max_parallelism), []).append((key, timestamp))
+            groups.setdefault(key_group_of(self._state_key(key), max_parallelism), []).append((key, timestamp))
         if not groups:
             return
-        serializer = self._owner.key_serializer
-        stored = StoredSerializers(stored_snapshot_of(serializer, self._owner.state(self.name)))
+        stored = self._stored_serializers()
         for key_group, timers in groups.items():
-            keys = serializer.all_to_bytes([key for key, _ in timers])
-            data = msgspec.msgpack.encode(_Timers(keys, [timestamp for _, timestamp in timers]))
+            data = self._encode([key for key, _ in timers], [timestamp for _, timestamp in timers])
             yield KeyGroupBlock(self.name, TIMERS, key_group, len(timers), data, serializers=stored)
 
     def restore_blocks(self, blocks: Iterable[KeyGroupBlock], max_parallelism: int | None = None) -> None:
@@ -96,14 +95,33 @@ class TimerQueue:
         """
         for block in blocks:
             assert block.serializers is not None
-            name = self._owner.state(self.name)
-            reader = evolved(block.serializers.key, self._owner.key_serializer, name, "key", may_migrate=False).reader
-            timers = msgspec.msgpack.decode(block.data, type=_Timers)
-            keys = reader.all_from_bytes(timers.keys)
-            if max_parallelism is not None and keys and key_group_of(keys[0], max_parallelism) != block.key_group:
-                raise other_keys(name, repr(keys[0]))
-            for key, timestamp in zip(keys, timers.timestamps, strict=True):
+            keys, timestamps = self._decode(block.data, block.serializers)
+            if max_parallelism is not None and keys:
+                first = self._state_key(keys[0])
+                if key_group_of(first, max_parallelism) != block.key_group:
+                    raise other_keys(self._owner.state(self.name), repr(first))
+            for key, timestamp in zip(keys, timestamps, strict=True):
                 self.register(key, timestamp)
+
+    # --- how timers become bytes; a queue whose timers carry more than a key does it in its own way ---
+
+    def _state_key(self, key: Any) -> Any:
+        """Give the key of the state that a timer belongs to."""
+        return key
+
+    def _stored_serializers(self) -> StoredSerializers:
+        return StoredSerializers(stored_snapshot_of(self._owner.key_serializer, self._owner.state(self.name)))
+
+    def _encode(self, keys: list[Any], timestamps: list[int]) -> bytes:
+        return msgspec.msgpack.encode(_Timers(self._owner.key_serializer.all_to_bytes(keys), timestamps))
+
+    def _decode(self, data: bytes, stored: StoredSerializers) -> tuple[list[Any], list[int]]:
+        timers = msgspec.msgpack.decode(data, type=_Timers)
+        return self._key_reader(stored).all_from_bytes(timers.keys), timers.timestamps
+
+    def _key_reader(self, stored: StoredSerializers) -> TypeSerializer[Any]:
+        name = self._owner.state(self.name)
+        return evolved(stored.key, self._owner.key_serializer, name, "key", may_migrate=False).reader
 
     def _is_live(self, timestamp: int, number: int, key: Any) -> bool:
         """Tell whether an entry of the heap is a timer, not one that was deleted."""

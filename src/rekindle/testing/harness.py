@@ -46,12 +46,12 @@ from rekindle.runtime.operators.sinks import SinkFunctionOperator
 from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
 from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
 from rekindle.state.blocks import KeyGroupBlock
-from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_groups import check_parallelism, key_group_range
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import SnapshotRequest
 from rekindle.state.state_owner import StateOwner
+from rekindle.testing.backends import BackendUnderTest
 from rekindle.testing.clock import ManualClock
 
 __all__ = ["HarnessSnapshot", "OperatorHarness"]
@@ -93,6 +93,7 @@ class OperatorHarness:
         attempt: int = 0,
         job_parameters: dict[str, str] | None = None,
         restored: Sequence[HarnessSnapshot] | None = None,
+        state_backend: BackendUnderTest | None = None,
     ) -> None:
         """Open the operator.
 
@@ -108,6 +109,7 @@ class OperatorHarness:
             attempt: How often the job was restarted before.
             job_parameters: The global job parameters.
             restored: The snapshots of all old subtasks, in their order; their number is the old parallelism.
+            state_backend: Makes the backend of keyed state; the heap's if None. Close it after the harness.
         """
         check_parallelism(parallelism, max_parallelism)
         self.operator = operator
@@ -121,7 +123,8 @@ class OperatorHarness:
         snapshots = restored or ()
 
         def restored_backend() -> KeyedStateBackend:
-            backend = HeapKeyedStateBackend(StateOwner(name), own, max_parallelism, self.clock.now)
+            made = state_backend or BackendUnderTest("heap")
+            backend = made.create(own, max_parallelism, self.clock.now, StateOwner(name))
             backend.restore_blocks(b for snapshot in snapshots for b in snapshot.blocks if b.key_group in own)
             return backend
 
@@ -197,8 +200,13 @@ class OperatorHarness:
         operator = self.operator
         operator.prepare_snapshot(checkpoint_id, self.clock.now())
         lists = operator.position() if isinstance(operator, SourceOperator) else operator.snapshot_lists()
+        keyed = operator.snapshot_keyed(SnapshotRequest(checkpoint_id, canonical=True))
+        try:
+            blocks = [*keyed.blocks(), *(() if keyed.exported is None else keyed.exported())]
+        finally:
+            keyed.release()
         return HarnessSnapshot(
-            tuple(operator.snapshot_keyed(SnapshotRequest(checkpoint_id)).blocks()),
+            tuple(blocks),
             lists,
             tuple(operator.timer_blocks()),
             tuple(operator.raw_keyed_state()),

@@ -1,0 +1,404 @@
+"""The window operator: elements are put into windows, windows fire, their contents are managed state.
+
+Contents, triggers' state and per-window state are namespaced state of the backend, the window being the namespace;
+timers carry key and window. So a window is checkpointed, rescaled and, in RocksDB, kept on disk as any state is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rekindle.common.class_typeinfo import SerializerTypeInfo
+from rekindle.common.typeinfo import Types
+from rekindle.datastream.functions import (
+    AllWindowFunction,
+    Function,
+    PassThroughAllWindowFunction,
+    PassThroughWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowFunction,
+)
+from rekindle.datastream.output_tag import OutputTag
+from rekindle.datastream.state import ValueState, ValueStateDescriptor
+from rekindle.datastream.windowing.assigner import MergingWindowAssigner, WindowAssigner
+from rekindle.datastream.windowing.session_assigners import SessionWindows
+from rekindle.datastream.windowing.time_assigners import TimeWindowAssigner
+from rekindle.datastream.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
+from rekindle.datastream.windowing.trigger import Trigger, TriggerResult
+from rekindle.datastream.windowing.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, TimeWindow
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.detached import FIXED, detached
+from rekindle.runtime.operators.keyed import KeyedOperator
+from rekindle.runtime.operators.merging_windows import MergingWindowSet
+from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
+from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
+from rekindle.runtime.operators.stateless import append_results
+from rekindle.runtime.operators.window_contents import WindowContents
+from rekindle.runtime.operators.window_contexts import (
+    AssignerContext,
+    WindowFunctionContext,
+    WindowStateStore,
+    WindowTriggerContext,
+)
+from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.namespace_timers import NamespaceTimerQueue
+
+_MERGING = "_merging-windows"
+
+
+@dataclass(frozen=True, slots=True)
+class Windowing:
+    """Say how a stream is cut into windows.
+
+    Attributes:
+        assigner: Which windows an element belongs to.
+        trigger: When they fire.
+        contents: What is kept of them.
+        allowed_lateness: How long after its end a window in event time is kept for late elements, in milliseconds.
+        late_tag: The side output of elements that come later still; None: they are dropped.
+    """
+
+    assigner: WindowAssigner[Any, Any]
+    trigger: Trigger[Any, Any]
+    contents: WindowContents
+    allowed_lateness: int = 0
+    late_tag: OutputTag | None = None
+
+
+class WindowOperator(KeyedOperator):
+    """Run a window function over the windows of each key."""
+
+    _context: WindowTriggerContext
+    _function_context: WindowFunctionContext
+    _assigner_context: AssignerContext
+    _open_windows: ValueState[Any]
+
+    def __init__(self, windowing: Windowing, function: Function) -> None:
+        super().__init__(function)
+        self.windowing = windowing
+        self._event_time = windowing.assigner.is_event_time()
+        self._lateness = windowing.allowed_lateness if self._event_time else 0
+        # These triggers keep nothing and do nothing but wait for the end of a window: the operator does it for them.
+        self._fires_at_end = type(windowing.trigger) is (
+            EventTimeTrigger if self._event_time else ProcessingTimeTrigger
+        )
+        self._values: list[Any] = []  # what is emitted, until it leaves as a chunk
+        self._timestamps: list[int | None] = []
+
+    def emit_side(self, tag: OutputTag, value: Any, timestamp: int | None) -> None:
+        """Send a late element to a side output."""
+        self._values.append(SideOutput(tag.tag_id, value))
+        self._timestamps.append(timestamp)
+
+    # --- life ---
+
+    def _prepare(self, context: OperatorContext) -> None:
+        assigner, backend = self.windowing.assigner, self.backend
+        serializer = assigner.get_window_serializer()
+        merging = isinstance(assigner, MergingWindowAssigner)
+        runtime_context = SlotRuntimeContext(context, backend)
+        self._context = WindowTriggerContext(context.clock, backend, serializer)
+        self._assigner_context = AssignerContext(context.clock, runtime_context)
+        window_state = WindowStateStore(backend, serializer, merging)
+        self._function_context = WindowFunctionContext(self._context, window_state, runtime_context)
+        window_state.context = self._function_context
+        self._call = self._caller()
+        self.windowing.contents.open(backend, serializer)
+        if merging:
+            window_type = SerializerTypeInfo(serializer)
+            pairs = Types.LIST(Types.TUPLE([window_type, window_type]))
+            self._open_windows = backend.get_or_create(ValueStateDescriptor(_MERGING, pairs))  # type: ignore[assignment]
+        for queue in self._queues():
+            own = (block for block in context.restored_timers if block.state == queue.name)
+            queue.restore_blocks(own, backend.max_parallelism)
+
+    def _queues(self) -> tuple[NamespaceTimerQueue, NamespaceTimerQueue]:
+        return self._context.event_timers, self._context.processing_timers
+
+    def timer_blocks(self) -> Iterator[KeyGroupBlock]:
+        for queue in self._queues():
+            yield from queue.snapshot_blocks(self.backend.max_parallelism)
+
+    def keyed_state_names(self) -> list[str]:
+        return super().keyed_state_names() + [queue.name for queue in self._queues() if len(queue)]
+
+    def timer_count(self) -> int:
+        return sum(len(queue) for queue in self._queues())
+
+    def next_processing_timer(self) -> int | None:
+        return self._context.processing_timers.next_timestamp()
+
+    # --- elements ---
+
+    def _process(self, chunk: Chunk) -> Chunk:
+        assert chunk.keys is not None, "a keyed operator was fed from an edge without keys"
+        assign, assigner_context = self.windowing.assigner.assign_windows, self._assigner_context
+        backend = self.backend
+        stamps = chunk.timestamps or [None] * len(chunk.values)
+        add: Callable[[Any, Any, int], bool]
+        merging = getattr(type(self.windowing.assigner), "merge_windows", None)
+        if merging is SessionWindows.merge_windows and self._fires_at_end:
+            add = self._add_to_session
+        elif isinstance(self.windowing.assigner, MergingWindowAssigner):
+            add = self._add_merging
+        elif self._fires_at_end:
+            add = self._adder_until_end()
+        else:
+            add = self._add
+        for backend.key, value, stamp in zip(chunk.keys, chunk.values, stamps, strict=True):
+            timestamp = MIN_TIMESTAMP if stamp is None else stamp
+            windows = assign(value, timestamp, assigner_context)
+            if not add(windows, value, timestamp):
+                self._skipped(value, timestamp)
+        return self._emitted() or Chunk([])
+
+    def _add(self, windows: Iterable[Any], value: Any, timestamp: int) -> bool:
+        """Add an element to windows that do not merge; tell whether any of them is open."""
+        context, contents = self._context, self.windowing.contents
+        on_element = self.windowing.trigger.on_element
+        added = False
+        for window in windows:
+            if self._is_late(window):
+                continue
+            if added and type(value) not in FIXED:
+                value = detached(value)  # each window its own: functions may change what they accumulate in
+            added = True
+            context.window = window
+            contents.add(window, value, timestamp)
+            result = on_element(value, timestamp, window, context)
+            if result is not TriggerResult.CONTINUE:
+                self._apply(result, window, window)
+            self._set_cleanup_timer(window)
+        return added
+
+    def _adder_until_end(self) -> Callable[[Any, Any, int], bool]:
+        """Give what :meth:`_add` does, for triggers that wait for the end of a window and for one chunk.
+
+        The watermark stands still meanwhile, so what is to be done for windows need not be settled for each element.
+        """
+        backend, event_time, watermark = self.backend, self._event_time, self._context.watermark
+        register = (self._context.event_timers if event_time else self._context.processing_timers).register
+        add = self.windowing.contents.add
+        same_lists = isinstance(self.windowing.assigner, TimeWindowAssigner)
+        settled: Any = None
+        plan: list[tuple[Any, int, bool, int | None]] = []
+
+        def add_to_all(windows: Any, value: Any, timestamp: int) -> bool:
+            nonlocal settled, plan
+            if windows is not settled or not same_lists:
+                settled, plan = windows, []
+                for window in windows:
+                    end, cleanup = window.max_timestamp(), self._cleanup_time(window)
+                    if not (event_time and cleanup <= watermark):
+                        later = None if cleanup in (end, MAX_TIMESTAMP) else cleanup
+                        plan.append((window, end, event_time and end <= watermark, later))
+            first = True
+            for window, end, is_over, cleanup_later in plan:
+                if not first and type(value) not in FIXED:
+                    value = detached(value)
+                first = False
+                add(window, value, timestamp)
+                if is_over:
+                    self._apply(TriggerResult.FIRE, window, window)
+                else:
+                    register((backend.key, window), end)
+                if cleanup_later is not None:
+                    register((backend.key, window), cleanup_later)
+            return not first
+
+        return add_to_all
+
+    def _add_merging(self, windows: Iterable[Any], value: Any, timestamp: int) -> bool:
+        """Add an element to windows that merge; tell whether any of them is open."""
+        context, contents = self._context, self.windowing.contents
+        open_windows = self._merging_windows()
+        added = False
+        for assigned in windows:
+            window = open_windows.add(assigned, self._merge)
+            if self._is_late(window):
+                open_windows.retire(window)
+                continue
+            added = True
+            state_window = open_windows.state_window(window)
+            context.window = window
+            contents.add(state_window, value, timestamp)
+            result = self.windowing.trigger.on_element(value, timestamp, window, context)
+            if result is not TriggerResult.CONTINUE:
+                self._apply(result, window, state_window)
+            self._set_cleanup_timer(window)
+        open_windows.persist()
+        return added
+
+    def _add_to_session(self, windows: Collection[TimeWindow], value: Any, timestamp: int) -> bool:
+        """Do what :meth:`_add_merging` does, where the key has one open session at most and the element belongs to it.
+
+        That is how most elements come. Merging windows in general takes three times as long.
+        """
+        if len(windows) != 1:
+            return self._add_merging(windows, value, timestamp)
+        (assigned,) = windows
+        stored = self._open_windows.value()
+        if stored is None:
+            if self._is_late(assigned):
+                return False
+            window = state_window = assigned
+            self._open_windows.update([(assigned, assigned)])
+        else:
+            window, state_window = stored[0]
+            if len(stored) > 1 or not window.intersects(assigned):
+                return self._add_merging(windows, value, timestamp)
+            if assigned[0] < window[0] or assigned[1] > window[1]:
+                self._delete_timers(window)
+                window = window.cover(assigned)
+                self._open_windows.update([(window, state_window)])
+        self.windowing.contents.add(state_window, value, timestamp)
+        end = window[1] - 1
+        if self._event_time and end <= self._context.watermark:
+            self._apply(TriggerResult.FIRE, window, state_window)
+        else:
+            queue = self._context.event_timers if self._event_time else self._context.processing_timers
+            queue.register((self.backend.key, window), end)
+        if self._lateness:
+            self._set_cleanup_timer(window)
+        return True
+
+    def _delete_timers(self, window: Any) -> None:
+        """Delete the timers of a window whose trigger waits for its end."""
+        queue = self._context.event_timers if self._event_time else self._context.processing_timers
+        queue.delete((self.backend.key, window), window.max_timestamp())
+        if self._lateness:
+            self._delete_cleanup_timer(window)
+
+    def _merge(self, window: Any, gone: list[Any], state_window: Any, gone_state_windows: list[Any]) -> None:
+        """Let one window take over from those it was made of: their trigger's state, timers and contents."""
+        context, trigger = self._context, self.windowing.trigger
+        context.window, context.merged = window, gone
+        trigger.on_merge(window, context)
+        context.merged = ()
+        for part in gone:
+            if part == window:
+                continue
+            context.window = part
+            trigger.clear(part, context)
+            self._delete_cleanup_timer(part)
+        if gone_state_windows:
+            self.windowing.contents.merge(state_window, gone_state_windows)
+
+    def _skipped(self, value: Any, timestamp: int) -> None:
+        """Take an element whose windows are all gone: it is late if its own time is, too."""
+        tag = self.windowing.late_tag
+        if tag is not None and self._event_time and timestamp + self._lateness <= self._context.watermark:
+            self.emit_side(tag, value, timestamp)
+
+    # --- time ---
+
+    def advance_watermark(self, watermark: int) -> Chunk | None:
+        self._context.watermark = watermark
+        trigger = self.windowing.trigger
+        self._fire_timers(self._context.event_timers, watermark, trigger.on_event_time, self._event_time)
+        return self._emitted()
+
+    def advance_processing_time(self, now: int) -> Chunk | None:
+        trigger = self.windowing.trigger
+        self._fire_timers(self._context.processing_timers, now, trigger.on_processing_time, not self._event_time)
+        return self._emitted()
+
+    def _fire_timers(
+        self,
+        queue: NamespaceTimerQueue,
+        until: int,
+        on_time: Callable[[int, Any, Trigger.TriggerContext], TriggerResult],
+        cleans_up: bool,
+    ) -> None:
+        context = self._context
+        merging = isinstance(self.windowing.assigner, MergingWindowAssigner)
+        while (due := queue.pop_due(until)) is not None:
+            (self.backend.key, window), timestamp = due
+            state_window, open_windows = window, None
+            if merging:
+                open_windows = self._merging_windows()
+                state_window = open_windows.state_window(window)
+                if state_window is None:
+                    continue  # the window is gone, and its trigger left a timer behind
+            context.window = window
+            result = on_time(timestamp, window, context)
+            if result is not TriggerResult.CONTINUE:
+                self._apply(result, window, state_window)
+            if cleans_up and timestamp == self._cleanup_time(window):
+                self._drop(window, state_window)
+                if open_windows is not None:
+                    open_windows.retire(window)
+                    open_windows.persist()
+
+    # --- windows ---
+
+    def _apply(self, result: TriggerResult, window: Any, state_window: Any) -> None:
+        """Do what a trigger has decided."""
+        contents = self.windowing.contents
+        if result.is_fire():
+            self._function_context.current = window
+            timestamp = window.max_timestamp()
+
+            def emit(elements: list[Any]) -> None:
+                append_results(self._call(window, elements), self._values, timestamp, self._timestamps, emitted)
+
+            contents.evaluate(window, self._context, emit, state_window)
+        if result.is_purge():
+            contents.clear(state_window)
+
+    def _drop(self, window: Any, state_window: Any) -> None:
+        """Delete all that is kept of a window."""
+        self.windowing.contents.clear(state_window)
+        self._context.window = window
+        self.windowing.trigger.clear(window, self._context)
+        if isinstance(self.function, ProcessWindowFunction | ProcessAllWindowFunction):
+            self._function_context.current = window
+            self.function.clear(self._function_context)
+
+    def _cleanup_time(self, window: Any) -> int:
+        return min(window.max_timestamp() + self._lateness, MAX_TIMESTAMP)  # type: ignore[no-any-return]
+
+    def _set_cleanup_timer(self, window: Any) -> None:
+        time = self._cleanup_time(window)
+        if time != MAX_TIMESTAMP:
+            queue = self._context.event_timers if self._event_time else self._context.processing_timers
+            queue.register((self.backend.key, window), time)
+
+    def _delete_cleanup_timer(self, window: Any) -> None:
+        queue = self._context.event_timers if self._event_time else self._context.processing_timers
+        queue.delete((self.backend.key, window), self._cleanup_time(window))
+
+    def _is_late(self, window: Any) -> bool:
+        return self._event_time and self._cleanup_time(window) <= self._context.watermark
+
+    def _merging_windows(self) -> MergingWindowSet:
+        assigner = self.windowing.assigner
+        assert isinstance(assigner, MergingWindowAssigner)
+        return MergingWindowSet(assigner, self._open_windows)
+
+    def _caller(self) -> Callable[[Any, list[Any]], Any]:
+        """Give what is called with a window and its elements, or the one result over them."""
+        function, backend, context = self.function, self.backend, self._function_context
+        match function:
+            case PassThroughWindowFunction() | PassThroughAllWindowFunction():
+                return lambda _, elements: elements
+            case WindowFunction():
+                return lambda window, elements: function.apply(backend.key, window, elements)
+            case AllWindowFunction():
+                return lambda window, elements: function.apply(window, elements)
+            case ProcessWindowFunction():
+                return lambda _, elements: function.process(backend.key, context, elements)
+            case ProcessAllWindowFunction():
+                return lambda _, elements: function.process(context, elements)
+        raise TypeError(f"{type(function).__name__} is no window function")
+
+    def _emitted(self) -> Chunk | None:
+        if not self._values:
+            return None
+        chunk = sorted_out(self._values, self._timestamps)
+        self._values, self._timestamps = [], []
+        return chunk

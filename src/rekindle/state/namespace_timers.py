@@ -1,0 +1,59 @@
+"""Timers that belong to a key in a namespace, such as a window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rekindle.exceptions import StateRestoreError
+from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.state.state_evolution import evolved, stored_snapshot_of
+from rekindle.state.state_owner import StateOwner
+from rekindle.state.state_serializers import StoredSerializers
+from rekindle.state.timers import TimerQueue
+
+
+class _NamespaceTimers(msgspec.Struct, frozen=True, array_like=True):
+    """Hold the timers of a block."""
+
+    keys: bytes
+    timestamps: list[int]
+    namespaces: bytes
+
+
+class NamespaceTimerQueue(TimerQueue):
+    """Keep the timers of one time domain; the key of each is ``(key, namespace)``, as that of namespaced state is."""
+
+    __slots__ = ("_namespace_serializer",)
+
+    def __init__(self, name: str, owner: StateOwner, namespace_serializer: TypeSerializer[Any]) -> None:
+        super().__init__(name, owner)
+        self._namespace_serializer = namespace_serializer
+
+    def _state_key(self, key: Any) -> Any:
+        return key[0]
+
+    def _stored_serializers(self) -> StoredSerializers:
+        name = self._owner.state(self.name)
+        return StoredSerializers(
+            stored_snapshot_of(self._owner.key_serializer, name),
+            namespace=stored_snapshot_of(self._namespace_serializer, name),
+        )
+
+    def _encode(self, keys: list[Any], timestamps: list[int]) -> bytes:
+        own = self._owner.key_serializer.all_to_bytes([key for key, _ in keys])
+        namespaces = self._namespace_serializer.all_to_bytes([namespace for _, namespace in keys])
+        return msgspec.msgpack.encode(_NamespaceTimers(own, timestamps, namespaces))
+
+    def _decode(self, data: bytes, stored: StoredSerializers) -> tuple[list[Any], list[int]]:
+        name = self._owner.state(self.name)
+        if not stored.namespace:
+            raise StateRestoreError(
+                f"the timers of operator {self._owner.name!r} (uid {self._owner.uid!r}) were set without a window, and "
+                "the operator has windows now; give it another uid"
+            )
+        reader = evolved(stored.namespace, self._namespace_serializer, name, "namespace", may_migrate=False).reader
+        timers = msgspec.msgpack.decode(data, type=_NamespaceTimers)
+        keys = self._key_reader(stored).all_from_bytes(timers.keys)
+        return list(zip(keys, reader.all_from_bytes(timers.namespaces), strict=True)), timers.timestamps
