@@ -369,6 +369,8 @@ class Attempt:
         """Take a message of a slot."""
         if isinstance(message, m.EpochReport):
             self._epochs.report(slot, message)
+        elif isinstance(message, m.RequestEpoch):
+            self._epochs.raise_tick()
         elif isinstance(message, m.Output):
             self._show(message)
         elif isinstance(message, m.SlotFailed):

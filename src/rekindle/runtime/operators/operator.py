@@ -28,7 +28,8 @@ class OperatorContext:
 
     ``keyed_backend`` makes the backend of its keyed state, restored. ``restored_timers`` are the blocks of its timers,
     ``restored_raw`` the bytes it wrote itself, by key group. ``restored`` tells whether the checkpoint knew the
-    operator, ``restored_checkpoint_id`` names the checkpoint that the job goes on from.
+    operator, ``restored_checkpoint_id`` names the checkpoint that the job goes on from. ``request_epoch`` may be called
+    by any thread of the operator's own, when it has something to emit and no epoch may come by itself.
     """
 
     job_id: str
@@ -48,6 +49,7 @@ class OperatorContext:
     restored_raw: list[tuple[int, bytes]] = field(default_factory=list)
     restored_lists: dict[str, StoredList] = field(default_factory=dict)
     restored_checkpoint_id: int | None = None
+    request_epoch: Callable[[], None] = lambda: None
 
     def restored_items(self, name: str) -> list[bytes]:
         """Give the items of a list state that the operator keeps itself."""
@@ -86,6 +88,10 @@ class Operator(ABC):
     def next_processing_timer(self) -> int | None:
         """Tell when processing time is of interest next."""
         return None
+
+    def has_more(self) -> bool:
+        """Tell whether an epoch is needed at once, though no record may come from before the operator."""
+        return False
 
     def output_watermark(self, watermark: int) -> int:
         """Turn the watermark of the inputs into that of the output."""
@@ -182,6 +188,9 @@ class SourceOperator(Operator):
     @abstractmethod
     def finished(self) -> bool:
         """Tell whether the source has ended."""
+
+    def has_more(self) -> bool:
+        return not self.finished()
 
     @abstractmethod
     def position(self) -> dict[str, StoredList]:

@@ -119,6 +119,15 @@ class OperatorGraph:
         """Tell when the next processing-time timer of the slot is due."""
         return min((t for n in self if (t := n.operator.next_processing_timer()) is not None), default=None)
 
+    def has_more(self) -> bool:
+        """Tell whether an epoch is needed at once: something can be emitted, or a source has an end to tell of."""
+        return any(
+            not running.finished
+            and (operator.has_more() or (isinstance(operator, SourceOperator) and operator.finished()))
+            for running in self
+            if (operator := running.operator)
+        )
+
     def finished(self) -> bool:
         """Tell whether every operator has seen the end of its inputs."""
         return all(running.finished for running in self)

@@ -112,7 +112,7 @@ class Slot:
                 records_in=self._records_in,
                 records_polled=self._records_polled,
                 finished=self._graph.finished(),
-                more=bool(self._graph.sources()),
+                more=self._graph.has_more(),
                 next_timer=self._graph.next_processing_timer(),
                 watermark=self._graph.watermark(),
             )
@@ -290,6 +290,7 @@ class Slot:
                 restored_raw=state.raw,
                 restored_lists={} if reader is None else reader.lists(node),
                 restored_checkpoint_id=None if restored is None else restored.metadata.checkpoint_id,
+                request_epoch=lambda: self._send(m.RequestEpoch()),
             )
             running.operator.open(context)
             for function in self._new_partition_functions(running):

@@ -101,9 +101,13 @@ class EpochReport(_Message, frozen=True):
     records_in: int  # from sources of any kind
     records_polled: int  # of these, from hosted ones
     finished: bool  # every operator of this slot has seen the end of its input
-    more: bool  # a hosted source has more records at once
+    more: bool  # a hosted source has more records at once, or an operator more results
     next_timer: int | None
     watermark: int
+
+
+class RequestEpoch(_Message, frozen=True):
+    """Ask for an epoch: an operator has results or records that did not come from Spark."""
 
 
 NOTICE = "notice"
@@ -169,7 +173,18 @@ class SlotFailed(_Message, frozen=True):
 
 
 ToSlot = BeginEpoch | EndEpoch | TriggerSnapshot | NotifyComplete | NotifyAborted | CommitFinal | Heartbeat | Shutdown
-ToMaster = Register | Ready | EpochReport | Output | SnapshotDone | SnapshotFailed | CommitDone | SlotFailed | Heartbeat
+ToMaster = (
+    Register
+    | Ready
+    | EpochReport
+    | RequestEpoch
+    | Output
+    | SnapshotDone
+    | SnapshotFailed
+    | CommitDone
+    | SlotFailed
+    | Heartbeat
+)
 
 encode = msgspec.msgpack.encode
 decode_to_slot = msgspec.msgpack.Decoder(ToSlot).decode
