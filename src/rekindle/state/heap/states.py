@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rekindle.datastream.state import ListState, MapState, ReducingState, State, ValueState
+from rekindle.datastream.state import ListState, ReducingState, State, ValueState
 from rekindle.state.heap.changes import StateChanges
 from rekindle.state.list_elements import none_refused, without_none
+from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.scope import Scope
 
 
@@ -148,7 +149,7 @@ class HeapListState(HeapState, ListState[Any]):
             self._changed(key)
 
 
-class HeapMapState(HeapState, MapState[Any, Any]):
+class HeapMapState(HeapState, RangedMapState):
     """Keep a dict per key."""
 
     __slots__ = ("_touched",)
@@ -209,3 +210,11 @@ class HeapMapState(HeapState, MapState[Any, Any]):
 
     def is_empty(self) -> bool:
         return self._scope.key not in self._entries
+
+    def between(self, first: int, last: int) -> list[tuple[int, Any]]:
+        mapping = self._entries.get(self._scope.key)
+        if mapping is None:
+            return []
+        if last - first < len(mapping):
+            return [(key, mapping[key]) for key in range(first, last + 1) if key in mapping]
+        return [(key, mapping[key]) for key in sorted(key for key in mapping if first <= key <= last)]
