@@ -224,6 +224,15 @@ class TestFunctions:
         assert sorted(run(stream, 1), key=repr) == [("a", 1), ("a", 2), ("a", 3), 0, 2]
         assert LIVES == ["open", "close"]
 
+    def test_each_side_has_its_type_and_its_late_tag(self) -> None:
+        left, right = OutputTag("left"), OutputTag("right")
+        one, two = keyed_streams([], [])
+        joining = one.interval_join(two).between(0, 1)
+        stream = joining.side_output_left_late_data(left).side_output_right_late_data(right).process(Timed())
+        assert stream._node is not None
+        assert stream._node.operator.sides == (JoinSide(EVENT, left), JoinSide(EVENT, right))
+        assert stream._node.operator.key_type == Types.STRING()
+
     def test_what_does_not_fit_is_refused(self) -> None:
         one, two = keyed_streams([], [])
         with pytest.raises(ConfigurationError, match="must not be above the upper one, got 2 ms and 1 ms"):
