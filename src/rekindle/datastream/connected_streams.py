@@ -93,11 +93,7 @@ class ConnectedStreams:
         """Tell whether both streams are keyed; raise if only one is."""
         first, second = self.stream1, self.stream2
         if isinstance(first, KeyedStream) and isinstance(second, KeyedStream):
-            if first._key_type != second._key_type:
-                raise InvalidProgramError(
-                    f"the keys of connected streams must be of one type, and these are of {first._key_type} and "
-                    f"{second._key_type}; give both key_by the same key_type"
-                )
+            check_one_key_type(first, second)
             return True
         if isinstance(first, KeyedStream) or isinstance(second, KeyedStream):
             raise InvalidProgramError(
@@ -140,10 +136,21 @@ def two_input_stream(
     return DataStream(environment, (StreamEdge(node.id, FORWARD, type_info),), node, type_info, hint)
 
 
-def check_one_environment(first: DataStream, second: DataStream) -> None:
+def check_one_environment(
+    first: DataStream, second: DataStream, method: str = "connect", takes: str = "a DataStream or a BroadcastStream"
+) -> None:
     """Raise unless two streams belong to one program."""
     for stream in (first, second):
         if not isinstance(stream, DataStream):
-            raise TypeError(f"connect takes a DataStream or a BroadcastStream, and was given a {type(stream).__name__}")
+            raise TypeError(f"{method} takes {takes}, and was given a {type(stream).__name__}")
     if first._environment is not second._environment:
-        raise InvalidProgramError("only streams of one environment can be connected")
+        raise InvalidProgramError(f"{method} takes streams of one environment, and was given streams of two")
+
+
+def check_one_key_type(first: KeyedStream, second: KeyedStream) -> None:
+    """Raise unless the keys of two streams are of one type."""
+    if first._key_type != second._key_type:
+        raise InvalidProgramError(
+            f"the keys of connected streams must be of one type, and these are of {first._key_type} and "
+            f"{second._key_type}; give both key_by the same key_type"
+        )

@@ -17,11 +17,11 @@ from rekindle.datastream.function_adapters import (
     as_map_function,
     as_partitioner,
     require,
+    rich_functions,
 )
 from rekindle.datastream.functions import (
     FilterFunction,
     FlatMapFunction,
-    Function,
     KeySelector,
     MapFunction,
     ProcessFunction,
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from rekindle.datastream.closeable_iterator import CloseableIterator
     from rekindle.datastream.connected_streams import ConnectedStreams
+    from rekindle.datastream.joined_streams import CoGroupedStreams, JoinedStreams
     from rekindle.datastream.keyed_stream import KeyedStream
     from rekindle.datastream.state import MapStateDescriptor
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
@@ -188,7 +189,8 @@ class DataStream:
         from rekindle.datastream.keyed_stream import KeyedStream
 
         declared = declared_type(key_type, "key_type of key_by")
-        partitioner = Partitioner(Partitioning.HASH, as_key_selector(key_selector), declared)
+        selector = as_key_selector(key_selector)
+        partitioner = Partitioner(Partitioning.HASH, selector, declared, functions=rich_functions(key_selector))
         return KeyedStream(self._environment, self._repartitioned(partitioner), self, self._type_info, declared)
 
     def union(self, *streams: DataStream) -> DataStream:
@@ -221,6 +223,18 @@ class DataStream:
         if isinstance(ds, BroadcastStream):
             return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
         return ConnectedStreams(self, ds)
+
+    def join(self, other_stream: DataStream) -> JoinedStreams:
+        """Join this stream with another: each pair of elements that have one key and are in one window."""
+        from rekindle.datastream.joined_streams import JoinedStreams
+
+        return JoinedStreams(self, other_stream)
+
+    def co_group(self, other_stream: DataStream) -> CoGroupedStreams:
+        """Group this stream and another by keys and windows, to look at the elements of both together."""
+        from rekindle.datastream.joined_streams import CoGroupedStreams
+
+        return CoGroupedStreams(self, other_stream)
 
     def project(self, *field_indexes: int) -> DataStream:
         """Keep some fields of each tuple or row, in the order of the places given."""
@@ -288,7 +302,7 @@ class DataStream:
             key_selector: Gives the key of a record.
         """
         choose, selector = as_partitioner(partitioner, key_selector)
-        functions = tuple(given for given in (partitioner, key_selector) if isinstance(given, Function))
+        functions = rich_functions(partitioner, key_selector)
         return self._dealt_out(Partitioner(Partitioning.CUSTOM, selector, choose=choose, functions=functions))
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:

@@ -42,6 +42,12 @@ from rekindle.datastream.co_functions import (
     CoProcessFunction,
     KeyedCoProcessFunction,
 )
+from rekindle.datastream.join_functions import (
+    CoGroupFunction,
+    FlatJoinFunction,
+    JoinFunction,
+    ProcessJoinFunction,
+)
 from rekindle.datastream.process_functions import KeyedProcessFunction, ProcessFunction
 from rekindle.datastream.runtime_context import KeyedStateStore, RuntimeContext
 from rekindle.datastream.sink_function import SinkFunction
@@ -69,14 +75,17 @@ __all__ = [
     "CheckpointListener",
     "CheckpointedFunction",
     "CoFlatMapFunction",
+    "CoGroupFunction",
     "CoMapFunction",
     "CoProcessFunction",
     "FilterFunction",
+    "FlatJoinFunction",
     "FlatMapFunction",
     "FoldFunction",
     "Function",
     "FunctionInitializationContext",
     "FunctionSnapshotContext",
+    "JoinFunction",
     "KeySelector",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
@@ -91,6 +100,7 @@ __all__ = [
     "PassThroughWindowFunction",
     "ProcessAllWindowFunction",
     "ProcessFunction",
+    "ProcessJoinFunction",
     "ProcessWindowFunction",
     "ReduceFunction",
     "RuntimeContext",

@@ -83,6 +83,8 @@ def column_routes(graph: JobGraph) -> dict[int, ColumnRoute]:
             continue
         edge = outputs[0]
         assert edge.partitioner.key_selector is not None
+        if edge.partitioner.functions:
+            continue  # what the key selector does depends on its open()
         key = traced_key(edge.partitioner.key_selector, columns)
         positions = () if key is None else (key,) if isinstance(key, int) else key
         fields = [source.data_frame.schema[position] for position in positions]

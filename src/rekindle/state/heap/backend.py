@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rekindle.datastream.state import ReducingStateDescriptor, State, StateDescriptor, StateTtlConfig
+from rekindle.datastream.state import (
+    AggregatingStateDescriptor,
+    ReducingStateDescriptor,
+    State,
+    StateDescriptor,
+    StateTtlConfig,
+)
 from rekindle.state.block_encoding import BlockEncoder
 from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec
-from rekindle.state.heap.states import HeapListState, HeapMapState, HeapReducingState, HeapState, HeapValueState
+from rekindle.state.heap.states import (
+    HeapAggregatingState,
+    HeapListState,
+    HeapMapState,
+    HeapReducingState,
+    HeapState,
+    HeapValueState,
+)
 from rekindle.state.heap.table import HeapTable
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -122,12 +135,16 @@ class HeapKeyedStateBackend(KeyedStateBackend):
     def _plain(
         self, descriptor: StateDescriptor, spec: StateSpec, serializers: StateSerializers, scope: Scope
     ) -> State:
+        if not isinstance(descriptor, ReducingStateDescriptor | AggregatingStateDescriptor):
+            return super()._plain(descriptor, spec, serializers, scope)
+        table = self._opened(spec, serializers)
+        handle: HeapState
         if isinstance(descriptor, ReducingStateDescriptor):
-            table = self._opened(spec, serializers)
-            reducing = HeapReducingState(scope, table.entries, descriptor.get_reduce_function().reduce)
-            table.attach(reducing)
-            return reducing
-        return super()._plain(descriptor, spec, serializers, scope)
+            handle = HeapReducingState(scope, table.entries, descriptor.get_reduce_function().reduce)
+        else:
+            handle = HeapAggregatingState(scope, table.entries, descriptor.get_agg_function())
+        table.attach(handle)
+        return handle
 
     def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope, default: Any = None) -> State:
         table = self._opened(spec, serializers)
