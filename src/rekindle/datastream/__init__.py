@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         SourceFunction,
         WindowFunction,
     )
+    from rekindle.datastream.iterative_stream import ConnectedIterativeStreams, IterativeStream
     from rekindle.datastream.keyed_stream import KeyedStream
     from rekindle.datastream.output_tag import OutputTag
     from rekindle.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
@@ -95,6 +96,7 @@ __all__ = [
     "CoFlatMapFunction",
     "CoMapFunction",
     "CoProcessFunction",
+    "ConnectedIterativeStreams",
     "ConnectedStreams",
     "CountWindow",
     "CustomCheckpointStorage",
@@ -110,6 +112,7 @@ __all__ = [
     "FsStateBackend",
     "GlobalWindow",
     "HashMapStateBackend",
+    "IterativeStream",
     "JobManagerCheckpointStorage",
     "KeySelector",
     "KeyedBroadcastProcessFunction",
@@ -184,6 +187,7 @@ _MODULES = {
         "SourceFunction",
         "WindowFunction",
     ),
+    "iterative_stream": ("ConnectedIterativeStreams", "IterativeStream"),
     "keyed_stream": ("KeyedStream",),
     "output_tag": ("OutputTag",),
     "slot_sharing_group": ("MemorySize", "SlotSharingGroup"),
