@@ -82,24 +82,37 @@ def test_collatz_lengths_are_golden(parallelism: int, keyed: bool) -> None:
         assert sorted(job.run_to_end(max_records=7)) == collatz_golden(60)
 
 
-def test_a_record_goes_round_once_per_epoch() -> None:
+@pytest.mark.parametrize("way", ["forward", "rebalance"])
+def test_a_record_goes_round_once_per_epoch_or_as_often_as_it_can_where_it_stays_in_its_slot(way: str) -> None:
     env = environment()
     loop = env.from_collection([3]).iterate()
     collect(loop)
-    loop.close_with(loop.map(lambda n: n - 1).filter(lambda n: n > 0))
-    with InProcessJob(env) as job:
+    loop.close_with(getattr(loop, way)().map(lambda n: n - 1).filter(lambda n: n > 0))
+    with InProcessJob(env, 2) as job:
         seen = []
         for _ in range(3):
             job.run_epoch()
             seen.append(list(job.collected))
-        assert seen == [[3], [3, 2], [3, 2, 1]]
+        assert seen == ([[3], [3, 2], [3, 2, 1]] if way == "rebalance" else [[3, 2, 1]] * 3)
+
+
+def test_a_loop_that_never_gets_empty_does_not_keep_an_epoch_from_ending() -> None:
+    env = environment()
+    loop = env.from_collection([0]).iterate()
+    collect(loop)
+    loop.close_with(loop.map(lambda n: n + 1))
+    with InProcessJob(env) as job:
+        for expected in ([0], [0, 1], [0, 1, 2]):
+            job.run_epoch(max_records=1)
+            assert job.collected == expected
+            assert job.iterations.more
 
 
 def test_the_loop_is_over_only_when_the_queues_of_all_slots_are_empty() -> None:
     """One record in one subtask goes round long after the others are done: all hear of the end together."""
     env = environment()
     loop = numbers(env, 1, 9).map(lambda n: 40 if n == 9 else 1).iterate()
-    stepped = loop.map(lambda n: n - 1)
+    stepped = loop.rescale().map(lambda n: n - 1)
     loop.close_with(stepped.filter(lambda n: n > 0))
     collect(stepped.filter(lambda n: n == 0))
     with InProcessJob(env, 3) as job:
@@ -226,6 +239,17 @@ def test_types_hold_for_feedback_as_for_the_input() -> None:
         loop.close_with(loop.map(str, Types.STRING()))
 
 
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_streams_from_outside_come_into_the_loop_and_are_waited_for(parallelism: int) -> None:
+    env = environment()
+    loop = env.from_collection([2]).iterate()
+    stepped = loop.union(numbers(env, 1, 8)).map(lambda n: n - 1)
+    loop.close_with(stepped.filter(lambda n: n > 0).union(env.from_collection([3])))
+    collect(stepped.filter(lambda n: n == 0))
+    with InProcessJob(env, parallelism) as job:
+        assert job.run_to_end(max_records=1) == [0] * 10
+
+
 # --- connected iterations ---
 
 
@@ -273,6 +297,10 @@ def test_the_feedback_type_comes_first() -> None:
     loop.map(lambda n: n)
     with pytest.raises(InvalidProgramError, match="before anything else reads it"):
         loop.with_feedback_type(Types.STRING())
+    loop = environment().from_collection([1]).iterate()
+    connected = loop.with_feedback_type(Types.STRING())
+    with pytest.raises(InvalidProgramError, match="call close_with on what with_feedback_type returned"):
+        loop.close_with(connected.map(Shorten()))
 
 
 # --- time ---
@@ -336,6 +364,7 @@ def test_records_in_the_loop_are_in_the_checkpoint(tmp_path: Path, parallelisms:
     with InProcessJob(collatz_job(40, keyed=True), before, files=files) as job:
         for _ in range(epochs):
             job.run_epoch(max_records=9)
+        assert job.iterations.more, "records are in the loop"
         checkpoint = job.checkpoint()
         kept = list(job.collected)
         job.run_epoch(max_records=9)  # is lost
@@ -355,7 +384,7 @@ def test_timestamps_of_records_in_the_loop_are_kept(tmp_path: Path) -> None:
 
     files = checkpoint_files(str(tmp_path))
     with InProcessJob(program(), files=files) as job:
-        job.run_epoch()
+        job.run_epoch(max_records=2)
         checkpoint = job.checkpoint()
     with InProcessJob(program(), files=files, restore=checkpoint, attempt=1) as job:
         assert job.run_to_end() == [(30, 10), (40, 20), (50, 10)]

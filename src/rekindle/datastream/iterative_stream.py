@@ -59,6 +59,11 @@ class IterativeStream(DataStream):
         Returns:
             ``feedback_stream``; if the loop runs in rounds, the stream of what was fed back in the last one.
         """
+        if self._loop.apart:
+            raise InvalidProgramError(
+                f"iteration {self._head().name!r} has feedback of a type of its own: call close_with on what "
+                "with_feedback_type returned"
+            )
         return self._close(feedback_stream, self._type_info, termination_criterion)
 
     def with_feedback_type(self, feedback_type: RecordType | None) -> ConnectedIterativeStreams:
@@ -126,7 +131,7 @@ class IterativeStream(DataStream):
         head = self._head()
         nodes = self._environment._graph.nodes
         own = stream._environment is self._environment
-        if not own or any(head.id not in ancestors(nodes, {edge.source}) for edge in stream._inputs):
+        if not own or head.id not in ancestors(nodes, {edge.source for edge in stream._inputs}):
             raise InvalidProgramError(
                 f"Cannot close an iteration with a feedback DataStream that does not originate from said iteration: "
                 f"{what} is not made of the records of iteration {head.name!r}"

@@ -28,6 +28,7 @@ class JobIteration:
         supersteps: Whether all of a round is done before the next one begins.
         max_iterations: The number of rounds, at most.
         has_criterion: Whether a stream of the loop tells when no more rounds are needed: when it is empty.
+        stays: Whether records stay in their slot, and in one level, all the way round.
     """
 
     head: int
@@ -36,6 +37,7 @@ class JobIteration:
     supersteps: bool
     max_iterations: int | None
     has_criterion: bool
+    stays: bool = False
 
 
 class HasIterations(Protocol):

@@ -162,16 +162,20 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
         for node in graph.nodes
         if node.data_frame is not None
     )
-    iterations = tuple(_iteration(graph, head, body, edges) for head, body in bodies.items())
+    iterations = tuple(_iteration(graph, head, body, edges, levels) for head, body in bodies.items())
     return JobGraph(tuple(nodes), tuple(edges), sources, iterations)
 
 
-def _iteration(graph: StreamGraph, head: int, body: frozenset[int], edges: list[JobEdge]) -> JobIteration:
+def _iteration(
+    graph: StreamGraph, head: int, body: frozenset[int], edges: list[JobEdge], levels: dict[int, int]
+) -> JobIteration:
     loop = graph.nodes[head].operator.loop
     if loop.supersteps:
         check_bounded(graph.nodes, head, body)
-    entries = tuple(edge for edge in edges if edge.target in body and (edge.source not in body))
-    return JobIteration(head, body, entries, loop.supersteps, loop.max_iterations, loop.has_criterion)
+    into = [edge for edge in edges if edge.target in body]
+    entries = tuple(edge for edge in into if edge.source not in body)
+    stays = len({levels[node] for node in body}) == 1
+    return JobIteration(head, body, entries, loop.supersteps, loop.max_iterations, loop.has_criterion, stays)
 
 
 def _forward_between(source: str, sources: int, target: str, targets: int) -> InvalidProgramError:

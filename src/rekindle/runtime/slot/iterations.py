@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.operators.iteration import FeedbackLoop
-from rekindle.runtime.slot.operator_graph import OperatorGraph
+from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
 from rekindle.runtime.wire.messages import IterationOrder, IterationReport
 
 
@@ -17,11 +17,17 @@ class SlotIterations:
         self._iterations = job.iterations
         self._loops: dict[int, FeedbackLoop] = {i.head: job.nodes[i.head].operator.loop for i in job.iterations}
         self._running = {running.node.id: running for running in graph}
+        self._staying = [i for i in job.iterations if i.stays and not i.supersteps]
 
     def begin_epoch(self, orders: Iterable[IterationOrder]) -> None:
         """Let each loop do what the job master wants in this epoch."""
         for order in orders:
             self._loops[order.head].begin(order.phase, order.round)
+
+    def going(self, level: int) -> list[RunningNode]:
+        """Give the heads whose records can go round again in this very epoch: they meet no exchange on the way."""
+        heads = [self._running[i.head] for i in self._staying if i.head in self._running]
+        return [head for head in heads if head.node.level == level and self._loops[head.node.id].fed_back]
 
     def report(self) -> list[IterationReport]:
         """Sum up the loops at the end of an epoch."""

@@ -174,8 +174,9 @@ class Slot:
         """Process one Spark task's frames and send what leaves over exchanges."""
         self._admit(task)
         output = TaskOutput(self._exchanges)
+        waited = 0
         if task.poll or task.level > 0:
-            self._emit_waiting(task, output, send)
+            waited = self._emit_waiting(self._graph.level(task.level), task, output, send)
         for edge, payload in frames:
             item = decode(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
             with self._lock:
@@ -194,6 +195,7 @@ class Slot:
                 send(envelope)
         if task.poll:
             self._poll_sources(task, output, send)
+        self._go_round(waited, task, output, send)
         with self._lock:
             self._check_current(task)
             if task.poll or task.level > 0:
@@ -202,19 +204,32 @@ class Slot:
         for envelope in ready:
             send(envelope)
 
-    def _emit_waiting(self, task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]) -> None:
-        """Emit what operators of the level kept for this epoch, such as the feedback of an iteration."""
-        for running in self._graph.level(task.level):
+    def _go_round(self, emitted: int, task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]) -> None:
+        """Let records go round in loops that they need not leave the level for, until the epoch is long enough."""
+        until = time.monotonic() + self._job.epoch_max_ms / 1000
+        assert self._epoch is not None
+        budget = self._epoch.max_records - self._records_polled - emitted
+        while (heads := self._iterations.going(task.level)) and budget > 0 and time.monotonic() < until:
+            budget -= self._emit_waiting(heads, task, output, send)
+
+    def _emit_waiting(
+        self, nodes: list[RunningNode], task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]
+    ) -> int:
+        """Emit what operators kept, such as the feedback of an iteration; return how many records."""
+        emitted = 0
+        for running in nodes:
             with self._lock:
                 self._check_current(task)
                 chunks = running.operator.waiting()
             for chunk in chunks:
+                emitted += chunk.count()
                 with self._lock:
                     self._check_current(task)
                     self._graph.emit(running, chunk, output)
                     ready = output.take()
                 for envelope in ready:
                     send(envelope)
+        return emitted
 
     def _admit(self, task: m.OpenTask) -> None:
         """Wait for the epoch of a task, and refuse a task that is of another attempt or was delivered before."""
