@@ -208,7 +208,7 @@ class Slot:
         """Let records go round in loops that they need not leave the level for, until the epoch is long enough."""
         until = time.monotonic() + self._job.epoch_max_ms / 1000
         assert self._epoch is not None
-        budget = self._epoch.max_records - self._records_polled - emitted
+        budget = self._epoch.max_records - emitted
         while (heads := self._iterations.going(task.level)) and budget > 0 and time.monotonic() < until:
             budget -= self._emit_waiting(heads, task, output, send)
 
