@@ -80,6 +80,7 @@ def test_killed_slots_lose_no_record_of_a_loop(spark: Any, tmp_path: Path, mode:
                 master.result.done() or (output.exists() and len(read_output(str(output))) > written)
             ),
             "more output is committed",
+            timeout=180,
         )
         assert not master.result.done(), "the job was over before it could be killed: the test proves nothing"
         wait_until(lambda: len(master.slot_pids()) == 2, "both slots run")
