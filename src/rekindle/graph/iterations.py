@@ -58,7 +58,7 @@ def loop_bodies(nodes: Sequence[StreamNode]) -> dict[int, frozenset[int]]:
     """Give the nodes of each loop of a program, by its head.
 
     Raises:
-        InvalidProgramError: If a loop is not closed, has another in it, or runs in rounds over input that never ends.
+        InvalidProgramError: If a loop is not closed, or has another in it.
     """
     closing: dict[int, list[int]] = {node.id: [] for node in nodes if getattr(node.operator, "begins_iteration", False)}
     for node in nodes:
