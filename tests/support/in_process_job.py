@@ -30,6 +30,7 @@ from rekindle.graph.stream_graph import StreamGraph
 from rekindle.runtime.exchange.payload import encode_batch
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint
+from rekindle.runtime.master.iterations import IterationControl
 from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.operators.sinks import COLLECTED, CollectOperator, unpickle_collected
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
@@ -58,6 +59,7 @@ class InProcessJob:
     Attributes:
         slots: The slots, by index.
         graph: What they run.
+        iterations: What decides what they do in loops.
         clock: The time of all slots.
         collected: The records of all streams given to :func:`collect`, in the order in which they arrived.
     """
@@ -81,6 +83,7 @@ class InProcessJob:
         self.graph: JobGraph = compile_job(program, parallelism, None)
         if restore is not None:
             self.graph = fit_to_checkpoint(self.graph, restore.metadata, allow_non_restored=False)
+        self.iterations = IterationControl(self.graph.iterations)
         self.clock = clock or ManualClock()
         self.collected: list[Any] = []
         self._epoch = 0
@@ -146,7 +149,8 @@ class InProcessJob:
             ended: Nodes of Spark sources that have no more records after this epoch.
         """
         self._epoch += 1
-        self.broadcast(m.BeginEpoch(self._epoch, self.clock.now(), list(ended), max_records))
+        orders = self.iterations.orders()
+        self.broadcast(m.BeginEpoch(self._epoch, self.clock.now(), list(ended), max_records, orders))
         envelopes: list[Envelope] = []
         for node, batches in (rows or {}).items():
             parallelism = next(n.parallelism for n in self.graph.nodes if n.id == node)
@@ -162,7 +166,9 @@ class InProcessJob:
         self._run_levels(envelopes)
         self._reports.clear()
         self.broadcast(m.EndEpoch(self._epoch))
-        return [self._reports[slot.index] for slot in self.slots]
+        reports = [self._reports[slot.index] for slot in self.slots]
+        self.iterations.epoch_ended(reports)
+        return reports
 
     def run_to_end(self, max_records: int = 1_000_000) -> list[Any]:
         """Run epochs until all input has ended; return all that was collected."""

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         WindowFunction,
     )
     from rekindle.datastream.interval_join import IntervalJoin, IntervalJoined
+    from rekindle.datastream.iterative_stream import ConnectedIterativeStreams, IterativeStream
     from rekindle.datastream.joined_streams import CoGroupedStreams, JoinedStreams
     from rekindle.datastream.keyed_stream import KeyedStream
     from rekindle.datastream.output_tag import OutputTag
@@ -103,6 +104,7 @@ __all__ = [
     "CoGroupedStreams",
     "CoMapFunction",
     "CoProcessFunction",
+    "ConnectedIterativeStreams",
     "ConnectedStreams",
     "CountWindow",
     "CustomCheckpointStorage",
@@ -121,6 +123,7 @@ __all__ = [
     "HashMapStateBackend",
     "IntervalJoin",
     "IntervalJoined",
+    "IterativeStream",
     "JobManagerCheckpointStorage",
     "JoinFunction",
     "JoinedStreams",
@@ -204,6 +207,7 @@ _MODULES = {
     ),
     "interval_join": ("IntervalJoin", "IntervalJoined"),
     "joined_streams": ("CoGroupedStreams", "JoinedStreams"),
+    "iterative_stream": ("ConnectedIterativeStreams", "IterativeStream"),
     "keyed_stream": ("KeyedStream",),
     "output_tag": ("OutputTag",),
     "slot_sharing_group": ("MemorySize", "SlotSharingGroup"),

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from rekindle.datastream.closeable_iterator import CloseableIterator
     from rekindle.datastream.connected_streams import ConnectedStreams
+    from rekindle.datastream.iterative_stream import IterativeStream
     from rekindle.datastream.joined_streams import CoGroupedStreams, JoinedStreams
     from rekindle.datastream.keyed_stream import KeyedStream
     from rekindle.datastream.state import MapStateDescriptor
@@ -327,6 +328,17 @@ class DataStream:
             )
         side = DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info, tag_id),), None, type_info)
         return side._transform("Map", PassOperator(), type_info)  # PyFlink has a map here, which may be named
+
+    def iterate(self, max_wait_ms: int = 0, max_iterations: int | None = None) -> IterativeStream:
+        """Begin a loop: what ``close_with`` feeds back goes through the operators after this again.
+
+        Args:
+            max_wait_ms: Accepted, and not needed: a loop is over when its input has ended and nothing is in it.
+            max_iterations: Run in rounds, so many at most. All of a round is done before the next one begins.
+        """
+        from rekindle.datastream.iterative_stream import IterativeStream
+
+        return IterativeStream.begin(self, max_wait_ms, max_iterations)
 
     # --- windows ---
 

@@ -117,9 +117,19 @@ class StreamExecutionEnvironment:
             )
         return self
 
-    def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> StreamExecutionEnvironment:
-        """Take a checkpoint every so many milliseconds, and go back to the last one after a failure."""
+    def enable_checkpointing(
+        self, interval: int, mode: CheckpointingMode | None = None, force: bool = False
+    ) -> StreamExecutionEnvironment:
+        """Take a checkpoint every so many milliseconds, and go back to the last one after a failure.
+
+        Args:
+            interval: The milliseconds.
+            mode: The guarantee.
+            force: Whether also a program with iterations is to have checkpoints.
+        """
         self._checkpoint_config.set_checkpoint_interval(interval)
+        if force:
+            self._checkpoint_config.set_force_checkpointing(True)
         if mode is not None:
             self._checkpoint_config.set_checkpointing_mode(mode)
         return self
@@ -303,8 +313,20 @@ class StreamExecutionEnvironment:
         max_parallelism = self.get_max_parallelism()
         program = self._graph.pending()
         graph = compile_job(program, self.get_parallelism(), max_parallelism if max_parallelism > 0 else None)
+        self._check_iterations(graph)
         check_picklable(graph)
         return graph
+
+    def _check_iterations(self, graph: JobGraph) -> None:
+        config = self._checkpoint_config
+        if graph.iterations and config.is_checkpointing_enabled() and not config.is_force_checkpointing():
+            raise InvalidProgramError(
+                "Checkpointing is currently not supported by default for iterative jobs, and the program has iteration "
+                f"{graph.nodes[graph.iterations[0].head].name!r}: Flink loses the records that are in a loop. Rekindle "
+                "keeps them in its checkpoints, and each counts once after a failure. Force checkpoints with "
+                "env.enable_checkpointing(interval, mode, force=True), or set "
+                f"{CheckpointingOptions.FORCE_CHECKPOINTING.key} to true"
+            )
 
     def _spark_session(self, slots: int) -> SparkSession:
         from pyspark.sql import SparkSession

@@ -13,6 +13,7 @@ from typing import Any
 
 from rekindle.common.typeinfo import PickledBytesTypeInfo, TypeInformation
 from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.iterations import JobIteration, check_bounded, loop_bodies
 from rekindle.graph.partitioning import REBALANCE, RESCALE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamGraph, StreamNode
 from rekindle.graph.uids import assign_uids
@@ -76,11 +77,12 @@ class SparkSource:
 
 @dataclass(frozen=True, slots=True)
 class JobGraph:
-    """Hold all nodes in topological order, all edges by id, and the DataFrames at the sources."""
+    """Hold all nodes in topological order, all edges by id, the DataFrames at the sources, and the loops."""
 
     nodes: tuple[JobNode, ...]
     edges: tuple[JobEdge, ...]
     spark_sources: tuple[SparkSource, ...]
+    iterations: tuple[JobIteration, ...] = ()
 
     @property
     def slots(self) -> int:
@@ -111,7 +113,10 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
     if not graph.nodes:
         raise InvalidProgramError("no operators are defined in this program: there is nothing to execute")
     uids = assign_uids(graph.nodes)
+    bodies = loop_bodies(graph.nodes)
     settled = {node.id: _parallelism(node, parallelism, max_parallelism) for node in graph.nodes}
+    # What ends a loop is beside its head, in the same slots.
+    settled |= {node.id: settled[node.loop_of] for node in graph.nodes if node.loop_of is not None}
     local = all(node.data_frame is None for node in graph.nodes)
     consumers = Counter(edge.source for node in graph.nodes for edge in node.inputs)
     roots = {node.id for node in graph.nodes if not node.inputs}
@@ -134,6 +139,9 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             if partitioner.kind is Partitioning.FORWARD and spark_fed[edge.source] and (len(fed) > 1 or timed[node.id]):
                 # Only an exchange tells when all tasks of a Spark source are done.
                 partitioner = RESCALE if partitioner.asked_for else REBALANCE
+            if partitioner.kind is Partitioning.FORWARD and node.id in bodies and not (local or levels[edge.source]):
+                # Level 0 has no task in each epoch where Spark has sources, and a loop goes on in each.
+                partitioner = RESCALE
             # With one subtask on both sides there is nothing to exchange, unless a Spark source, which has many tasks
             # even then, feeds the job.
             exchange = partitioner.kind is not Partitioning.FORWARD and not (local and own[0] == upstream[0] == 1)
@@ -154,7 +162,20 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
         for node in graph.nodes
         if node.data_frame is not None
     )
-    return JobGraph(tuple(nodes), tuple(edges), sources)
+    iterations = tuple(_iteration(graph, head, body, edges, levels) for head, body in bodies.items())
+    return JobGraph(tuple(nodes), tuple(edges), sources, iterations)
+
+
+def _iteration(
+    graph: StreamGraph, head: int, body: frozenset[int], edges: list[JobEdge], levels: dict[int, int]
+) -> JobIteration:
+    loop = graph.nodes[head].operator.loop
+    if loop.supersteps:
+        check_bounded(graph.nodes, head, body)
+    into = [edge for edge in edges if edge.target in body]
+    entries = tuple(edge for edge in into if edge.source not in body)
+    stays = len({levels[node] for node in body}) == 1
+    return JobIteration(head, body, entries, loop.supersteps, loop.max_iterations, loop.has_criterion, stays)
 
 
 def _forward_between(source: str, sources: int, target: str, targets: int) -> InvalidProgramError:

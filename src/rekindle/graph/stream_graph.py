@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rekindle.common.type_information import TypeInformation
+from rekindle.graph.iterations import ancestors
 from rekindle.graph.partitioning import Partitioner
 
 
@@ -32,7 +33,8 @@ class StreamNode:
     """Describe one operator.
 
     ``operator`` travels to the slots, ``data_frame`` stays with the driver. ``typed_input``: records come as their type
-    shows them even from the operator right before it, with which it would be chained.
+    shows them even from the operator right before it, with which it would be chained. ``loop_of`` is the head of the
+    iteration that ends here.
     """
 
     id: int
@@ -45,6 +47,7 @@ class StreamNode:
     data_frame: Any = None
     bounded: bool = True
     typed_input: bool = False
+    loop_of: int | None = None
     side_outputs: dict[str, TypeInformation] = field(default_factory=dict)  # those that are read, by id of the tag
 
 
@@ -68,10 +71,9 @@ class StreamGraph:
 
     def pending(self) -> StreamGraph:
         """Give what the next job runs: the nodes written since the last one, and all they read from."""
-        needed = set(range(self.submitted, len(self.nodes)))
-        for node in reversed(self.nodes):
-            if node.id in needed:
-                needed.update(edge.source for edge in node.inputs)
+        needed = ancestors(self.nodes, range(self.submitted, len(self.nodes)))
+        while ends := {node.id for node in self.nodes if node.loop_of in needed} - needed:  # a loop is run whole
+            needed |= ancestors(self.nodes, ends)
         ids = {old: new for new, old in enumerate(sorted(needed))}
         return StreamGraph(
             [
@@ -79,6 +81,7 @@ class StreamGraph:
                     self.nodes[old],
                     id=new,
                     inputs=tuple(replace(edge, source=ids[edge.source]) for edge in self.nodes[old].inputs),
+                    loop_of=None if (head := self.nodes[old].loop_of) is None else ids[head],
                 )
                 for old, new in ids.items()
             ]

@@ -136,8 +136,8 @@ class KeyedStateBackend(ABC):
         if known is not None:
             if (known.scope is not None) != namespaced:
                 raise InvalidProgramError(
-                    f"state {name!r} of operator {self.owner.name!r} was asked for both as state of a window and as state "
-                    "of a key; give one of the two another name"
+                    f"state {name!r} of operator {self.owner.name!r} was asked for both as state of a window and as "
+                    "state of a key; give one of the two another name"
                 )
             if known.descriptor != descriptor:
                 raise InvalidProgramError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,8 @@ class OperatorContext:
     ``keyed_backend`` makes the backend of its keyed state, restored. ``restored_timers`` are the blocks of its timers,
     ``restored_raw`` the bytes it wrote itself, by key group. ``restored`` tells whether the checkpoint knew the
     operator, ``restored_checkpoint_id`` names the checkpoint that the job goes on from. ``request_epoch`` may be called
-    by any thread of the operator's own, when it has something to emit and no epoch may come by itself.
+    by any thread of the operator's own, when it has something to emit and no epoch may come by itself. ``superstep``
+    gives the number of the round, to an operator in an iteration that has rounds.
     """
 
     job_id: str
@@ -50,6 +51,7 @@ class OperatorContext:
     restored_lists: dict[str, StoredList] = field(default_factory=dict)
     restored_checkpoint_id: int | None = None
     request_epoch: Callable[[], None] = lambda: None
+    superstep: Callable[[], int] | None = None
 
     def restored_items(self, name: str) -> list[bytes]:
         """Give the items of a list state that the operator keeps itself."""
@@ -92,6 +94,14 @@ class Operator(ABC):
     def has_more(self) -> bool:
         """Tell whether an epoch is needed at once, though no record may come from before the operator."""
         return False
+
+    def waiting(self) -> Sequence[Chunk]:
+        """Hand over what was kept for this epoch; it is emitted before the operator's other records."""
+        return ()
+
+    def input_progress(self, watermark: int, ended: bool) -> tuple[int, bool]:
+        """Turn the watermark of the inputs, and whether they have ended, into what holds for the operator."""
+        return watermark, ended
 
     def output_watermark(self, watermark: int) -> int:
         """Turn the watermark of the inputs into that of the output."""

@@ -93,6 +93,10 @@ class OperatorGraph:
         """Give the sources that live in this slot and have not ended."""
         return [n for n in self._levels[0] if isinstance(n.operator, SourceOperator) and not n.finished]
 
+    def level(self, level: int) -> list[RunningNode]:
+        """Give the operators of a level."""
+        return self._levels[level]
+
     def emit(self, running: RunningNode, chunk: Chunk | None, output: TaskOutput) -> None:
         """Send records on from an operator to all that follow it."""
         if chunk is None:
@@ -173,7 +177,7 @@ class OperatorGraph:
             watermark, ended = MIN_WATERMARK, operator.finished()
         elif running.inputs:
             watermark, idle = combined_watermark(running.inputs, running.watermark)
-            ended = all(progress.ended for progress in running.inputs)
+            watermark, ended = operator.input_progress(watermark, all(progress.ended for progress in running.inputs))
         else:
             watermark, ended = MIN_WATERMARK, running.finished
         if watermark > running.watermark:

@@ -21,6 +21,7 @@ from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failure import OperatorError
+from rekindle.runtime.slot.iterations import SlotIterations
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
@@ -52,6 +53,7 @@ class Slot:
         self._clock = clock
         self._send = send
         self._graph = OperatorGraph(job.graph, slot)
+        self._iterations = SlotIterations(job.graph, self._graph)
         self._exchanges = Exchanges(job.graph, slot)
         self._local = LocalDirectory(job.backend.local_directories, job.job_id, slot, attempt)
         self._databases = LocalDirectory(job.backend.database_directories, job.job_id, slot, attempt)
@@ -100,6 +102,7 @@ class Slot:
             self._spark_fed_done = False
             self._records_in = self._records_polled = 0
             self._graph.end_spark_sources(order.ended_sources)
+            self._iterations.begin_epoch(order.iterations)
             self._epoch_opened.notify_all()
 
     def end_epoch(self, order: m.EndEpoch) -> None:
@@ -115,6 +118,7 @@ class Slot:
                 more=self._graph.has_more(),
                 next_timer=self._graph.next_processing_timer(),
                 watermark=self._graph.watermark(),
+                iterations=self._iterations.report(),
             )
         self._send(report)
 
@@ -170,6 +174,9 @@ class Slot:
         """Process one Spark task's frames and send what leaves over exchanges."""
         self._admit(task)
         output = TaskOutput(self._exchanges)
+        waited = 0
+        if task.poll or task.level > 0:
+            waited = self._emit_waiting(self._graph.level(task.level), task, output, send)
         for edge, payload in frames:
             item = decode(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
             with self._lock:
@@ -188,6 +195,7 @@ class Slot:
                 send(envelope)
         if task.poll:
             self._poll_sources(task, output, send)
+        self._go_round(waited, task, output, send)
         with self._lock:
             self._check_current(task)
             if task.poll or task.level > 0:
@@ -195,6 +203,33 @@ class Slot:
             ready = output.finish()
         for envelope in ready:
             send(envelope)
+
+    def _go_round(self, emitted: int, task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]) -> None:
+        """Let records go round in loops that they need not leave the level for, until the epoch is long enough."""
+        until = time.monotonic() + self._job.epoch_max_ms / 1000
+        assert self._epoch is not None
+        budget = self._epoch.max_records - emitted
+        while (heads := self._iterations.going(task.level)) and budget > 0 and time.monotonic() < until:
+            budget -= self._emit_waiting(heads, task, output, send)
+
+    def _emit_waiting(
+        self, nodes: list[RunningNode], task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]
+    ) -> int:
+        """Emit what operators kept, such as the feedback of an iteration; return how many records."""
+        emitted = 0
+        for running in nodes:
+            with self._lock:
+                self._check_current(task)
+                chunks = running.operator.waiting()
+            for chunk in chunks:
+                emitted += chunk.count()
+                with self._lock:
+                    self._check_current(task)
+                    self._graph.emit(running, chunk, output)
+                    ready = output.take()
+                for envelope in ready:
+                    send(envelope)
+        return emitted
 
     def _admit(self, task: m.OpenTask) -> None:
         """Wait for the epoch of a task, and refuse a task that is of another attempt or was delivered before."""
@@ -291,6 +326,7 @@ class Slot:
                 restored_lists={} if reader is None else reader.lists(node),
                 restored_checkpoint_id=None if restored is None else restored.metadata.checkpoint_id,
                 request_epoch=lambda: self._send(m.RequestEpoch()),
+                superstep=self._iterations.superstep(node.id),
             )
             running.operator.open(context)
             for function in self._new_partition_functions(running):
