@@ -32,6 +32,8 @@ from rekindle.datastream.connectors.base import Source
 from rekindle.datastream.data_stream import DataStream, declare_unsupported
 from rekindle.datastream.declared_types import RecordType, declared_type
 from rekindle.datastream.execution_mode import RuntimeExecutionMode
+from rekindle.datastream.function_adapters import require
+from rekindle.datastream.functions import ParallelSourceFunction, SourceFunction
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError
 from rekindle.graph.job_graph import JobGraph, compile_job
@@ -45,6 +47,7 @@ from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.progress import ProgressView, progress_view
 from rekindle.runtime.operators.event_time import EventTime
+from rekindle.runtime.operators.function_source import FunctionSourceOperator
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
 from rekindle.serialization.serializer_of import serializer_of
 
@@ -200,6 +203,40 @@ class StreamExecutionEnvironment:
         node = self._graph.add("Collection Source", CollectionSourceOperator(elements), (), parallelism=1)
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
+    def add_source(
+        self, source_func: SourceFunction, source_name: str = "Custom Source", type_info: RecordType | None = None
+    ) -> DataStream:
+        """Make a stream of what a source function emits.
+
+        A SourceFunction has parallelism 1; a ParallelSourceFunction has the environment's.
+
+        Args:
+            source_func: The function.
+            source_name: The name of the operator.
+            type_info: The type of the elements.
+        """
+        function = require(source_func, SourceFunction, "add_source")
+        declared = declared_type(type_info, "type_info of add_source")
+        parallelism = None if isinstance(function, ParallelSourceFunction) else 1
+        node = self._graph.add(source_name, FunctionSourceOperator(function, declared), (), parallelism=parallelism)
+        return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
+
+    def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:
+        """Make a stream of the text that a server sends, cut at a delimiter; the source has parallelism 1.
+
+        A socket cannot go back: after a failure, what was read since the last checkpoint is lost.
+
+        Args:
+            hostname: The server's host.
+            port: The server's port.
+            delimiter: What stands between two elements.
+            max_retry: How often to connect again, half a second apart, when the connection ends or cannot be made;
+                negative: for ever.
+        """
+        from rekindle.datastream.connectors.socket_source import SocketTextStreamFunction
+
+        return self.add_source(SocketTextStreamFunction(hostname, port, delimiter, max_retry), "Socket Stream")
+
     def from_source(
         self,
         source: Source,
@@ -335,7 +372,6 @@ declare_unsupported(
     "add_jars",
     "add_python_archive",
     "add_python_file",
-    "add_source",
     "create_input",
     "disable_operator_chaining",
     "enable_changelog_state_backend",
