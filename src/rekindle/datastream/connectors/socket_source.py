@@ -40,7 +40,6 @@ class SocketTextStreamFunction(SourceFunction):
                 with socket.create_connection(self._address, _CONNECT_SECONDS) as connection:
                     connection.settimeout(None)
                     self._socket = connection
-                    attempts = 0
                     text = self._read(connection, text, ctx)
                 ended: OSError | None = None
             except OSError as error:

@@ -32,7 +32,7 @@ from rekindle.state.state_evolution import StateName
 
 _ROOM = 100_000
 _WORTHWHILE = 500  # a poll that finds less is the last one of its epoch
-_WAIT_SECONDS, _WAITS = 0.001, 5  # how long a poll waits for so many from a source that is busy
+_WAIT_SECONDS, _WAITS = 0.001, 10  # how long a poll waits for so many from a source that is busy
 _END_SECONDS = 0.75
 
 
