@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from rekindle.runtime.operators import checkpoint_lock
 from rekindle.runtime.operators.checkpoint_lock import CheckpointLock, SourceClosedError
 from support.processes import wait_until
 
@@ -62,7 +64,7 @@ def test_the_outermost_entry_waits_for_room_and_the_slot_is_not_kept_out(lock: C
     assert steps == ["slot", "source"]
 
 
-def test_the_slot_waits_for_a_step_under_way(lock: CheckpointLock) -> None:
+def test_the_slot_waits_for_a_step_under_way_and_comes_before_the_next(lock: CheckpointLock) -> None:
     begun, go_on, steps = threading.Event(), threading.Event(), []
 
     def step() -> None:
@@ -70,6 +72,8 @@ def test_the_slot_waits_for_a_step_under_way(lock: CheckpointLock) -> None:
             begun.set()
             go_on.wait(60)
             steps.append("source")
+        with lock:
+            steps.append("source again")
 
     def claim() -> None:
         with lock.claim():
@@ -82,7 +86,7 @@ def test_the_slot_waits_for_a_step_under_way(lock: CheckpointLock) -> None:
     go_on.set()
     source.join(60)
     slot.join(60)
-    assert steps == ["source", "slot"]
+    assert steps == ["source", "slot", "source again"]
 
 
 def test_the_slot_gets_in_between_the_steps_of_a_source_that_never_pauses(lock: CheckpointLock) -> None:
@@ -145,9 +149,12 @@ def test_closing_does_not_wait_for_ever_for_a_step_that_hangs(lock: CheckpointLo
     thread.join(60)
 
 
-def test_after_a_step_that_raised_the_slot_learns_first_whether_the_source_has_ended(lock: CheckpointLock) -> None:
+def test_after_a_step_that_raised_the_slot_learns_first_whether_the_source_has_ended(
+    lock: CheckpointLock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint_lock, "_SETTLING_SECONDS", 60)
     known: list[str] = []
-    raised = threading.Event()
+    raised, claiming = threading.Event(), threading.Event()
 
     def run() -> None:
         try:
@@ -155,11 +162,14 @@ def test_after_a_step_that_raised_the_slot_learns_first_whether_the_source_has_e
                 raised.set()
                 raise ValueError
         except ValueError:
+            claiming.wait(60)
+            time.sleep(0.02)
             known.append("failed")
             lock.settle()
 
     thread = in_thread(run)
     raised.wait(60)
+    claiming.set()
     with lock.claim():
         assert known == ["failed"]
     thread.join(60)
