@@ -188,6 +188,17 @@ def test_a_source_waits_for_room_outside_of_a_step_only(monkeypatch: pytest.Monk
     source._done.acquire(timeout=60)
 
 
+def test_few_large_elements_wait_and_many_small_ones() -> None:
+    source = Steered()
+    harness = started(source)
+    rooms = []
+    for size in (1 << 20, 1):
+        source.do(collect("x" * size))
+        poll(harness)
+        rooms.append(harness.operator._room)  # type: ignore[attr-defined]
+    assert rooms == [63, 100_000]
+
+
 def test_what_run_raises_is_raised_by_the_next_poll_and_the_next_snapshot() -> None:
     class Broken(SourceFunction):
         def run(self, ctx: Any) -> None:

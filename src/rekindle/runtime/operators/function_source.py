@@ -6,6 +6,7 @@ snapshot, and both are taken in one hold of the lock.
 
 from __future__ import annotations
 
+import pickle
 import time
 from contextlib import AbstractContextManager, suppress
 from operator import index
@@ -31,6 +32,8 @@ from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.state.state_evolution import StateName
 
 _ROOM = 100_000
+_ROOM_BYTES = 64 << 20
+_FIRST_ROOM = 1_000  # until it is known how large elements are
 _WORTHWHILE = 500  # a poll that finds less is the last one of its epoch
 _WAIT_SECONDS, _WAITS = 0.001, 10  # how long a poll waits for so many from a source that is busy
 _END_SECONDS = 0.75
@@ -50,7 +53,8 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
     def open(self, context: OperatorContext) -> None:
         self._context = context
         self._buffer = SourceBuffer()
-        self._lock = CheckpointLock(lambda: len(self._buffer) >= _ROOM)
+        self._room = min(_FIRST_ROOM, _ROOM)
+        self._lock = CheckpointLock(lambda: len(self._buffer) >= self._room)
         self._thread: Thread | None = None
         self._failure: Exception | None = None
         self._closing = False
@@ -80,6 +84,8 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         with self._lock.claim():
             self._raise_failure()
             chunk = self._buffer.take(max_records)
+            if chunk is not None:
+                self._room = _room_for(chunk.values)
         self._busy = chunk is not None and len(chunk.values) >= worthwhile
         self._paused = not self._busy
         return chunk
@@ -248,6 +254,15 @@ class _Context(SourceFunction.SourceContext):
     def _added(self) -> None:
         if not self._operator._epoch_coming:
             self._operator._request_epoch()
+
+
+def _room_for(values: list[Any]) -> int:
+    """Tell how many elements may wait, by the size of some that came."""
+    try:
+        size = max(len(pickle.dumps(value, 5)) for value in (values[0], values[-1]))
+    except Exception:
+        size = 1  # it travels within the slot only
+    return min(_ROOM, max(10, _ROOM_BYTES // size))
 
 
 def _milliseconds(timestamp: Any, method: str) -> int:
