@@ -49,9 +49,15 @@ from rekindle.datastream.join_functions import (
     ProcessJoinFunction,
 )
 from rekindle.datastream.process_functions import KeyedProcessFunction, ProcessFunction
+from rekindle.datastream.rich_function import RichFunction
 from rekindle.datastream.runtime_context import KeyedStateStore, RuntimeContext
 from rekindle.datastream.sink_function import SinkFunction
-from rekindle.datastream.source_function import SourceFunction
+from rekindle.datastream.source_function import (
+    ParallelSourceFunction,
+    RichParallelSourceFunction,
+    RichSourceFunction,
+    SourceFunction,
+)
 from rekindle.datastream.time_domain import TimeDomain
 from rekindle.datastream.timerservice import TimerService
 from rekindle.datastream.window_functions import (
@@ -95,6 +101,7 @@ __all__ = [
     "ListCheckpointed",
     "MapFunction",
     "NullByteKeySelector",
+    "ParallelSourceFunction",
     "Partitioner",
     "PassThroughAllWindowFunction",
     "PassThroughWindowFunction",
@@ -103,6 +110,9 @@ __all__ = [
     "ProcessJoinFunction",
     "ProcessWindowFunction",
     "ReduceFunction",
+    "RichFunction",
+    "RichParallelSourceFunction",
+    "RichSourceFunction",
     "RuntimeContext",
     "SinkFunction",
     "SourceFunction",

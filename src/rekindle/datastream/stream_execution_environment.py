@@ -15,6 +15,7 @@ from rekindle.common import (
     JobExecutionResult,
     JobID,
     RestartStrategyConfiguration,
+    TypeInformation,
     WatermarkStrategy,
 )
 from rekindle.common.options import (
@@ -29,9 +30,12 @@ from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.datastream.checkpointing_mode import CheckpointingMode
 from rekindle.datastream.closeable_iterator import CloseableIterator
 from rekindle.datastream.connectors.base import Source
+from rekindle.datastream.connectors.file_source import FileSource, StreamFormat
 from rekindle.datastream.data_stream import DataStream, declare_unsupported
 from rekindle.datastream.declared_types import RecordType, declared_type
 from rekindle.datastream.execution_mode import RuntimeExecutionMode
+from rekindle.datastream.function_adapters import require
+from rekindle.datastream.functions import ParallelSourceFunction, SourceFunction
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError
 from rekindle.graph.job_graph import JobGraph, compile_job
@@ -45,7 +49,9 @@ from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.progress import ProgressView, progress_view
 from rekindle.runtime.operators.event_time import EventTime
+from rekindle.runtime.operators.function_source import FunctionSourceOperator
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
+from rekindle.runtime.spark.text_files import load_files
 from rekindle.serialization.serializer_of import serializer_of
 
 if TYPE_CHECKING:
@@ -210,6 +216,40 @@ class StreamExecutionEnvironment:
         node = self._graph.add("Collection Source", CollectionSourceOperator(elements), (), parallelism=1)
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
+    def add_source(
+        self, source_func: SourceFunction, source_name: str = "Custom Source", type_info: RecordType | None = None
+    ) -> DataStream:
+        """Make a stream of what a source function emits.
+
+        A SourceFunction has parallelism 1; a ParallelSourceFunction has the environment's.
+
+        Args:
+            source_func: The function.
+            source_name: The name of the operator.
+            type_info: The type of the elements.
+        """
+        function = require(source_func, SourceFunction, "add_source")
+        declared = declared_type(type_info, "type_info of add_source")
+        parallelism = None if isinstance(function, ParallelSourceFunction) else 1
+        node = self._graph.add(source_name, FunctionSourceOperator(function, declared), (), parallelism=parallelism)
+        return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
+
+    def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:
+        """Make a stream of the text that a server sends, cut at a delimiter; the source has parallelism 1.
+
+        A socket cannot go back: after a failure, what was read since the last checkpoint is lost.
+
+        Args:
+            hostname: The server's host.
+            port: The server's port.
+            delimiter: What stands between two elements.
+            max_retry: How often to connect again, half a second apart, when the connection ends or cannot be made;
+                negative: for ever.
+        """
+        from rekindle.datastream.connectors.socket_source import SocketTextStreamFunction
+
+        return self.add_source(SocketTextStreamFunction(hostname, port, delimiter, max_retry), "Socket Stream")
+
     def from_source(
         self,
         source: Source,
@@ -229,12 +269,35 @@ class StreamExecutionEnvironment:
             raise TypeError(f"from_source takes a Source, and was given a {type(source).__name__}")
         if not isinstance(watermark_strategy, WatermarkStrategy):
             raise TypeError(f"from_source takes a WatermarkStrategy, and was given {watermark_strategy!r}")
-        declared = declared_type(type_info, "type_info of from_source")
+        declared = declared_type(source.type_info if type_info is None else type_info, "type_info of from_source")
+        if isinstance(source, FileSource):
+            stream = self._read_files(source, source_name, declared)
+            unwatched = watermark_strategy == WatermarkStrategy.no_watermarks()
+            return stream if unwatched else stream.assign_timestamps_and_watermarks(watermark_strategy)
         operator = source.create_operator()
         if watermark_strategy != WatermarkStrategy.no_watermarks():
             operator.event_time = EventTime(watermark_strategy)
         node = self._graph.add(source_name, operator, ())
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
+
+    def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
+        """Make a stream of the lines of a file, or of all files below a directory, as they are now.
+
+        Spark reads them, in the first epoch.
+
+        Args:
+            file_path: A path, or an URI of a file system that Spark knows.
+            charset_name: The encoding of the text.
+        """
+        lines = StreamFormat.text_line_format(charset_name)
+        source = FileSource.for_record_stream_format(lines, file_path).build()
+        return self.from_source(source, WatermarkStrategy.no_watermarks(), "Custom File Source")
+
+    def _read_files(self, source: FileSource, name: str, type_info: TypeInformation | None) -> DataStream:
+        node = self._graph.add(
+            name, source.create_operator(), (), data_frame=source.files, bounded=not source.files.monitored
+        )
+        return DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
 
     def from_data_frame(self, data_frame: DataFrame, uid: str, bounded: bool | None = None) -> DataStream:
         """Make a stream of a Spark DataFrame's rows; records are Spark's own ``Row``.
@@ -302,7 +365,7 @@ class StreamExecutionEnvironment:
         if view is None:
             view = progress_view(self._configuration.get(RekindleOptions.PROGRESS), name)
         session = self._spark_session(graph.slots)
-        master = JobMaster(session, graph, settings, SystemClock(), view, collected)
+        master = JobMaster(session, load_files(graph, session), settings, SystemClock(), view, collected)
         master.start()
         self._graph.submitted = len(self._graph.nodes)
         return master
@@ -357,7 +420,6 @@ declare_unsupported(
     "add_jars",
     "add_python_archive",
     "add_python_file",
-    "add_source",
     "create_input",
     "disable_operator_chaining",
     "enable_changelog_state_backend",
@@ -370,7 +432,6 @@ declare_unsupported(
     "is_changelog_state_backend_enabled",
     "is_force_unaligned_checkpoints",
     "is_unaligned_checkpoints_enabled",
-    "read_text_file",
     "register_cached_file",
     "register_slot_sharing_group",
     "register_type",

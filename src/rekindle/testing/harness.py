@@ -199,7 +199,10 @@ class OperatorHarness:
         """Take a snapshot, from which another harness can be opened."""
         operator = self.operator
         operator.prepare_snapshot(checkpoint_id, self.clock.now())
-        lists = operator.position() if isinstance(operator, SourceOperator) else operator.snapshot_lists()
+        if isinstance(operator, SourceOperator) and not operator.moves_by_itself:
+            lists = operator.position()
+        else:
+            lists = operator.snapshot_lists()
         keyed = operator.snapshot_keyed(SnapshotRequest(checkpoint_id, canonical=True))
         try:
             blocks = [*keyed.blocks(), *(() if keyed.exported is None else keyed.exported())]

@@ -128,11 +128,13 @@ class Attempt:
         # In the middle of an epoch, what an operator has sent but the next has not seen is in no snapshot. Replaying
         # the sources brings it again only if the sender has no state; what was collected is already on its way.
         # What is in a loop is in a snapshot only between two epochs.
+        # A source that moves by itself knows no position but the present one.
         self._aligned = (
             shared.settings.checkpoints.mode_exactly_once
             or shared.graph.levels != 2
             or shared.collected is not None
             or bool(shared.graph.iterations)
+            or any(getattr(node.operator, "moves_by_itself", False) for node in shared.graph.nodes)
         )
         self._input_ended = False
         self._final_id: int | None = None

@@ -202,6 +202,9 @@ class SourceOperator(Operator):
     def has_more(self) -> bool:
         return not self.finished()
 
-    @abstractmethod
+    moves_by_itself = False
+    """Whether it goes on while the slot stands still: its state is then that of a snapshot, not that of an epoch."""
+
     def position(self) -> dict[str, StoredList]:
-        """Give the position as operator list states, as of the last poll."""
+        """Give the position as operator list states, as of the last poll; not called if it moves by itself."""
+        raise AssertionError(f"{type(self).__name__} has no position of its own")

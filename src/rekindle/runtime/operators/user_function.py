@@ -10,6 +10,7 @@ from rekindle.datastream.functions import (
     FunctionSnapshotContext,
     KeyedStateStore,
     ListCheckpointed,
+    RichFunction,
 )
 from rekindle.datastream.state import OperatorStateStore
 from rekindle.exceptions import InvalidProgramError
@@ -69,6 +70,8 @@ class UserFunctionOperator(Operator):
         )
         runtime_context = SlotRuntimeContext(context, keyed)
         function = self.function
+        if isinstance(function, RichFunction):
+            function.set_runtime_context(runtime_context)
         if isinstance(function, CheckpointedFunction):
             checkpoint_id = context.restored_checkpoint_id
             function.initialize_state(_InitializationContext(checkpoint_id, self.operator_state, runtime_context))

@@ -300,7 +300,7 @@ class Slot:
         return {
             running.node.uid: running.operator.position()
             for running in self._graph
-            if isinstance(running.operator, SourceOperator)
+            if isinstance(running.operator, SourceOperator) and not running.operator.moves_by_itself
         }
 
     def _open(self, running: RunningNode, reader: StateReader | None) -> None:

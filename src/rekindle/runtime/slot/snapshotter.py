@@ -19,7 +19,7 @@ from rekindle.checkpoint.metadata import CheckpointMetadata, NativeState, StateH
 from rekindle.checkpoint.snapshot_file import SnapshotWriter
 from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.graph.job_graph import JobNode
-from rekindle.runtime.operators.operator import Operator, SourceOperator
+from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.deployment import SlotJob
 from rekindle.runtime.slot.failure import OperatorError, describe_failure, explain
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
@@ -173,7 +173,7 @@ class Snapshotter:
 
     def _freeze(self, node: JobNode, operator: Operator, request: SnapshotRequest, positions: Lists) -> SnapshotPart:
         try:
-            lists = positions[node.uid] if isinstance(operator, SourceOperator) else operator.snapshot_lists()
+            lists = positions[node.uid] if node.uid in positions else operator.snapshot_lists()
             raw = list(operator.raw_keyed_state())
             return SnapshotPart(node, operator, lists, operator.snapshot_keyed(request), raw)
         except Exception as error:
