@@ -53,9 +53,9 @@ class FeatureJob:
             settings["execution_state__recovery_path"] = str(self._checkpoints)
         env = environment(self._spark, str(self._checkpoints), **settings)
         env.set_parallelism(parallelism)
-        env.get_checkpoint_config().set_externalized_checkpoint_retention(
-            ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
-        )
+        config = env.get_checkpoint_config()
+        config.set_externalized_checkpoint_retention(ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION)
+        config.set_force_checkpointing(True)  # there is an iteration
         stream = events(env, EVENTS)
         results = [labelled(name, feature.stream(stream)) for name, feature in FEATURES.items()]
         sink = FileSink.for_row_format(str(self._output), Encoder.simple_string_encoder())

@@ -231,7 +231,9 @@ class StreamExecutionEnvironment:
         function = require(source_func, SourceFunction, "add_source")
         declared = declared_type(type_info, "type_info of add_source")
         parallelism = None if isinstance(function, ParallelSourceFunction) else 1
-        node = self._graph.add(source_name, FunctionSourceOperator(function, declared), (), parallelism=parallelism)
+        operator = FunctionSourceOperator(function, declared)
+        # Nobody can tell whether it ends; Flink takes it for one that does not.
+        node = self._graph.add(source_name, operator, (), parallelism=parallelism, bounded=False)
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
     def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:
