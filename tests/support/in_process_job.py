@@ -60,6 +60,7 @@ class InProcessJob:
         graph: What they run.
         clock: The time of all slots.
         collected: The records of all streams given to :func:`collect`, in the order in which they arrived.
+        requests: How often an operator asked for an epoch.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class InProcessJob:
             self.graph = fit_to_checkpoint(self.graph, restore.metadata, allow_non_restored=False)
         self.clock = clock or ManualClock()
         self.collected: list[Any] = []
+        self.requests = 0
         self._epoch = 0
         self._attempt = attempt
         self._answers: queue.SimpleQueue[tuple[int, m.ToMaster]] = queue.SimpleQueue()
@@ -261,6 +263,8 @@ class InProcessJob:
             self._reports[slot] = message
         elif isinstance(message, m.SnapshotDone | m.SnapshotFailed):
             self._answers.put((slot, message))
+        elif isinstance(message, m.RequestEpoch):
+            self.requests += 1
         elif isinstance(message, m.Output) and message.channel == COLLECTED:
             self.collected += unpickle_collected(message.data)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rekindle.common.type_information import TypeInformation
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.stored import StoredList
@@ -29,7 +30,8 @@ class OperatorContext:
     ``keyed_backend`` makes the backend of its keyed state, restored. ``restored_timers`` are the blocks of its timers,
     ``restored_raw`` the bytes it wrote itself, by key group. ``restored`` tells whether the checkpoint knew the
     operator, ``restored_checkpoint_id`` names the checkpoint that the job goes on from. ``request_epoch`` may be called
-    by any thread of the operator's own, when it has something to emit and no epoch may come by itself.
+    by any thread of the operator's own, when it has something to emit and no epoch may come by itself. ``event_loop``
+    is the slot's, for operators that wait for something outside.
     """
 
     job_id: str
@@ -50,6 +52,7 @@ class OperatorContext:
     restored_lists: dict[str, StoredList] = field(default_factory=dict)
     restored_checkpoint_id: int | None = None
     request_epoch: Callable[[], None] = lambda: None
+    event_loop: EventLoopThread = field(default_factory=EventLoopThread)
 
     def restored_items(self, name: str) -> list[bytes]:
         """Give the items of a list state that the operator keeps itself."""
@@ -65,6 +68,12 @@ class Operator(ABC):
 
     generates_watermarks = False
     """Whether watermarks begin here; the operator then stands behind an exchange if a Spark source feeds it."""
+
+    emits_unasked = False
+    """Whether results may come when no record does: at an epoch's end, by timers, at the end of all input.
+
+    Behind a Spark source only an exchange marks these; the operator then stands behind one.
+    """
 
     def open(self, context: OperatorContext) -> None:  # noqa: B027 - most operators have nothing to set up
         """Set up in a slot, with restored state if there is any."""
