@@ -52,6 +52,8 @@ __all__ = ["KeyedStream"]
 class KeyedStream(DataStream):
     """A stream on which functions may keep state per key."""
 
+    _keyed = True
+
     def __init__(
         self,
         environment: StreamExecutionEnvironment,
