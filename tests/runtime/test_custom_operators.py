@@ -18,6 +18,7 @@ from rekindle.datastream.operators import (
     AbstractStreamOperator,
     AbstractUdfStreamOperator,
     InternalTimer,
+    KeyGroupRangeAssignment,
     OneInputStreamOperator,
     StateInitializationContext,
     StateSnapshotContext,
@@ -32,7 +33,6 @@ from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.custom import CustomOperator
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.key_groups import key_group_range
-from rekindle.state.key_hash import key_group_of
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness
 from rekindle.testing.backends import BackendUnderTest
@@ -322,7 +322,11 @@ class Everything(AbstractStreamOperator, OneInputStreamOperator, Triggerable):
         output = context.get_raw_keyed_operator_state_output()
         for key_group in output.get_key_group_list():
             output.start_new_key_group(key_group)
-            own = {k: n for k, n in self.raw.items() if key_group_of(k, MAX_PARALLELISM) == key_group}
+            own = {
+                k: n
+                for k, n in self.raw.items()
+                if KeyGroupRangeAssignment.assign_to_key_group(k, MAX_PARALLELISM) == key_group
+            }
             pickle.dump(own, output)  # type: ignore[arg-type]
         partitions = context.get_raw_operator_state_output()
         for partition in self.partitions:
@@ -454,10 +458,17 @@ def test_a_user_function_takes_part() -> None:
 
 def test_a_function_that_keeps_its_state_as_one_list_is_refused() -> None:
     class Function(MapFunction, ListCheckpointed):
-        pass
+        def map(self, value: int) -> int:
+            return value
+
+        def snapshot_state(self, checkpoint_id: int, timestamp: int) -> list[Any]:
+            return []
+
+        def restore_state(self, state: list[Any]) -> None:
+            pass
 
     with pytest.raises(InvalidProgramError, match="make it a CheckpointedFunction"):
-        AbstractUdfStreamOperator(Function.__new__(Function))
+        AbstractUdfStreamOperator(Function())
 
 
 def test_transform_takes_operators_with_the_right_inputs_only() -> None:

@@ -7,6 +7,7 @@ stream.
 from __future__ import annotations
 
 from rekindle.datastream.operators.internal_timers import InternalTimer, InternalTimerService, Triggerable
+from rekindle.datastream.operators.key_groups import KeyGroupRangeAssignment
 from rekindle.datastream.operators.output import Output
 from rekindle.datastream.operators.state_contexts import (
     KeyedStateCheckpointOutputStream,
@@ -28,6 +29,7 @@ __all__ = [
     "AbstractUdfStreamOperator",
     "InternalTimer",
     "InternalTimerService",
+    "KeyGroupRangeAssignment",
     "KeyGroupStatePartition",
     "KeyedStateCheckpointOutputStream",
     "OneInputStreamOperator",
