@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rekindle.runtime.operators.custom import one_input
+from rekindle.datastream.operators import KeyGroupRangeAssignment
 from rekindle.testing import OperatorHarness
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "custom_operator.py"
@@ -26,22 +26,17 @@ def test_what_was_seen_is_known_at_another_parallelism() -> None:
     values = list(range(100))
 
     def opened(**settings: Any) -> OperatorHarness:
-        return OperatorHarness(one_input(deduplicate(), keyed=True), lambda value: value, **settings)
+        return OperatorHarness.keyed(deduplicate(), lambda value: value, **settings)
 
     before = opened()
     assert before.process(*values[:50]) == [f"new: {value}" for value in values[:50]]
     snapshot = before.snapshot()
     old, new = 0, 0
+    assign = KeyGroupRangeAssignment.assign_to_key_group
     for subtask in range(3):
         again = opened(subtask=subtask, parallelism=3, restored=[snapshot])
-        own = [v for v in values if key_group(v) in again.operator.backend.key_groups]  # type: ignore[attr-defined]
+        own = [value for value in values if assign(value, 128) * 3 // 128 == subtask]
         passed = again.process(*own)
         old += sum(f"new: {value}" in passed for value in values[:50])
         new += len(passed)
     assert (old, new) == (0, 50)
-
-
-def key_group(value: int) -> int:
-    from rekindle.datastream.operators import KeyGroupRangeAssignment
-
-    return KeyGroupRangeAssignment.assign_to_key_group(value, 128)

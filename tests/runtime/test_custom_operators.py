@@ -88,9 +88,9 @@ class Telling(AbstractStreamOperator, OneInputStreamOperator):
 
 
 def harness(operator: Any, keyed: bool = False, **settings: Any) -> OperatorHarness:
-    selectors = [lambda value: value % 10] * 2 if keyed else []
-    inputs = 1 if isinstance(operator, OneInputStreamOperator) else 2
-    return OperatorHarness(CustomOperator(operator, keyed, inputs), *selectors, **settings)
+    if not keyed:
+        return OperatorHarness.unkeyed(operator, **settings)
+    return OperatorHarness.keyed(operator, lambda value: value % 10, lambda value: value % 10, **settings)
 
 
 def test_an_operator_is_taken_through_its_life() -> None:
