@@ -20,7 +20,7 @@ from support.processes import wait_until
 
 pytestmark = pytest.mark.usefixtures("no_slots_left")
 
-COUNT = 6_000
+COUNT = 4_000
 
 
 class Request(AsyncFunction):
@@ -45,9 +45,10 @@ def test_slots_killed_with_requests_under_way_lose_and_double_nothing(spark: Any
         wait_until(
             lambda before=before: master.result.done() or (output.exists() and len(read_output(str(output))) > before),
             "more output is committed",
+            timeout=300,
         )
         assert not master.result.done(), "the job was over before it could be killed: the test proves nothing"
-        wait_until(lambda: len(master.slot_pids()) == 2, "both slots run")
+        wait_until(lambda: len(master.slot_pids()) == 2, "both slots run", timeout=300)
         victim = random.choice(sorted(master.slot_pids().values()))
         os.kill(victim, signal.SIGKILL)
         wait_until(lambda victim=victim: victim not in master.slot_pids().values(), "the loss is noticed")

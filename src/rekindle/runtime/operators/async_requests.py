@@ -180,6 +180,9 @@ class AsyncRequests:
         """Take what an attempt returned. The caller keeps no reference to it: see ``detached``."""
         if element.done:
             return  # it has timed out
+        if self._retry_result is None and type(results) is list and FIXED.issuperset(map(type, results)):
+            self.queue.complete(element, results.copy())
+            return
         try:
             again = self._retry_result is not None and results is not None and self._retry_result(results)
             if again and self._strategy.can_retry(element.attempt):
