@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 
 from rekindle.checkpoint.storage import checkpoint_files
-from rekindle.common import Types, WatermarkStrategy
+from rekindle.common import Time, Types, WatermarkStrategy
 from rekindle.datastream import (
+    AsyncDataStream,
+    AsyncFunction,
     CoFlatMapFunction,
     CoMapFunction,
     DataStream,
@@ -475,3 +478,21 @@ def test_the_number_of_the_round_is_for_rounds() -> None:
     with pytest.raises(OperatorError) as caught:
         InProcessJob(env)
     assert "is in no iteration that has rounds" in str(caught.value.__cause__)
+
+
+class MinusOneLater(AsyncFunction):
+    """Take some time, in which nothing of the loop is in any queue."""
+
+    async def async_invoke(self, value: int) -> list[int]:
+        await asyncio.sleep(0.02)
+        return [value - 1]
+
+
+def test_a_loop_is_not_over_while_requests_of_an_async_function_are_under_way() -> None:
+    env = environment()
+    loop = numbers(env, 1, 4).iterate()
+    later = AsyncDataStream.unordered_wait(loop, MinusOneLater(), Time.seconds(60), 10)
+    loop.close_with(later.filter(lambda n: n > 0))
+    collect(later.filter(lambda n: n <= 0))
+    with InProcessJob(env, 2) as job:
+        assert job.run_to_end() == [0, 0, 0, 0]

@@ -62,6 +62,7 @@ class InProcessJob:
         iterations: What decides what they do in loops.
         clock: The time of all slots.
         collected: The records of all streams given to :func:`collect`, in the order in which they arrived.
+        requests: How often an operator asked for an epoch.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class InProcessJob:
         self.iterations = IterationControl(self.graph.iterations)
         self.clock = clock or ManualClock()
         self.collected: list[Any] = []
+        self.requests = 0
         self._epoch = 0
         self._attempt = attempt
         self._answers: queue.SimpleQueue[tuple[int, m.ToMaster]] = queue.SimpleQueue()
@@ -267,6 +269,8 @@ class InProcessJob:
             self._reports[slot] = message
         elif isinstance(message, m.SnapshotDone | m.SnapshotFailed):
             self._answers.put((slot, message))
+        elif isinstance(message, m.RequestEpoch):
+            self.requests += 1
         elif isinstance(message, m.Output) and message.channel == COLLECTED:
             self.collected += unpickle_collected(message.data)
 

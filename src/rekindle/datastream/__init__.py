@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rekindle.datastream.async_data_stream import AsyncDataStream
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from rekindle.datastream.checkpoint_config import CheckpointConfig
     from rekindle.datastream.checkpoint_storage import (
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AggregateFunction",
     "AllWindowedStream",
+    "AsyncDataStream",
     "AsyncFunction",
     "AsyncRetryPredicate",
     "AsyncRetryStrategy",
@@ -162,6 +164,7 @@ __all__ = [
     "WindowedStream",
 ]
 _MODULES = {
+    "async_data_stream": ("AsyncDataStream",),
     "broadcast_stream": ("BroadcastConnectedStream", "BroadcastStream"),
     "checkpoint_config": ("CheckpointConfig",),
     "checkpoint_storage": (

@@ -23,9 +23,11 @@ from rekindle.datastream.type_hints import returned_type, yielded_type
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.stream_graph import StreamEdge
+from rekindle.runtime.operators.custom import two_input
 from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
 
 if TYPE_CHECKING:
+    from rekindle.datastream.operators import TwoInputStreamOperator
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
 
 __all__ = ["ConnectedStreams"]
@@ -88,6 +90,21 @@ class ConnectedStreams:
             )
         hints = yielded_type(func.process_element1), yielded_type(func.process_element2)
         return self._transform("Keyed Co-Process" if keyed else "Co-Process", func, output_type, hints)
+
+    def transform(
+        self, operator_name: str, output_type: RecordType | None, operator: TwoInputStreamOperator
+    ) -> DataStream:
+        """Put an operator of one's own on both streams; see ``rekindle.datastream.operators``.
+
+        Args:
+            operator_name: The operator's name.
+            output_type: The type of the records it emits; None: any Python object.
+            operator: An AbstractStreamOperator with two inputs.
+        """
+        custom = two_input(operator, self._keyed())
+        if isinstance(self.stream1, KeyedStream):
+            custom.key_type = self.stream1._key_type
+        return two_input_stream(self.stream1, self.stream2, operator_name, custom, output_type, None)
 
     def _keyed(self) -> bool:
         """Tell whether both streams are keyed; raise if only one is."""

@@ -43,6 +43,7 @@ from rekindle.graph.partitioning import (
     Partitioning,
 )
 from rekindle.graph.stream_graph import StreamEdge, StreamNode
+from rekindle.runtime.operators.custom import one_input
 from rekindle.runtime.operators.event_time import TimestampsAndWatermarksOperator
 from rekindle.runtime.operators.sinks import (
     CollectOperator,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from rekindle.datastream.iterative_stream import IterativeStream
     from rekindle.datastream.joined_streams import CoGroupedStreams, JoinedStreams
     from rekindle.datastream.keyed_stream import KeyedStream
+    from rekindle.datastream.operators import OneInputStreamOperator
     from rekindle.datastream.state import MapStateDescriptor
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
     from rekindle.datastream.windowed_stream import AllWindowedStream
@@ -75,6 +77,8 @@ __all__ = ["DataStream", "DataStreamSink"]
 
 class DataStream:
     """A stream of records. Every transformation gives a new one; nothing runs before ``env.execute()``."""
+
+    _keyed = False
 
     def __init__(
         self,
@@ -164,6 +168,18 @@ class DataStream:
         function = require(func, ProcessFunction, "process on a stream without a key")
         operator = ProcessOperator(function, "process_element")
         return self._transform("Process", operator, output_type, yielded_type(function.process_element))
+
+    def transform(
+        self, operator_name: str, output_type: RecordType | None, operator: OneInputStreamOperator
+    ) -> DataStream:
+        """Put an operator of one's own on the stream; see ``rekindle.datastream.operators``.
+
+        Args:
+            operator_name: The operator's name.
+            output_type: The type of the records it emits; None: any Python object.
+            operator: An AbstractStreamOperator with one input.
+        """
+        return self._transform(operator_name, one_input(operator, self._keyed), output_type)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Give the records timestamps and the stream watermarks; those it had before no longer count.

@@ -55,6 +55,8 @@ class KeyedStream(DataStream, FieldReductions):
     ``sum``, ``min``, ``max``, ``min_by`` and ``max_by`` give, with every record, what comes out for its key so far.
     """
 
+    _keyed = True
+
     def __init__(
         self,
         environment: StreamExecutionEnvironment,

@@ -121,6 +121,7 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
     consumers = Counter(edge.source for node in graph.nodes for edge in node.inputs)
     roots = {node.id for node in graph.nodes if not node.inputs}
     timed = {node.id: getattr(node.operator, "generates_watermarks", False) for node in graph.nodes}
+    unasked = {node.id: getattr(node.operator, "emits_unasked", False) for node in graph.nodes}
     spark_fed: dict[int, bool] = {}  # nodes in a slot with a Spark source, no exchange between them
     nodes: list[JobNode] = []
     edges: list[JobEdge] = []
@@ -136,7 +137,8 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
                 if partitioner.asked_for:
                     raise _forward_between(graph.nodes[edge.source].name, upstream[0], node.name, own[0])
                 partitioner = REBALANCE
-            if partitioner.kind is Partitioning.FORWARD and spark_fed[edge.source] and (len(fed) > 1 or timed[node.id]):
+            apart = len(fed) > 1 or timed[node.id] or unasked[node.id]
+            if partitioner.kind is Partitioning.FORWARD and spark_fed[edge.source] and apart:
                 # Only an exchange tells when all tasks of a Spark source are done.
                 partitioner = RESCALE if partitioner.asked_for else REBALANCE
             if partitioner.kind is Partitioning.FORWARD and node.id in bodies and not (local or levels[edge.source]):

@@ -31,9 +31,11 @@ from rekindle.datastream.functions import (
     ReduceFunction,
     SinkFunction,
 )
+from rekindle.datastream.operators import AbstractStreamOperator, OneInputStreamOperator, TwoInputStreamOperator
 from rekindle.datastream.state import MapStateDescriptor
 from rekindle.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
 from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.custom import one_input, two_input
 from rekindle.runtime.operators.keyed import (
     KeyedFilterOperator,
     KeyedFlatMapOperator,
@@ -152,12 +154,16 @@ class OperatorHarness:
 
     @classmethod
     def keyed(
-        cls, function: Function, key_selector: Callable[[Any], Any] | Any, *more: Any, **settings: Any
+        cls,
+        function: Function | AbstractStreamOperator,
+        key_selector: Callable[[Any], Any] | Any,
+        *more: Any,
+        **settings: Any,
     ) -> OperatorHarness:
         """Run a function as it would run on a keyed stream.
 
         Args:
-            function: The function.
+            function: The function, or an operator of your own.
             key_selector: Gives the key of a record.
             more: What a function with two inputs needs besides: the key selector of the second one, or the descriptors
                 of the broadcast states.
@@ -168,8 +174,16 @@ class OperatorHarness:
         return cls(_keyed_operator(function), key_selector, *more, **settings)
 
     @classmethod
-    def unkeyed(cls, function: Function, *descriptors: MapStateDescriptor, **settings: Any) -> OperatorHarness:
-        """Run a function as it would run on a stream without a key; ``descriptors`` are those of broadcast states."""
+    def unkeyed(
+        cls, function: Function | AbstractStreamOperator, *descriptors: MapStateDescriptor, **settings: Any
+    ) -> OperatorHarness:
+        """Run a function, or an operator of your own, as it would run on a stream without a key.
+
+        Args:
+            function: The function or operator.
+            descriptors: Those of the broadcast states.
+            settings: Those of ``OperatorHarness``.
+        """
         if isinstance(function, BroadcastProcessFunction):
             return cls(BroadcastOperator(function, descriptors), **settings)
         return cls(_unkeyed_operator(function), **settings)
@@ -258,8 +272,12 @@ def _dealt(restored: Sequence[HarnessSnapshot], parallelism: int, subtask: int) 
     }
 
 
-def _keyed_operator(function: Function) -> Operator:
+def _keyed_operator(function: Function | AbstractStreamOperator) -> Operator:
     match function:
+        case OneInputStreamOperator():
+            return one_input(function, keyed=True)
+        case TwoInputStreamOperator():
+            return two_input(function, keyed=True)
         case KeyedProcessFunction():
             return KeyedProcessOperator(function)
         case MapFunction():
@@ -275,8 +293,12 @@ def _keyed_operator(function: Function) -> Operator:
     raise TypeError(f"{type(function).__name__} is no function of a keyed stream")
 
 
-def _unkeyed_operator(function: Function) -> Operator:
+def _unkeyed_operator(function: Function | AbstractStreamOperator) -> Operator:
     match function:
+        case OneInputStreamOperator():
+            return one_input(function, keyed=False)
+        case TwoInputStreamOperator():
+            return two_input(function, keyed=False)
         case ProcessFunction():
             return ProcessOperator(function, "process_element")
         case MapFunction():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rekindle.common.type_information import TypeInformation
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.stored import StoredList
@@ -30,7 +31,8 @@ class OperatorContext:
     ``restored_raw`` the bytes it wrote itself, by key group. ``restored`` tells whether the checkpoint knew the
     operator, ``restored_checkpoint_id`` names the checkpoint that the job goes on from. ``request_epoch`` may be called
     by any thread of the operator's own, when it has something to emit and no epoch may come by itself. ``superstep``
-    gives the number of the round, to an operator in an iteration that has rounds.
+    gives the number of the round, to an operator in an iteration that has rounds. ``event_loop`` is the slot's, for
+    operators that wait for something outside.
     """
 
     job_id: str
@@ -52,6 +54,7 @@ class OperatorContext:
     restored_checkpoint_id: int | None = None
     request_epoch: Callable[[], None] = lambda: None
     superstep: Callable[[], int] | None = None
+    event_loop: EventLoopThread = field(default_factory=EventLoopThread)
 
     def restored_items(self, name: str) -> list[bytes]:
         """Give the items of a list state that the operator keeps itself."""
@@ -67,6 +70,12 @@ class Operator(ABC):
 
     generates_watermarks = False
     """Whether watermarks begin here; the operator then stands behind an exchange if a Spark source feeds it."""
+
+    emits_unasked = False
+    """Whether results may come when no record does: at an epoch's end, by timers, at the end of all input.
+
+    Behind a Spark source only an exchange marks these; the operator then stands behind one.
+    """
 
     def open(self, context: OperatorContext) -> None:  # noqa: B027 - most operators have nothing to set up
         """Set up in a slot, with restored state if there is any."""
@@ -93,6 +102,10 @@ class Operator(ABC):
 
     def has_more(self) -> bool:
         """Tell whether an epoch is needed at once, though no record may come from before the operator."""
+        return False
+
+    def under_way(self) -> bool:
+        """Tell whether records that came have yet to lead to their results, which will come unasked."""
         return False
 
     def waiting(self) -> Sequence[Chunk]:

@@ -68,7 +68,7 @@ class UserFunctionOperator(Operator):
         self.operator_state = OperatorStateBackend(
             context.name, context.uid, context.subtask, context.parallelism, context.restored_lists
         )
-        runtime_context = SlotRuntimeContext(context, keyed)
+        runtime_context = self._runtime_context(context, keyed)
         function = self.function
         if isinstance(function, RichFunction):
             function.set_runtime_context(runtime_context)
@@ -80,6 +80,10 @@ class UserFunctionOperator(Operator):
             if context.restored_checkpoint_id is not None:
                 function.restore_state(list(state.get()))
         function.open(runtime_context)
+
+    def _runtime_context(self, context: OperatorContext, keyed: KeyedStateBackend | None) -> SlotRuntimeContext:
+        """Make what the function is opened with."""
+        return SlotRuntimeContext(context, keyed)
 
 
 class _InitializationContext(FunctionInitializationContext):

@@ -40,7 +40,7 @@ class SlotIterations:
                 IterationReport(
                     head=iteration.head,
                     ended=all(self._running[edge.target].inputs[edge.input].ended for edge in entries),
-                    busy=any(operator.has_more() for operator in body),
+                    busy=any(operator.has_more() or operator.under_way() for operator in body),
                     fed_back=loop.waiting(),
                     criterion=loop.criterion,
                     round=loop.round,

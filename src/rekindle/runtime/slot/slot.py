@@ -17,6 +17,7 @@ from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.exchange.payload import Progress, decode, is_batch
 from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
@@ -68,6 +69,7 @@ class Slot:
         self._records_polled = 0
         self._positions: Lists = {}
         self._partition_functions: list[Function] = []
+        self._event_loop = EventLoopThread()
 
     def open(self) -> None:
         """Restore and open all operators."""
@@ -327,6 +329,7 @@ class Slot:
                 restored_checkpoint_id=None if restored is None else restored.metadata.checkpoint_id,
                 request_epoch=lambda: self._send(m.RequestEpoch()),
                 superstep=self._iterations.superstep(node.id),
+                event_loop=self._event_loop,
             )
             running.operator.open(context)
             for function in self._new_partition_functions(running):
