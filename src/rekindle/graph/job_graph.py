@@ -76,11 +76,15 @@ class SparkSource:
 
 @dataclass(frozen=True, slots=True)
 class JobGraph:
-    """Hold all nodes in topological order, all edges by id, and the DataFrames at the sources."""
+    """Hold all nodes in topological order, all edges by id, and the DataFrames at the sources.
+
+    ``batch``: the operators are those of a batch job, and there are no watermarks but the end.
+    """
 
     nodes: tuple[JobNode, ...]
     edges: tuple[JobEdge, ...]
     spark_sources: tuple[SparkSource, ...]
+    batch: bool = False
 
     @property
     def slots(self) -> int:

@@ -225,7 +225,7 @@ class Attempt:
         """Make all output visible: with a last checkpoint, or at once in a job without checkpoints."""
         if self._commit_awaited is not None:
             return
-        if not self._settings.checkpointing:
+        if not self._settings.ends_with_checkpoint:
             self._commit_awaited = 0
             self._shared.server.broadcast(m.CommitFinal())
         elif self._final_id is None or self._final_id not in self.coordinator.pending_ids():

@@ -44,6 +44,7 @@ class OperatorGraph:
 
     def __init__(self, graph: JobGraph, slot: int) -> None:
         self._slot = slot
+        self._batch = graph.batch
         self._edges = graph.edges
         self._serializers = EdgeSerializers.of(graph.edges)
         self._nodes: dict[int, RunningNode] = {}
@@ -89,6 +90,14 @@ class OperatorGraph:
         for node_id in gone & self._nodes.keys():
             self._nodes[node_id].finished = True
 
+    def checkpointed(self) -> list[RunningNode]:
+        """Give the operators whose state is part of checkpoints.
+
+        In a batch job, whose only checkpoint is at its end, these are the sources and what has output to commit.
+        """
+        everything = not self._batch
+        return [n for n in self if everything or n.operator.commits_output or isinstance(n.operator, SourceOperator)]
+
     def sources(self) -> list[RunningNode]:
         """Give the sources that live in this slot and have not ended."""
         return [n for n in self._levels[0] if isinstance(n.operator, SourceOperator) and not n.finished]
@@ -110,10 +119,15 @@ class OperatorGraph:
 
     def finish_level(self, level: int, now: int, output: TaskOutput, spark_fed: bool = False) -> None:
         """Move time and ends through a level, after all its records of this epoch."""
+        for _ in self.finishing_level(level, now, output, spark_fed):
+            pass
+
+    def finishing_level(self, level: int, now: int, output: TaskOutput, spark_fed: bool = False) -> Iterator[None]:
+        """Do what :meth:`finish_level` does, with a pause after each chunk of what was held back until the end."""
         for running in self._levels[level]:
             if running.node.spark_fed is spark_fed:
                 with blaming(running.node):
-                    self._advance(running, now, output)
+                    yield from self._advance(running, now, output)
 
     def next_processing_timer(self) -> int | None:
         """Tell when the next processing-time timer of the slot is due."""
@@ -165,7 +179,7 @@ class OperatorGraph:
                 chunk = Chunk(serializers.values.converted(chunk.values), chunk.timestamps, chunk.keys)
         self._process(target, chunk, output, edge.side)
 
-    def _advance(self, running: RunningNode, now: int, output: TaskOutput) -> None:
+    def _advance(self, running: RunningNode, now: int, output: TaskOutput) -> Iterator[None]:
         operator = running.operator
         self.emit(running, operator.advance_processing_time(now), output)
         idle = False
@@ -176,13 +190,18 @@ class OperatorGraph:
             ended = all(progress.ended for progress in running.inputs)
         else:
             watermark, ended = MIN_WATERMARK, running.finished
+        if ended and not running.finished:
+            for chunk in operator.held_back():
+                self.emit(running, chunk, output)
+                yield
         if watermark > running.watermark:
             running.watermark = watermark
             self.emit(running, operator.advance_watermark(watermark), output)
         if ended and not running.finished:
             self.emit(running, operator.finish(), output)
             running.finished = True
-        watermark = operator.output_watermark(running.watermark)
+        # In a batch job there are no watermarks but the end.
+        watermark = MIN_WATERMARK if self._batch else operator.output_watermark(running.watermark)
         self._announce(running, Progress(self._slot, watermark, ended, operator.output_idle(idle)), output)
 
     def _announce(self, running: RunningNode, progress: Progress, output: TaskOutput) -> None:
