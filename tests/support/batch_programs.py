@@ -19,7 +19,7 @@ from rekindle.datastream.functions import (
     ProcessWindowFunction,
 )
 from rekindle.datastream.state import MapStateDescriptor, ValueStateDescriptor
-from rekindle.datastream.window import TumblingEventTimeWindows, TumblingProcessingTimeWindows
+from rekindle.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows, TumblingProcessingTimeWindows
 
 MIN = -(1 << 63)
 MAX = (1 << 63) - 1
@@ -178,6 +178,34 @@ RECORDED: dict[str, tuple[Program, list[Any]]] = {
     "keyed map with state": (
         lambda env: keyed(env).map(Numbered(), PAIR),
         [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("b", 3), ("c", 1)],
+    ),
+    "timers": (
+        lambda env: (
+            timed(env.from_collection([("a", 30), ("a", 20), ("a", 25)], PAIR))
+            .key_by(lambda value: value[0], Types.STRING())
+            .process(Timed())
+        ),
+        [
+            *(((("a", at), n + 1, at, MIN)) for n, at in enumerate((20, 25, 30))),
+            *(("a", "EVENT_TIME", at, 3, MAX) for at in (70, 75, 80)),
+            *(("a", "PROCESSING_TIME", at, 3, MAX) for at in (20, 25, 30)),
+        ],
+    ),
+    "keyed co map": (
+        _keyed_co_map,
+        [
+            *((1, ("a", 20)), (2, ("a", 20)), (1, ("a", 30)), (2, ("a", 50)), (2, ("b", 1)), (1, ("b", 5))),
+            *((2, ("b", 5)), (1, ("b", 10)), (1, ("b", 10)), (2, ("b", 10)), (1, ("c", 1)), (2, ("d", 4))),
+        ],  # of the records at the same time PyFlink takes one of each input in turn
+    ),
+    "sliding windows": (
+        lambda env: (
+            timed(env.from_collection([("a", 30), ("a", 20), ("a", 25)], PAIR))
+            .key_by(lambda value: value[0], Types.STRING())
+            .window(SlidingEventTimeWindows.of(_TEN, Time.milliseconds(5)))
+            .reduce(lambda a, b: (a[0], a[1] + b[1]))
+        ),
+        [("a", 20), ("a", 45), ("a", 55), ("a", 30)],
     ),
     "windows with reduce": (
         lambda env: keyed(env).window(TumblingEventTimeWindows.of(_TEN)).reduce(lambda a, b: (a[0], a[1] + b[1])),

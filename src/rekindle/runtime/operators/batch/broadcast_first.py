@@ -46,9 +46,6 @@ class BroadcastFirstOperator(Operator):
             if result is not None:
                 yield result
 
-    def advance_watermark(self, watermark: int) -> Chunk | None:
-        return self.operator.advance_watermark(watermark)
-
     def finish(self) -> Chunk | None:
         return self.operator.finish()
 

@@ -130,9 +130,6 @@ class KeyByKeyOperator(Operator):
         for queue in self.operator.timer_queues() or ():
             queue.clear()
 
-    def advance_watermark(self, watermark: int) -> Chunk | None:
-        return self.operator.advance_watermark(watermark)
-
     def finish(self) -> Chunk | None:
         return self.operator.finish()
 
