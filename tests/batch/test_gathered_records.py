@@ -31,12 +31,19 @@ class Directories:
 
 def given_back(gathered: GatheredRecords) -> list[tuple[Any, list[tuple[Any, int | None, int]]]]:
     result = []
-    for key, parts in gathered.by_key():
-        records: list[tuple[Any, int | None, int]] = []
-        for values, timestamps, sides in parts:
-            count = len(values)
-            records += zip(values, timestamps or [None] * count, sides or [0] * count, strict=True)
-        result.append((key, records))
+    group: list[tuple[Any, int | None, int]] = []
+    key: Any = None
+    for batch in gathered.by_key():
+        count = len(batch.values)
+        stamps, sides = batch.timestamps or [None] * count, batch.sides or [0] * count
+        for start, end in batch.groups():
+            group += zip(batch.values[start:end], stamps[start:end], sides[start:end], strict=True)
+            key = batch.keys[start] if start < end else key
+            assert start == end or set(batch.keys[start:end]) == {key}
+            if end in batch.ends:
+                result.append((key, group))
+                group = []
+    assert group == []
     return result
 
 
@@ -96,10 +103,13 @@ def test_records_of_one_key_come_in_parts(tmp_path: Path) -> None:
         gathered = GatheredRecords(memory, Directories(tmp_path))
         for start in range(0, 50_000, 1_000):
             gathered.add(Chunk(list(range(start, start + 1_000)), None, ["all"] * 1_000))
-        ((key, parts),) = [(key, list(parts)) for key, parts in gathered.by_key()]
-        assert key == "all"
-        assert max(len(values) for values, _, _ in parts) <= 10_000
-        assert [value for values, _, _ in parts for value in values] == list(range(50_000))
+        batches = list(gathered.by_key())
+        assert max(len(batch.values) for batch in batches) <= 12_000
+        assert {key for batch in batches for key in batch.keys} == {"all"}
+        assert [value for batch in batches for value in batch.values] == list(range(50_000))
+        assert [batch.complete for batch in batches if batch.values] == [False] * (len(batches) - 1) + [True] or (
+            batches[-1].ends == [0]
+        )
 
 
 def test_keys_that_are_equal_are_one_key_also_on_disk(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rekindle.runtime.operators.batch.gathered import GatheredRecords
 from rekindle.runtime.operators.batch.key_order import order_of_key
-from rekindle.runtime.operators.batch.runs import PART_RECORDS
+from rekindle.runtime.operators.batch.sorted_batch import BATCH_RECORDS
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import detached
 from rekindle.runtime.operators.keyed import REDUCED, ReduceOperator
@@ -46,12 +46,11 @@ class FinalReduceOperator(ReduceOperator):
             self._gathered.add(chunk)
 
     def held_back(self) -> Iterator[Chunk]:
-        for key, parts in self._gathered.by_key():
-            for values, _, _ in parts:
-                self._reduce([key] * len(values), values)
+        for batch in self._gathered.by_key():
+            self._reduce(batch.keys, batch.values)
         self._gathered.close()
         keys = iter(sorted(self.backend.keys(REDUCED), key=order_of_key))
-        while some := list(islice(keys, PART_RECORDS)):
+        while some := list(islice(keys, BATCH_RECORDS)):
             values = []
             for self.backend.key in some:
                 value = self._state.value()

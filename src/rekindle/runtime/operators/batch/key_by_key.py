@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
 
 from rekindle.runtime.operators.batch.gathered import GatheredRecords
 from rekindle.runtime.operators.batch.results import Results
-from rekindle.runtime.operators.batch.runs import PART_RECORDS, Part
+from rekindle.runtime.operators.batch.sorted_batch import SortedBatch
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
@@ -60,28 +59,32 @@ class KeyByKeyOperator(Operator):
     def _one_by_one(self) -> Iterator[Chunk]:
         results = Results()
         operator, drop_state = self.operator, self._drop_state
-        for key, parts in self._gathered.by_key():
-            for part in parts:
-                self._process(key, part, results)
+        for batch in self._gathered.by_key():
+            start = 0
+            for end in batch.ends:
+                self._process(batch, start, end, results)
+                if operator.timer_count():
+                    self._fire_timers(results)
+                drop_state()
+                start = end
                 if results.enough():
                     yield results.take()
-            if operator.timer_count():
-                self._fire_timers(results)
-                if results.enough():
-                    yield results.take()
-            drop_state()
+            self._process(batch, start, len(batch.values), results)  # of a key that goes on
         yield results.take()
 
-    def _process(self, key: Any, part: Part, results: Results) -> None:
-        values, timestamps, sides = part
-        if sides is None:
-            results.add(self.operator.process(Chunk(values, timestamps, [key] * len(values))))
+    def _process(self, batch: SortedBatch, start: int, end: int, results: Results) -> None:
+        if batch.sides is None:
+            self._process_side(0, batch, start, end, results)
             return
-        end = 0
-        for side, members in groupby(sides):
-            start, end = end, end + sum(1 for _ in members)
-            stamps = None if timestamps is None else timestamps[start:end]
-            chunk = Chunk(values[start:end], stamps, [key] * (end - start))
+        for side, members in groupby(batch.sides[start:end]):
+            stop = start + sum(1 for _ in members)
+            self._process_side(side, batch, start, stop, results)
+            start = stop
+
+    def _process_side(self, side: int, batch: SortedBatch, start: int, end: int, results: Results) -> None:
+        if start < end:
+            stamps = None if batch.timestamps is None else batch.timestamps[start:end]
+            chunk = Chunk(batch.values[start:end], stamps, batch.keys[start:end])
             results.add(self.operator.process_second(chunk) if side else self.operator.process(chunk))
 
     def _fire_timers(self, results: Results) -> None:
@@ -101,29 +104,12 @@ class KeyByKeyOperator(Operator):
         operator.advance_watermark(MIN_WATERMARK)
 
     def _several_at_once(self) -> Iterator[Chunk]:
-        """Give an operator several whole keys in one chunk, where that makes no difference."""
-        operator = self.operator
-        several = Chunk([], None, [])
-        for key, parts in self._gathered.by_key():
-            for values, timestamps, _ in parts:
-                assert several.keys is not None
-                several.keys += [key] * len(values)
-                if timestamps is not None or several.timestamps is not None:
-                    if several.timestamps is None:
-                        several.timestamps = [None] * len(several.values)
-                    several.timestamps += timestamps or [None] * len(values)
-                several.values += values
-                if len(several.values) >= PART_RECORDS:
-                    # The last key may go on: what earlier ones left behind is dropped with it.
-                    yield operator.process(several)
-                    several = Chunk([], None, [])
-            if not several.values:
+        """Give an operator several keys in one chunk, where that makes no difference."""
+        for batch in self._gathered.by_key():
+            yield self.operator.process(Chunk(batch.values, batch.timestamps, batch.keys))
+            if batch.complete:
                 self._drop_state()
                 self._drop_timers()
-        if several.values:
-            yield operator.process(several)
-        self._drop_state()
-        self._drop_timers()
 
     def _drop_timers(self) -> None:
         """Drop the timers of a function that would do nothing when they fire."""

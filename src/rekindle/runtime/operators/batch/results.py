@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.runtime.operators.batch.runs import PART_RECORDS
+from rekindle.runtime.operators.batch.sorted_batch import BATCH_RECORDS
 from rekindle.runtime.operators.chunk import Chunk
 
 
@@ -28,7 +28,7 @@ class Results:
 
     def enough(self) -> bool:
         """Tell whether a chunk should go on."""
-        return self._count >= PART_RECORDS
+        return self._count >= BATCH_RECORDS
 
     def take(self) -> Chunk:
         """Take what there is."""

@@ -14,10 +14,8 @@ from typing import Any, TypeAlias
 
 from rekindle.exceptions import SerializationError
 from rekindle.runtime.operators.batch.key_order import order_of_key
+from rekindle.runtime.operators.batch.sorted_batch import BATCH_RECORDS, SortedBatch
 from rekindle.runtime.operators.operator import MIN_WATERMARK
-
-PART_RECORDS = 10_000
-"""How many records of a key are given at once."""
 
 _BLOCK_RECORDS = 2_000  # of each run, one block is in memory while runs are merged
 
@@ -48,16 +46,17 @@ class Run:
         os.remove(self._path)
 
 
-def write_run(path: str, groups: Iterable[tuple[Any, Iterable[Part]]]) -> Run:
+def write_run(path: str, batches: Iterable[SortedBatch]) -> Run:
     """Write sorted records to a file."""
     block: list[_Segment] = []
     count = 0
     with open(path, "wb") as file:
-        for key, parts in groups:
-            for part in parts:
-                for segment in _cut(part):
-                    block.append((key, segment))
-                    count += len(segment[0])
+        for batch in batches:
+            for start, end in batch.groups():
+                for cut in range(start, end, _BLOCK_RECORDS):
+                    part = _part(batch, cut, min(end, cut + _BLOCK_RECORDS))
+                    block.append((batch.keys[cut], part))
+                    count += len(part[0])
                     if count >= _BLOCK_RECORDS:
                         _write(file, block)
                         block, count = [], 0
@@ -65,15 +64,12 @@ def write_run(path: str, groups: Iterable[tuple[Any, Iterable[Part]]]) -> Run:
     return Run(path)
 
 
-def _cut(part: Part) -> Iterator[Part]:
-    values, timestamps, sides = part
-    for start in range(0, len(values), _BLOCK_RECORDS):
-        end = start + _BLOCK_RECORDS
-        yield (
-            values[start:end],
-            None if timestamps is None else timestamps[start:end],
-            None if sides is None else sides[start:end],
-        )
+def _part(batch: SortedBatch, start: int, end: int) -> Part:
+    return (
+        batch.values[start:end],
+        None if batch.timestamps is None else batch.timestamps[start:end],
+        None if batch.sides is None else batch.sides[start:end],
+    )
 
 
 def _write(file: Any, block: list[_Segment]) -> None:
@@ -86,12 +82,31 @@ def _write(file: Any, block: list[_Segment]) -> None:
         ) from error
 
 
-def merged(runs: list[Run]) -> Iterator[tuple[Any, Iterable[Part]]]:
-    """Give the records of all runs, key by key; take all parts of a key before the next key.
+def merged(runs: list[Run]) -> Iterator[SortedBatch]:
+    """Give the records of all runs, those of a key together.
 
     Args:
         runs: The runs, in the order in which their records came.
     """
+    batch = SortedBatch([], [], [], [], [])
+    for key, parts in _by_key(runs):
+        for values, timestamps, sides in parts:
+            count = len(values)
+            batch.keys += [key] * count
+            batch.values += values
+            assert batch.timestamps is not None
+            assert batch.sides is not None
+            batch.timestamps += timestamps or [None] * count
+            batch.sides += sides or [0] * count
+            if len(batch.values) >= BATCH_RECORDS:
+                yield batch
+                batch = SortedBatch([], [], [], [], [])
+        batch.ends.append(len(batch.values))
+    yield batch
+
+
+def _by_key(runs: list[Run]) -> Iterator[tuple[Any, Iterable[Part]]]:
+    """Give each key with its records; all of them are to be taken before the next key."""
     cursors = [_Cursor(run) for run in runs]
     heap = [(cursor.order, number) for number, cursor in enumerate(cursors) if cursor.segment is not None]
     heapq.heapify(heap)
@@ -102,8 +117,7 @@ def merged(runs: list[Run]) -> Iterator[tuple[Any, Iterable[Part]]]:
             sharing.append(heapq.heappop(heap)[1])
         own = [cursors[number] for number in sharing]
         assert own[0].segment is not None
-        key = own[0].segment[0]
-        yield key, own[0].parts() if len(own) == 1 else _merged_parts(own)
+        yield own[0].segment[0], own[0].parts() if len(own) == 1 else _merged_parts(own)
         for number in sharing:
             if cursors[number].segment is not None:
                 heapq.heappush(heap, (cursors[number].order, number))
@@ -149,7 +163,7 @@ def _merged_parts(cursors: list[_Cursor]) -> Iterator[Part]:
         values.append(value)
         timestamps.append(timestamp)
         sides.append(side)
-        if len(values) == PART_RECORDS:
+        if len(values) == BATCH_RECORDS:
             yield values, timestamps, sides
             values, timestamps, sides = [], [], []
     if values:
