@@ -290,7 +290,8 @@ class Attempt:
             self._commit_awaited = checkpoint.checkpoint_id
         if self._shared.collected is not None:
             self._shared.collected.completed(checkpoint.checkpoint_id)
-        self._shared.view.checkpoint_completed(checkpoint)
+        if not self._settings.batch:  # its only one is but a note of what is to be committed
+            self._shared.view.checkpoint_completed(checkpoint)
 
     # --- start and end of the slots ---
 
