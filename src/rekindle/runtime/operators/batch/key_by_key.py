@@ -70,6 +70,8 @@ class KeyByKeyOperator(Operator):
                 if results.enough():
                     yield results.take()
             self._process(batch, start, len(batch.values), results)  # of a key that goes on
+            if results.enough():
+                yield results.take()
         yield results.take()
 
     def _process(self, batch: SortedBatch, start: int, end: int, results: Results) -> None:
