@@ -25,6 +25,7 @@ from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.restoring import fit_to_checkpoint
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
+from rekindle.graph.batch_mode import as_batch
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.stream_graph import StreamGraph
 from rekindle.runtime.exchange.payload import encode_batch
@@ -79,9 +80,12 @@ class InProcessJob:
         backend: BackendSettings | None = None,
         attempt: int = 0,
         clock: ManualClock | None = None,
+        batch_memory: int | None = None,
     ) -> None:
         program = program._graph if isinstance(program, StreamExecutionEnvironment) else program
         self.graph: JobGraph = compile_job(program, parallelism, None)
+        if batch_memory is not None:  # a batch job, and how many records its operators hold in memory
+            self.graph = as_batch(self.graph, batch_memory)
         if restore is not None:
             self.graph = fit_to_checkpoint(self.graph, restore.metadata, allow_non_restored=False)
         self.iterations = IterationControl(self.graph.iterations)

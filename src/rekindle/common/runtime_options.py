@@ -128,6 +128,12 @@ class RekindleOptions:
         .default_value(1_000_000)
         .with_description("How many records hosted sources give to an epoch at most, all subtasks together.")
     )
+    BATCH_MEMORY_RECORDS = (
+        _key("rekindle.batch.memory-records")
+        .int_type(minimum=1)
+        .default_value(500_000)
+        .with_description("How many records an operator of a batch job gathers in memory, in each slot.")
+    )
     PROGRESS = (
         _key("rekindle.progress")
         .enum_type(("auto", "live", "log", "none"))

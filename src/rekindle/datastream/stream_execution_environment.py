@@ -38,6 +38,7 @@ from rekindle.datastream.function_adapters import require
 from rekindle.datastream.functions import ParallelSourceFunction, SourceFunction
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError
+from rekindle.graph.batch_mode import as_batch, runs_as_batch
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
@@ -116,11 +117,10 @@ class StreamExecutionEnvironment:
         return own if own > 0 else self._configuration.get(PipelineOptions.MAX_PARALLELISM)
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
-        """Set the runtime mode; only STREAMING is supported yet."""
-        if execution_mode is not RuntimeExecutionMode.STREAMING:
-            raise NotImplementedError(
-                f"StreamExecutionEnvironment.set_runtime_mode({execution_mode}) is not supported yet"
-            )
+        """Set whether the program runs as a stream, as a batch, or as its sources allow."""
+        if not isinstance(execution_mode, RuntimeExecutionMode):
+            raise TypeError(f"a runtime mode is given as RuntimeExecutionMode, got {execution_mode!r}")
+        self._configuration.set(ExecutionOptions.RUNTIME_MODE, execution_mode.name)
         return self
 
     def enable_checkpointing(
@@ -341,7 +341,7 @@ class StreamExecutionEnvironment:
             self._session = None
 
     def _execute_and_collect(self, job_name: str | None) -> CloseableIterator:
-        collected = CollectedRecords(held_back=self._checkpoint_config.is_checkpointing_enabled())
+        collected = CollectedRecords()
         master = self._submit(job_name, collected)
 
         def close() -> None:
@@ -363,7 +363,10 @@ class StreamExecutionEnvironment:
             self._checkpoint_config,
             self._config,
             self._state_backend,
+            graph.batch,
         )
+        if collected is not None:
+            collected.held_back = settings.ends_with_checkpoint
         if view is None:
             view = progress_view(self._configuration.get(RekindleOptions.PROGRESS), name)
         session = self._spark_session(graph.slots)
@@ -373,12 +376,13 @@ class StreamExecutionEnvironment:
         return master
 
     def _compile(self) -> JobGraph:
-        if self._configuration.get(ExecutionOptions.RUNTIME_MODE) != "STREAMING":
-            raise NotImplementedError("execution.runtime-mode other than STREAMING is not supported yet")
         max_parallelism = self.get_max_parallelism()
         program = self._graph.pending()
         graph = compile_job(program, self.get_parallelism(), max_parallelism if max_parallelism > 0 else None)
-        self._check_iterations(graph)
+        if runs_as_batch(program, RuntimeExecutionMode[self._configuration.get(ExecutionOptions.RUNTIME_MODE)]):
+            graph = as_batch(graph, self._configuration.get(RekindleOptions.BATCH_MEMORY_RECORDS))
+        else:
+            self._check_iterations(graph)
         check_picklable(graph)
         return graph
 

@@ -77,12 +77,16 @@ class SparkSource:
 
 @dataclass(frozen=True, slots=True)
 class JobGraph:
-    """Hold all nodes in topological order, all edges by id, the DataFrames at the sources, and the loops."""
+    """Hold all nodes in topological order, all edges by id, the DataFrames at the sources, and the loops.
+
+    ``batch``: the operators are those of a batch job, and there are no watermarks but the end.
+    """
 
     nodes: tuple[JobNode, ...]
     edges: tuple[JobEdge, ...]
     spark_sources: tuple[SparkSource, ...]
     iterations: tuple[JobIteration, ...] = ()
+    batch: bool = False
 
     @property
     def slots(self) -> int:

@@ -207,7 +207,8 @@ class OperatorHarness:
 
     def finish(self) -> list[Any]:
         """End the input as a bounded stream ends: with the last watermark."""
-        return self.advance_watermark((1 << 63) - 1) + self._emitted(self.operator.finish())
+        held_back = [value for chunk in self.operator.held_back() for value in self._emitted(chunk)]
+        return held_back + self.advance_watermark((1 << 63) - 1) + self._emitted(self.operator.finish())
 
     def snapshot(self, checkpoint_id: int = 1) -> HarnessSnapshot:
         """Take a snapshot, from which another harness can be opened."""

@@ -231,7 +231,7 @@ class Attempt:
         """Make all output visible: with a last checkpoint, or at once in a job without checkpoints."""
         if self._commit_awaited is not None:
             return
-        if not self._settings.checkpointing:
+        if not self._settings.ends_with_checkpoint:
             self._commit_awaited = 0
             self._shared.server.broadcast(m.CommitFinal())
         elif self._final_id is None or self._final_id not in self.coordinator.pending_ids():
@@ -296,7 +296,8 @@ class Attempt:
             self._commit_awaited = checkpoint.checkpoint_id
         if self._shared.collected is not None:
             self._shared.collected.completed(checkpoint.checkpoint_id)
-        self._shared.view.checkpoint_completed(checkpoint)
+        if not self._settings.batch:  # its only one is but a note of what is to be committed
+            self._shared.view.checkpoint_completed(checkpoint)
 
     # --- start and end of the slots ---
 

@@ -23,9 +23,10 @@ from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
 from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.state.blocks import EVENT_TIMERS, KeyGroupBlock
+from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
 from rekindle.state.namespace_timers import NamespaceTimerQueue
 from rekindle.state.ranged_map_state import RangedMapState
+from rekindle.state.timers import TimerQueue
 
 _LEFT, _RIGHT = 0, 1
 _BUFFERS = ("_left-buffer", "_right-buffer")
@@ -81,6 +82,9 @@ class IntervalJoinOperator(KeyedOperator):
         self._timers = NamespaceTimerQueue(EVENT_TIMERS, backend.owner, serializer_of(_BUCKET))
         own = (block for block in context.restored_timers if block.state == EVENT_TIMERS)
         self._timers.restore_blocks(own, backend.max_parallelism)
+
+    def timer_queues(self) -> tuple[TimerQueue, TimerQueue]:
+        return self._timers, TimerQueue(PROCESSING_TIMERS, self.backend.owner)  # there are none in processing time
 
     def timer_blocks(self) -> Iterator[KeyGroupBlock]:
         return self._timers.snapshot_blocks(self.backend.max_parallelism)

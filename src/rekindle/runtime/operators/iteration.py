@@ -6,6 +6,8 @@ epoch, and between two epochs everything that is in a loop waits there: it is pa
 
 from __future__ import annotations
 
+from copy import copy
+
 import msgspec
 
 from rekindle.runtime.iteration_phase import IterationPhase
@@ -43,6 +45,12 @@ class FeedbackLoop:
         self.input: list[Chunk] = []
         self.fed_back: list[Chunk] = []
         self.criterion = 0
+
+    def in_rounds(self) -> FeedbackLoop:
+        """Give a loop with the same settings that runs in rounds, whether the program asked for them or not."""
+        loop = copy(self)
+        loop.supersteps = True
+        return loop
 
     def begin(self, phase: IterationPhase, number: int) -> None:
         """Take the job master's word for what to do in an epoch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,8 @@ class OperatorContext:
     operator, ``restored_checkpoint_id`` names the checkpoint that the job goes on from. ``request_epoch`` may be called
     by any thread of the operator's own, when it has something to emit and no epoch may come by itself. ``superstep``
     gives the number of the round, to an operator in an iteration that has rounds. ``event_loop`` is the slot's, for
-    operators that wait for something outside.
+    operators that wait for something outside. ``fresh_directory`` makes a directory on local disk that goes with the
+    attempt, given what for.
     """
 
     job_id: str
@@ -55,6 +57,7 @@ class OperatorContext:
     request_epoch: Callable[[], None] = lambda: None
     superstep: Callable[[], int] | None = None
     event_loop: EventLoopThread = field(default_factory=EventLoopThread)
+    fresh_directory: Callable[[str], str] = lambda purpose: tempfile.mkdtemp(prefix=f"rekindle-{purpose}-")
 
     def restored_items(self, name: str) -> list[bytes]:
         """Give the items of a list state that the operator keeps itself."""
@@ -76,6 +79,20 @@ class Operator(ABC):
 
     Behind a Spark source only an exchange marks these; the operator then stands behind one.
     """
+
+    commits_output = False
+    """Whether output becomes visible when a checkpoint is complete: what is to commit is part of the checkpoint."""
+
+    one_key_at_a_time = False
+    """Whether there is state of one key only at any time, for which the heap will do, whatever backend is set."""
+
+    def for_batch(self, memory_records: int) -> Operator:
+        """Give the operator that takes the place of this one in a batch job.
+
+        Args:
+            memory_records: How many records it may hold in memory, if it gathers its input.
+        """
+        return self
 
     def open(self, context: OperatorContext) -> None:  # noqa: B027 - most operators have nothing to set up
         """Set up in a slot, with restored state if there is any."""
@@ -123,6 +140,10 @@ class Operator(ABC):
     def output_idle(self, idle: bool) -> bool:
         """Turn the idleness of the inputs into that of the output: nobody waits for the watermark of an idle one."""
         return idle
+
+    def held_back(self) -> Iterable[Chunk]:
+        """Give what was held back until the end of all inputs, chunk by chunk; comes before the last watermark."""
+        return ()
 
     def finish(self) -> Chunk | None:
         """React to the end of all inputs, after the last watermark."""

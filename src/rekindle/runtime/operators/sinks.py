@@ -112,6 +112,7 @@ class PendingCommit(msgspec.Struct, frozen=True):
 class TwoPhaseSinkOperator(Operator):
     """Commit a sink's output when the checkpoint that holds it is complete, and once."""
 
+    commits_output = True
     _LINEAGE = "lineage"
     _PENDING = "pending-commits"
     _writer: SinkWriter

@@ -116,22 +116,22 @@ class WindowOperator(KeyedOperator):
             window_type = SerializerTypeInfo(serializer)
             pairs = Types.LIST(Types.TUPLE([window_type, window_type]))
             self._open_windows = backend.get_or_create(ValueStateDescriptor(_MERGING, pairs))  # type: ignore[assignment]
-        for queue in self._queues():
+        for queue in self.timer_queues():
             own = (block for block in context.restored_timers if block.state == queue.name)
             queue.restore_blocks(own, backend.max_parallelism)
 
-    def _queues(self) -> tuple[NamespaceTimerQueue, NamespaceTimerQueue]:
+    def timer_queues(self) -> tuple[NamespaceTimerQueue, NamespaceTimerQueue]:
         return self._context.event_timers, self._context.processing_timers
 
     def timer_blocks(self) -> Iterator[KeyGroupBlock]:
-        for queue in self._queues():
+        for queue in self.timer_queues():
             yield from queue.snapshot_blocks(self.backend.max_parallelism)
 
     def keyed_state_names(self) -> list[str]:
-        return super().keyed_state_names() + [queue.name for queue in self._queues() if len(queue)]
+        return super().keyed_state_names() + [queue.name for queue in self.timer_queues() if len(queue)]
 
     def timer_count(self) -> int:
-        return sum(len(queue) for queue in self._queues())
+        return sum(len(queue) for queue in self.timer_queues())
 
     def next_processing_timer(self) -> int | None:
         return self._context.processing_timers.next_timestamp()

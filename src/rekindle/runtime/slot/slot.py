@@ -32,6 +32,7 @@ from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
 from rekindle.runtime.wire import messages as m
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
+from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.backends import create_backend, restore_backend
 from rekindle.state.key_groups import key_group_range
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -39,6 +40,7 @@ from rekindle.state.state_owner import StateOwner
 
 _POLL_RECORDS = 10_000
 _EPOCH_WAIT_SECONDS = 60.0
+_DONE = object()
 
 Frames = Iterator[tuple[int, bytearray]]
 """The frames of a task: edge and payload."""
@@ -59,7 +61,7 @@ class Slot:
         self._local = LocalDirectory(job.backend.local_directories, job.job_id, slot, attempt)
         self._databases = LocalDirectory(job.backend.database_directories, job.job_id, slot, attempt)
         self._copies = LocalCopies(self._local.copies) if job.backend.local_recovery else None
-        self._snapshotter = Snapshotter(self._graph, job, slot, attempt, send, self._copies)
+        self._snapshotter = Snapshotter(self._graph.checkpointed(), job, slot, attempt, send, self._copies)
         self._lock = RLock()
         self._epoch_opened = Condition(self._lock)
         self._epoch: m.BeginEpoch | None = None
@@ -134,14 +136,14 @@ class Slot:
         with self._lock:
             if order.restore_point:
                 self._snapshotter.completed(order.checkpoint_id)
-                self._each(lambda running: running.operator.notify_complete(order.checkpoint_id))
+                self._each(lambda running: running.operator.notify_complete(order.checkpoint_id), checkpointed=True)
         self._send(m.CommitDone(order.checkpoint_id))
 
     def notify_aborted(self, order: m.NotifyAborted) -> None:
         """Forget a checkpoint."""
         with self._lock:
             self._snapshotter.aborted(order.checkpoint_id)
-            self._each(lambda running: running.operator.notify_aborted(order.checkpoint_id))
+            self._each(lambda running: running.operator.notify_aborted(order.checkpoint_id), checkpointed=True)
 
     def commit_final(self) -> None:
         """Commit all output of a job without checkpoints."""
@@ -198,13 +200,16 @@ class Slot:
         if task.poll:
             self._poll_sources(task, output, send)
         self._go_round(waited, task, output, send)
-        with self._lock:
-            self._check_current(task)
-            if task.poll or task.level > 0:
-                self._graph.finish_level(task.level, self._clock.now(), output)
-            ready = output.finish()
-        for envelope in ready:
-            send(envelope)
+        advances = task.poll or task.level > 0
+        steps = self._graph.finishing_level(task.level, self._clock.now(), output) if advances else iter(())
+        more = True
+        while more:
+            with self._lock:
+                self._check_current(task)
+                more = next(steps, _DONE) is not _DONE
+                ready = output.take() if more else output.finish()
+            for envelope in ready:
+                send(envelope)
 
     def _go_round(self, emitted: int, task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]) -> None:
         """Let records go round in loops that they need not leave the level for, until the epoch is long enough."""
@@ -330,6 +335,7 @@ class Slot:
                 request_epoch=lambda: self._send(m.RequestEpoch()),
                 superstep=self._iterations.superstep(node.id),
                 event_loop=self._event_loop,
+                fresh_directory=self._local.fresh,
             )
             running.operator.open(context)
             for function in self._new_partition_functions(running):
@@ -346,7 +352,7 @@ class Slot:
 
     def _backend(self, node: JobNode, state: RestoredKeyedState) -> KeyedStateBackend:
         key_groups = key_group_range(self.index, node.parallelism, node.max_parallelism)
-        settings = self._job.backend
+        settings = BackendSettings() if node.operator.one_key_at_a_time else self._job.backend
         if self._job.snapshots.files is None:
             settings = replace(settings, incremental=False)  # nothing to build on in the job master's memory
         backend = create_backend(
@@ -365,8 +371,8 @@ class Slot:
             lambda line: self._send(m.Output(m.NOTICE, node.id, line.encode("utf-8", "surrogateescape"))),
         )
 
-    def _each(self, action: Callable[[RunningNode], None]) -> None:
-        for running in self._graph:
+    def _each(self, action: Callable[[RunningNode], None], checkpointed: bool = False) -> None:
+        for running in self._graph.checkpointed() if checkpointed else self._graph:
             try:
                 action(running)
             except Exception as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Lock
@@ -25,7 +25,7 @@ from rekindle.runtime.slot.failure import OperatorError, describe_failure, expla
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
 from rekindle.runtime.slot.increments import Increments, StoredIncrement
 from rekindle.runtime.slot.local_copies import LocalCopies
-from rekindle.runtime.slot.operator_graph import OperatorGraph
+from rekindle.runtime.slot.operator_graph import RunningNode
 from rekindle.runtime.slot.snapshot_store import SnapshotStore, Target
 from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, release
 from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
@@ -45,7 +45,7 @@ class Snapshotter:
 
     def __init__(
         self,
-        graph: OperatorGraph,
+        graph: Iterable[RunningNode],
         job: SlotJob,
         slot: int,
         attempt: int,

@@ -58,6 +58,11 @@ class HeapKeyedStateBackend(KeyedStateBackend):
             return iter(list(dict.fromkeys(key for key, _ in table.entries)))
         return iter(list(table.entries))
 
+    def clear(self) -> None:
+        """Drop all state, of all keys."""
+        for table in self._tables.values():
+            table.entries.clear()
+
     def sweep(self, name: str, limit: int, cleanup: TtlCleanup) -> None:
         self._tables[name].sweep(limit, cleanup.threshold())
 
