@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+    from rekindle.datastream.cached_data_stream import CachedDataStream
     from rekindle.datastream.checkpoint_config import CheckpointConfig
     from rekindle.datastream.checkpoint_storage import (
         CheckpointStorage,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         StateBackend,
     )
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from rekindle.datastream.time_characteristic import TimeCharacteristic
     from rekindle.datastream.time_domain import TimeDomain
     from rekindle.datastream.timerservice import TimerService
     from rekindle.datastream.window import (
@@ -88,6 +90,7 @@ __all__ = [
     "BroadcastConnectedStream",
     "BroadcastProcessFunction",
     "BroadcastStream",
+    "CachedDataStream",
     "CheckpointConfig",
     "CheckpointStorage",
     "CheckpointingMode",
@@ -134,6 +137,7 @@ __all__ = [
     "SourceFunction",
     "StateBackend",
     "StreamExecutionEnvironment",
+    "TimeCharacteristic",
     "TimeDomain",
     "TimeWindow",
     "TimerService",
@@ -146,6 +150,7 @@ __all__ = [
 ]
 _MODULES = {
     "broadcast_stream": ("BroadcastConnectedStream", "BroadcastStream"),
+    "cached_data_stream": ("CachedDataStream",),
     "checkpoint_config": ("CheckpointConfig",),
     "checkpoint_storage": (
         "CheckpointStorage",
@@ -198,6 +203,7 @@ _MODULES = {
         "StateBackend",
     ),
     "stream_execution_environment": ("StreamExecutionEnvironment",),
+    "time_characteristic": ("TimeCharacteristic",),
     "time_domain": ("TimeDomain",),
     "timerservice": ("TimerService",),
     "window": (

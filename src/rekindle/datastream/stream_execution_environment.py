@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -31,12 +30,15 @@ from rekindle.datastream.closeable_iterator import CloseableIterator
 from rekindle.datastream.connectors.base import Source
 from rekindle.datastream.data_stream import DataStream, declare_unsupported
 from rekindle.datastream.declared_types import RecordType, declared_type
+from rekindle.datastream.environment_dependencies import EnvironmentDependencies
+from rekindle.datastream.environment_settings import EnvironmentSettings
 from rekindle.datastream.execution_mode import RuntimeExecutionMode
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
+from rekindle.graph.plan import plan_of
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.master.client import LocalJobClient
@@ -56,7 +58,7 @@ __all__ = ["StreamExecutionEnvironment"]
 _DEFAULT_JOB_NAME = "Flink Streaming Job"
 
 
-class StreamExecutionEnvironment:
+class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     """Make streams, set how they are executed, and execute them on Spark."""
 
     def __init__(self, configuration: Configuration | None = None, spark_session: SparkSession | None = None) -> None:
@@ -97,7 +99,7 @@ class StreamExecutionEnvironment:
         own = self._config.get_parallelism()
         if own > 0:
             return own
-        return self._configuration.get(CoreOptions.DEFAULT_PARALLELISM) or os.cpu_count() or 1
+        return self._configuration.get(CoreOptions.DEFAULT_PARALLELISM) or self.get_default_local_parallelism()
 
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
         """Set the number of key groups of operators that set none: the highest parallelism they can ever have."""
@@ -259,6 +261,13 @@ class StreamExecutionEnvironment:
         """Run the program in the background."""
         return LocalJobClient(self._submit(job_name, None))
 
+    def get_execution_plan(self) -> str:
+        """Return the plan of the program as JSON, as Flink writes it; nothing is executed, and Spark is not started.
+
+        ``rekindle.graph.to_mermaid`` and ``rekindle.graph.to_svg`` draw it. docs/plan.md describes it.
+        """
+        return plan_of(self._graph.pending(), self._compile()).to_json()
+
     def close(self) -> None:
         """Stop Spark, if this environment started it."""
         if self._session is not None and self._owns_session:
@@ -316,6 +325,7 @@ class StreamExecutionEnvironment:
             self._session = create_session(self._configuration, slots)
             if self._owns_session:
                 atexit.register(self.close)
+        self._ship_python_files(self._session)
         return self._session
 
     def _await(self, master: JobMaster) -> JobExecutionResult:
@@ -328,34 +338,4 @@ class StreamExecutionEnvironment:
             raise
 
 
-declare_unsupported(
-    StreamExecutionEnvironment,
-    "add_classpaths",
-    "add_default_kryo_serializer",
-    "add_jars",
-    "add_python_archive",
-    "add_python_file",
-    "add_source",
-    "create_input",
-    "disable_operator_chaining",
-    "enable_changelog_state_backend",
-    "get_buffer_timeout",
-    "get_default_local_parallelism",
-    "get_execution_plan",
-    "get_stream_time_characteristic",
-    "is_chaining_enabled",
-    "is_chaining_of_operators_with_different_max_parallelism_enabled",
-    "is_changelog_state_backend_enabled",
-    "is_force_unaligned_checkpoints",
-    "is_unaligned_checkpoints_enabled",
-    "read_text_file",
-    "register_cached_file",
-    "register_slot_sharing_group",
-    "register_type",
-    "register_type_with_kryo_serializer",
-    "set_buffer_timeout",
-    "set_default_local_parallelism",
-    "set_python_executable",
-    "set_python_requirements",
-    "set_stream_time_characteristic",
-)
+declare_unsupported(StreamExecutionEnvironment, "add_source", "read_text_file")

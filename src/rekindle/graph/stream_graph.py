@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +28,14 @@ class StreamEdge:
     side: int = 0
 
 
+class Chaining(enum.Enum):
+    """Say whether an operator may be chained, which only settles where records are converted to their types."""
+
+    ALWAYS = "always"
+    HEAD = "head"  # with those behind it, not with the one before
+    NEVER = "never"
+
+
 @dataclass(slots=True)
 class StreamNode:
     """Describe one operator.
@@ -45,6 +54,9 @@ class StreamNode:
     data_frame: Any = None
     bounded: bool = True
     typed_input: bool = False
+    sink: bool = False
+    description: str | None = None  # what the plan shows, instead of the name
+    chaining: Chaining = Chaining.ALWAYS
     side_outputs: dict[str, TypeInformation] = field(default_factory=dict)  # those that are read, by id of the tag
 
 
