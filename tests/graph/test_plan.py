@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.in_process_job import InProcessJob, collect
 
 from rekindle.common import Types
 from rekindle.datastream import (
@@ -18,6 +17,7 @@ from rekindle.datastream import (
 )
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.plan import Plan, read_plan
+from support.in_process_job import InProcessJob, collect
 
 
 class Both(CoMapFunction):

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rekindle.common.type_information import TypeInformation
-from rekindle.runtime.clock import Clock
+from rekindle.metrics import MetricGroup
+from rekindle.runtime.clock import Clock, SystemClock
 from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.slot.metrics import SlotMetricGroup
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.stored import StoredList
@@ -29,7 +31,8 @@ class OperatorContext:
     ``keyed_backend`` makes the backend of its keyed state, restored. ``restored_timers`` are the blocks of its timers,
     ``restored_raw`` the bytes it wrote itself, by key group. ``restored`` tells whether the checkpoint knew the
     operator, ``restored_checkpoint_id`` names the checkpoint that the job goes on from. ``request_epoch`` may be called
-    by any thread of the operator's own, when it has something to emit and no epoch may come by itself.
+    by any thread of the operator's own, when it has something to emit and no epoch may come by itself. ``metrics`` is
+    the group of what its functions count and measure.
     """
 
     job_id: str
@@ -50,6 +53,7 @@ class OperatorContext:
     restored_lists: dict[str, StoredList] = field(default_factory=dict)
     restored_checkpoint_id: int | None = None
     request_epoch: Callable[[], None] = lambda: None
+    metrics: MetricGroup = field(default_factory=lambda: SlotMetricGroup(SystemClock()))
 
     def restored_items(self, name: str) -> list[bytes]:
         """Give the items of a list state that the operator keeps itself."""

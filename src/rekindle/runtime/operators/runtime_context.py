@@ -15,6 +15,7 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.exceptions import StateAccessError
+from rekindle.metrics import MetricGroup
 from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.state.keyed_backend import KeyedStateBackend
 
@@ -48,8 +49,8 @@ class SlotRuntimeContext(RuntimeContext):
     def get_job_parameter(self, key: str, default_value: str) -> str:
         return self._context.job_parameters.get(key, default_value)
 
-    def get_metrics_group(self) -> Any:
-        raise NotImplementedError("RuntimeContext.get_metrics_group is not supported yet")
+    def get_metrics_group(self) -> MetricGroup:
+        return self._context.metrics
 
     def get_state(self, state_descriptor: Any) -> Any:
         return self._keyed(state_descriptor, ValueStateDescriptor)
