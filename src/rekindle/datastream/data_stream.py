@@ -73,6 +73,17 @@ if TYPE_CHECKING:
 
 __all__ = ["DataStream", "DataStreamSink"]
 
+_STREAMS_ELSEWHERE = {
+    "AllWindowedStream",
+    "BroadcastConnectedStream",
+    "BroadcastStream",
+    "CachedDataStream",
+    "CloseableIterator",
+    "ConnectedStreams",
+    "KeyedStream",
+    "WindowedStream",
+}
+
 
 class DataStream:
     """A stream of records. Every transformation gives a new one; nothing runs before ``env.execute()``."""
@@ -486,6 +497,15 @@ class DataStreamSink:
             )
         self._node.parallelism = parallelism
         return self
+
+
+def __getattr__(name: str) -> Any:
+    """Find the streams that PyFlink has in this module, and Rekindle in modules of their own."""
+    from rekindle import datastream
+
+    if name in _STREAMS_ELSEWHERE:
+        return getattr(datastream, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _not_yet(owner: str, method: str) -> Callable[..., NoReturn]:
