@@ -119,6 +119,22 @@ def test_a_uid_hash_is_32_hexadecimal_digits(env: StreamExecutionEnvironment) ->
             stream.set_uid_hash(wrong)
 
 
+@pytest.mark.parametrize("by_configuration", [False, True])
+def test_without_derived_uids_every_operator_needs_one(by_configuration: bool) -> None:
+    configuration = Configuration.from_dict({"pipeline.auto-generate-uids": "false"}) if by_configuration else None
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    if not by_configuration:
+        env.get_config().disable_auto_generated_uids()
+    stream = env.from_collection([1]).uid("source").map(lambda number: number).name("unknown")
+    sink = stream.print().name("printer")
+    with pytest.raises(InvalidProgramError, match=r"UIDs have been disabled .* operator 'unknown', 'printer'"):
+        env.get_execution_plan()
+    stream.uid("map")
+    sink.set_uid_hash("0" * 32)
+    collect(stream)  # what execute_and_collect adds cannot be given one
+    assert '"uid": "map"' in env.get_execution_plan()
+
+
 def test_a_cached_stream_can_be_read_by_several_jobs(env: StreamExecutionEnvironment) -> None:
     cached = env.from_collection([1, 2]).map(lambda number: number * 2).cache()
     for function, expected in ((lambda number: number + 1, [3, 5]), (lambda number: number * 10, [20, 40])):

@@ -40,6 +40,7 @@ from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
 from rekindle.graph.plan import plan_of
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
+from rekindle.graph.uids import require_uids
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
@@ -311,6 +312,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             raise NotImplementedError("execution.runtime-mode other than STREAMING is not supported yet")
         max_parallelism = self.get_max_parallelism()
         program = self._graph.pending()
+        derived = self._config.has_auto_generated_uids_enabled()
+        if not (derived and self._configuration.get(PipelineOptions.AUTO_GENERATE_UIDS)):
+            require_uids(program.nodes)
         graph = compile_job(program, self.get_parallelism(), max_parallelism if max_parallelism > 0 else None)
         check_picklable(graph)
         return graph

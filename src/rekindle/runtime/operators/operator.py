@@ -70,6 +70,9 @@ class Operator(ABC):
     generates_watermarks = False
     """Whether watermarks begin here; the operator then stands behind an exchange if a Spark source feeds it."""
 
+    needs_uid = True
+    """Whether the operator is one that a program can give a uid."""
+
     def open(self, context: OperatorContext) -> None:  # noqa: B027 - most operators have nothing to set up
         """Set up in a slot, with restored state if there is any."""
 
