@@ -149,3 +149,40 @@ def _rectangles(layout: Layout) -> list[tuple[float, float, float, float]]:
 
 def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_bends_go_through_no_operator(seed: int) -> None:
+    plan = random_plan(seed)
+    boxes = lay_out(plan).boxes
+    drawn = [path.get("d", "") for path in ET.fromstring(to_svg(plan)).iter(f"{SVG}path") if path.get("marker-end")]
+    assert len(drawn) == sum(len(node.predecessors) for node in plan.nodes)
+    for path in drawn:
+        for x, y in _points_of_bends(path):
+            inside = [b for b in boxes if b.x + 1 < x < b.x + b.width - 1 and b.y + 1 < y < b.y + b.height - 1]
+            assert inside == [], path
+
+
+def _points_of_bends(path: str) -> list[tuple[float, float]]:
+    """Walk along the curves of a path."""
+    x = y = 0.0
+    points = []
+    for command, numbers in re.findall(r"([MHC])([-\d., ]+)", path):
+        values = [float(number) for number in re.split(r"[ ,]+", numbers.strip())]
+        if command == "H":
+            x = values[0]
+        elif command == "M":
+            x, y = values
+        else:
+            xs, ys = (x, *values[::2]), (y, *values[1::2])
+            for step in range(21):
+                t = step / 20
+                weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3)
+                points.append(
+                    (
+                        sum(weight * value for weight, value in zip(weights, xs, strict=True)),
+                        sum(weight * value for weight, value in zip(weights, ys, strict=True)),
+                    )
+                )
+            x, y = values[-2:]
+    return points

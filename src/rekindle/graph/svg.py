@@ -80,7 +80,9 @@ def _arrow(arrow: Arrow) -> str:
             path.append(f"H{x:.1f}")
         else:
             reach = max(abs(x - before_x) / 2, 24)
-            path.append(f"C{before_x + reach:.1f},{before_y:.1f} {x - reach:.1f},{y:.1f} {x:.1f},{y:.1f}")
+            out = before_x + reach * _direction(points[index - 2], points[index - 1])
+            back = x - reach * _direction(points[index], points[index + 1])
+            path.append(f"C{out:.1f},{before_y:.1f} {back:.1f},{y:.1f} {x:.1f},{y:.1f}")
     kind, head = ("exchange", "thick-head") if arrow.given.exchange else ("arrow", "head")
     x, y = points[-2]
     return (
@@ -88,6 +90,10 @@ def _arrow(arrow: Arrow) -> str:
         f'<path class="{kind}" d="{" ".join(path)}" marker-end="url(#{head})"/>'
         f"{_text(x + 2, y - 5, arrow.label)}</g>"
     )
+
+
+def _direction(begin: tuple[float, float], end: tuple[float, float]) -> int:
+    return -1 if end[0] < begin[0] else 1
 
 
 def _text(x: float, y: float, text: str, kind: str = "") -> str:

@@ -214,6 +214,7 @@ def _draw_arrows(
     bottom: float,
 ) -> float:
     """Give every arrow its points; return where the drawing ends."""
+    lane = bottom
     into: defaultdict[int, list[int]] = defaultdict(list)
     for index, arrow in enumerate(arrows):
         into[arrow.target].append(index)
@@ -232,7 +233,7 @@ def _draw_arrows(
                 for column, place in enumerate(passing[index], first):
                     arrow.points += [(lefts[column], place.middle), (lefts[column] + widths[column], place.middle)]
             else:
-                bottom += LINE_HEIGHT
-                arrow.points += [(edge, bottom), (lead[0], bottom)]
+                lane += LINE_HEIGHT
+                arrow.points += [(edge, lane), (lead[0], lane)]
             arrow.points += [lead, (box.x, entry)]
-    return bottom
+    return bottom if lane == bottom else lane + _STAGE_PADDING
