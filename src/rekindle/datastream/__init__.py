@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rekindle.datastream.async_data_stream import AsyncDataStream
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+    from rekindle.datastream.cached_data_stream import CachedDataStream
     from rekindle.datastream.checkpoint_config import CheckpointConfig
     from rekindle.datastream.checkpoint_storage import (
         CheckpointStorage,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
         StateBackend,
     )
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from rekindle.datastream.time_characteristic import TimeCharacteristic
     from rekindle.datastream.time_domain import TimeDomain
     from rekindle.datastream.timerservice import TimerService
     from rekindle.datastream.window import (
@@ -97,6 +99,7 @@ __all__ = [
     "BroadcastConnectedStream",
     "BroadcastProcessFunction",
     "BroadcastStream",
+    "CachedDataStream",
     "CheckpointConfig",
     "CheckpointStorage",
     "CheckpointingMode",
@@ -153,6 +156,7 @@ __all__ = [
     "SourceFunction",
     "StateBackend",
     "StreamExecutionEnvironment",
+    "TimeCharacteristic",
     "TimeDomain",
     "TimeWindow",
     "TimerService",
@@ -166,6 +170,7 @@ __all__ = [
 _MODULES = {
     "async_data_stream": ("AsyncDataStream",),
     "broadcast_stream": ("BroadcastConnectedStream", "BroadcastStream"),
+    "cached_data_stream": ("CachedDataStream",),
     "checkpoint_config": ("CheckpointConfig",),
     "checkpoint_storage": (
         "CheckpointStorage",
@@ -225,6 +230,7 @@ _MODULES = {
         "StateBackend",
     ),
     "stream_execution_environment": ("StreamExecutionEnvironment",),
+    "time_characteristic": ("TimeCharacteristic",),
     "time_domain": ("TimeDomain",),
     "timerservice": ("TimerService",),
     "window": (

@@ -28,6 +28,7 @@ from rekindle.datastream.functions import (
     SinkFunction,
 )
 from rekindle.datastream.functions import Partitioner as PartitionFunction
+from rekindle.datastream.operator_settings import check_slot_sharing_group, checked_buffer_timeout, checked_uid_hash
 from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.projection import projection
 from rekindle.datastream.type_hints import returned_type, yielded_type
@@ -42,7 +43,7 @@ from rekindle.graph.partitioning import (
     Partitioner,
     Partitioning,
 )
-from rekindle.graph.stream_graph import StreamEdge, StreamNode
+from rekindle.graph.stream_graph import Chaining, StreamEdge, StreamNode
 from rekindle.runtime.operators.custom import one_input
 from rekindle.runtime.operators.event_time import TimestampsAndWatermarksOperator
 from rekindle.runtime.operators.sinks import (
@@ -61,18 +62,31 @@ from rekindle.runtime.operators.stateless import (
 
 if TYPE_CHECKING:
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+    from rekindle.datastream.cached_data_stream import CachedDataStream
     from rekindle.datastream.closeable_iterator import CloseableIterator
     from rekindle.datastream.connected_streams import ConnectedStreams
     from rekindle.datastream.iterative_stream import IterativeStream
     from rekindle.datastream.joined_streams import CoGroupedStreams, JoinedStreams
     from rekindle.datastream.keyed_stream import KeyedStream
     from rekindle.datastream.operators import OneInputStreamOperator
+    from rekindle.datastream.slot_sharing_group import SlotSharingGroup
     from rekindle.datastream.state import MapStateDescriptor
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
     from rekindle.datastream.windowed_stream import AllWindowedStream
     from rekindle.datastream.windowing.assigner import WindowAssigner
 
 __all__ = ["DataStream", "DataStreamSink"]
+
+_STREAMS_ELSEWHERE = {
+    "AllWindowedStream",
+    "BroadcastConnectedStream",
+    "BroadcastStream",
+    "CachedDataStream",
+    "CloseableIterator",
+    "ConnectedStreams",
+    "KeyedStream",
+    "WindowedStream",
+}
 
 
 class DataStream:
@@ -110,6 +124,16 @@ class DataStream:
         self._own_node("uid").uid = uid
         return self
 
+    def set_uid_hash(self, uid_hash: str) -> DataStream:
+        """Give the operator the uid that was derived for it before, 32 hexadecimal digits, to find its state again."""
+        self._own_node("set_uid_hash").uid = checked_uid_hash(uid_hash)
+        return self
+
+    def set_description(self, description: str) -> DataStream:
+        """Describe the operator: the execution plan shows it instead of the name."""
+        self._own_node("set_description").description = description
+        return self
+
     def set_parallelism(self, parallelism: int) -> DataStream:
         """Set the number of subtasks of the operator."""
         node = self._own_node("set_parallelism")
@@ -130,6 +154,28 @@ class DataStream:
     def force_non_parallel(self) -> DataStream:
         """Set the parallelism of the operator to 1."""
         return self.set_parallelism(1)
+
+    def start_new_chain(self) -> DataStream:
+        """Let no chain reach from the operator before into this one: records come as their type shows them."""
+        self._own_node("start_new_chain").chaining = Chaining.HEAD
+        return self
+
+    def disable_chaining(self) -> DataStream:
+        """Chain this operator with none: records come and go as their types show them."""
+        self._own_node("disable_chaining").chaining = Chaining.NEVER
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
+        """Accept how long records may wait for others before they are sent on; epochs decide that."""
+        self._own_node("set_buffer_timeout")
+        checked_buffer_timeout(timeout_millis)
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStream:
+        """Accept the name of a group of operators; all operators with one subtask index share a slot anyway."""
+        self._own_node("slot_sharing_group")
+        check_slot_sharing_group(slot_sharing_group)
+        return self
 
     def get_type(self) -> TypeInformation:
         """Return the type of the records: that of anything that can be pickled, where none was given."""
@@ -356,6 +402,12 @@ class DataStream:
 
         return IterativeStream.begin(self, max_wait_ms, max_iterations)
 
+    def cache(self) -> CachedDataStream:
+        """Give a stream that several jobs of a program may read; each of them computes it anew."""
+        from rekindle.datastream.cached_data_stream import CachedDataStream
+
+        return CachedDataStream(self)
+
     # --- windows ---
 
     def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
@@ -439,7 +491,8 @@ class DataStream:
         return DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info),), node, type_info, hint)
 
     def _sink(self, name: str, operator: Any, typed_input: bool = True) -> DataStreamSink:
-        return DataStreamSink(self._environment._graph.add(name, operator, self._inputs, typed_input=typed_input))
+        node = self._environment._graph.add(name, operator, self._inputs, typed_input=typed_input, sink=True)
+        return DataStreamSink(node)
 
 
 class DataStreamSink:
@@ -458,6 +511,26 @@ class DataStreamSink:
         self._node.uid = uid
         return self
 
+    def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
+        """Give the sink the uid that was derived for it before, 32 hexadecimal digits, to find its state again."""
+        self._node.uid = checked_uid_hash(uid_hash)
+        return self
+
+    def set_description(self, description: str) -> DataStreamSink:
+        """Describe the sink: the execution plan shows it instead of the name."""
+        self._node.description = description
+        return self
+
+    def disable_chaining(self) -> DataStreamSink:
+        """Chain the sink with no operator: records come as their type shows them."""
+        self._node.chaining = Chaining.NEVER
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStreamSink:
+        """Accept the name of a group of operators; all operators with one subtask index share a slot anyway."""
+        check_slot_sharing_group(slot_sharing_group)
+        return self
+
     def set_parallelism(self, parallelism: int) -> DataStreamSink:
         """Set the number of subtasks of the sink."""
         if parallelism < 1:
@@ -466,6 +539,15 @@ class DataStreamSink:
             )
         self._node.parallelism = parallelism
         return self
+
+
+def __getattr__(name: str) -> Any:
+    """Find the streams that PyFlink has in this module, and Rekindle in modules of their own."""
+    from rekindle import datastream
+
+    if name in _STREAMS_ELSEWHERE:
+        return getattr(datastream, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _not_yet(owner: str, method: str) -> Callable[..., NoReturn]:
@@ -482,16 +564,3 @@ def declare_unsupported(cls: type, *methods: str) -> None:
     """Give a class the methods that PyFlink has and Rekindle has not yet; each raises, naming itself."""
     for method in methods:
         setattr(cls, method, _not_yet(cls.__name__, method))
-
-
-declare_unsupported(
-    DataStream,
-    "cache",
-    "disable_chaining",
-    "set_buffer_timeout",
-    "set_description",
-    "set_uid_hash",
-    "slot_sharing_group",
-    "start_new_chain",
-)
-declare_unsupported(DataStreamSink, "disable_chaining", "set_description", "set_uid_hash", "slot_sharing_group")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ReducingStateDescriptor,
         ValueStateDescriptor,
     )
+    from rekindle.metrics import MetricGroup
 
 __all__ = ["KeyedStateStore", "RuntimeContext"]
 
@@ -105,5 +106,5 @@ class RuntimeContext(KeyedStateStore):
         """
 
     @abstractmethod
-    def get_metrics_group(self) -> Any:
+    def get_metrics_group(self) -> MetricGroup:
         """Return the group under which this function registers its metrics."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -31,8 +30,10 @@ from rekindle.datastream.checkpointing_mode import CheckpointingMode
 from rekindle.datastream.closeable_iterator import CloseableIterator
 from rekindle.datastream.connectors.base import Source
 from rekindle.datastream.connectors.file_source import FileSource, StreamFormat
-from rekindle.datastream.data_stream import DataStream, declare_unsupported
+from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.declared_types import RecordType, declared_type
+from rekindle.datastream.environment_dependencies import EnvironmentDependencies
+from rekindle.datastream.environment_settings import EnvironmentSettings
 from rekindle.datastream.execution_mode import RuntimeExecutionMode
 from rekindle.datastream.function_adapters import require
 from rekindle.datastream.functions import ParallelSourceFunction, SourceFunction
@@ -42,7 +43,9 @@ from rekindle.graph.batch_mode import as_batch, runs_as_batch
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
+from rekindle.graph.plan import plan_of
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
+from rekindle.graph.uids import require_uids
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
@@ -63,7 +66,7 @@ __all__ = ["StreamExecutionEnvironment"]
 _DEFAULT_JOB_NAME = "Flink Streaming Job"
 
 
-class StreamExecutionEnvironment:
+class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     """Make streams, set how they are executed, and execute them on Spark."""
 
     def __init__(self, configuration: Configuration | None = None, spark_session: SparkSession | None = None) -> None:
@@ -104,7 +107,7 @@ class StreamExecutionEnvironment:
         own = self._config.get_parallelism()
         if own > 0:
             return own
-        return self._configuration.get(CoreOptions.DEFAULT_PARALLELISM) or os.cpu_count() or 1
+        return self._configuration.get(CoreOptions.DEFAULT_PARALLELISM) or self.get_default_local_parallelism()
 
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
         """Set the number of key groups of operators that set none: the highest parallelism they can ever have."""
@@ -334,6 +337,13 @@ class StreamExecutionEnvironment:
         """Run the program in the background."""
         return LocalJobClient(self._submit(job_name, None))
 
+    def get_execution_plan(self) -> str:
+        """Return the plan of the program as JSON, as Flink writes it; nothing is executed, and Spark is not started.
+
+        ``rekindle.graph.to_mermaid`` and ``rekindle.graph.to_svg`` draw it. docs/plan.md describes it.
+        """
+        return plan_of(self._graph.pending(), self._compile()).to_json()
+
     def close(self) -> None:
         """Stop Spark, if this environment started it."""
         if self._session is not None and self._owns_session:
@@ -378,6 +388,9 @@ class StreamExecutionEnvironment:
     def _compile(self) -> JobGraph:
         max_parallelism = self.get_max_parallelism()
         program = self._graph.pending()
+        derived = self._config.has_auto_generated_uids_enabled()
+        if not (derived and self._configuration.get(PipelineOptions.AUTO_GENERATE_UIDS)):
+            require_uids(program.nodes)
         graph = compile_job(program, self.get_parallelism(), max_parallelism if max_parallelism > 0 else None)
         if runs_as_batch(program, RuntimeExecutionMode[self._configuration.get(ExecutionOptions.RUNTIME_MODE)]):
             graph = as_batch(graph, self._configuration.get(RekindleOptions.BATCH_MEMORY_RECORDS))
@@ -407,6 +420,7 @@ class StreamExecutionEnvironment:
             self._session = create_session(self._configuration, slots)
             if self._owns_session:
                 atexit.register(self.close)
+        self._ship_python_files(self._session)
         return self._session
 
     def _await(self, master: JobMaster) -> JobExecutionResult:
@@ -417,34 +431,3 @@ class StreamExecutionEnvironment:
             with suppress(JobCancelledError):
                 master.result.result()
             raise
-
-
-declare_unsupported(
-    StreamExecutionEnvironment,
-    "add_classpaths",
-    "add_default_kryo_serializer",
-    "add_jars",
-    "add_python_archive",
-    "add_python_file",
-    "create_input",
-    "disable_operator_chaining",
-    "enable_changelog_state_backend",
-    "get_buffer_timeout",
-    "get_default_local_parallelism",
-    "get_execution_plan",
-    "get_stream_time_characteristic",
-    "is_chaining_enabled",
-    "is_chaining_of_operators_with_different_max_parallelism_enabled",
-    "is_changelog_state_backend_enabled",
-    "is_force_unaligned_checkpoints",
-    "is_unaligned_checkpoints_enabled",
-    "register_cached_file",
-    "register_slot_sharing_group",
-    "register_type",
-    "register_type_with_kryo_serializer",
-    "set_buffer_timeout",
-    "set_default_local_parallelism",
-    "set_python_executable",
-    "set_python_requirements",
-    "set_stream_time_characteristic",
-)

@@ -15,7 +15,7 @@ from rekindle.common.typeinfo import PickledBytesTypeInfo, TypeInformation
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.iterations import JobIteration, check_bounded, loop_bodies
 from rekindle.graph.partitioning import REBALANCE, RESCALE, Partitioner, Partitioning
-from rekindle.graph.stream_graph import StreamGraph, StreamNode
+from rekindle.graph.stream_graph import Chaining, StreamGraph, StreamNode
 from rekindle.graph.uids import assign_uids
 from rekindle.state.key_groups import check_parallelism, default_max_parallelism
 
@@ -154,6 +154,9 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             # PyFlink chains functions of Python that follow each other and have one input and one reader.
             alone = consumers[edge.source] == len(node.inputs) == 1 and edge.source not in roots
             alone = alone and not timed[edge.source] and edge.tag is None
+            alone = (
+                alone and graph.nodes[edge.source].chaining is not Chaining.NEVER and node.chaining is Chaining.ALWAYS
+            )
             chained = partitioner.kind is Partitioning.FORWARD and alone and not node.typed_input
             type_info = None if chained else _converting(edge.type_info)
             edges.append(

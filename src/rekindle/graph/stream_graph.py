@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +29,14 @@ class StreamEdge:
     side: int = 0
 
 
+class Chaining(enum.Enum):
+    """Say whether an operator may be chained, which only settles where records are converted to their types."""
+
+    ALWAYS = "always"
+    HEAD = "head"  # with those behind it, not with the one before
+    NEVER = "never"
+
+
 @dataclass(slots=True)
 class StreamNode:
     """Describe one operator.
@@ -48,6 +57,9 @@ class StreamNode:
     bounded: bool = True
     typed_input: bool = False
     loop_of: int | None = None
+    sink: bool = False
+    description: str | None = None  # what the plan shows, instead of the name
+    chaining: Chaining = Chaining.ALWAYS
     side_outputs: dict[str, TypeInformation] = field(default_factory=dict)  # those that are read, by id of the tag
 
 

@@ -47,6 +47,7 @@ from rekindle.runtime.operators.operator import Operator, OperatorContext, Sourc
 from rekindle.runtime.operators.sinks import SinkFunctionOperator
 from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
 from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
+from rekindle.runtime.slot.metrics import MetricRegistry
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_groups import check_parallelism, key_group_range
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -119,6 +120,7 @@ class OperatorHarness:
         self.output: list[Any] = []
         self.side_outputs: dict[str, list[Any]] = {}
         self.sent: list[tuple[str, bytes]] = []
+        self._metrics = MetricRegistry(self.clock)
         self._key = None if key_selector is None else as_key_selector(key_selector)
         self._second_key = None if second_key_selector is None else as_key_selector(second_key_selector)
         own = key_group_range(subtask, parallelism, max_parallelism)
@@ -144,6 +146,7 @@ class OperatorHarness:
             to_driver=lambda channel, data: self.sent.append((channel, data)),
             checkpointing=True,
             restored=restored is not None,
+            metrics=self._metrics.group(name, name, subtask),
         )
         if restored is not None:
             context.restored_timers = [b for snapshot in restored for b in snapshot.timers if b.key_group in own]
@@ -238,6 +241,10 @@ class OperatorHarness:
     def abort(self, checkpoint_id: int = 1) -> None:
         """Say that a checkpoint will never complete."""
         self.operator.notify_aborted(checkpoint_id)
+
+    def metrics(self) -> dict[str, dict[str, Any]]:
+        """Read what the function counts and measures, by the names of groups and metric with dots between them."""
+        return {".".join((*metric.groups, metric.name)): metric.values for metric in self._metrics.values()}
 
     def close(self) -> None:
         """Close the operator."""

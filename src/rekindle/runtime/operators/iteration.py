@@ -128,6 +128,8 @@ class IterationHeadOperator(Operator):
 class IterationTailOperator(Operator):
     """Take what is fed back; when the rounds are over, pass on what the last one gave."""
 
+    needs_uid = False
+
     def __init__(self, loop: FeedbackLoop) -> None:
         self.loop = loop
 
@@ -144,6 +146,8 @@ class IterationTailOperator(Operator):
 
 class TerminationCriterionOperator(Operator):
     """Count the records of the stream that tells whether another round is needed."""
+
+    needs_uid = False
 
     def __init__(self, loop: FeedbackLoop) -> None:
         self.loop = loop

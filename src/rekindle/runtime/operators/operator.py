@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rekindle.common.type_information import TypeInformation
-from rekindle.runtime.clock import Clock
+from rekindle.metrics import MetricGroup
+from rekindle.runtime.clock import Clock, SystemClock
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.event_loop import EventLoopThread
+from rekindle.runtime.slot.metrics import SlotMetricGroup
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.stored import StoredList
@@ -34,7 +36,7 @@ class OperatorContext:
     by any thread of the operator's own, when it has something to emit and no epoch may come by itself. ``superstep``
     gives the number of the round, to an operator in an iteration that has rounds. ``event_loop`` is the slot's, for
     operators that wait for something outside. ``fresh_directory`` makes a directory on local disk that goes with the
-    attempt, given what for.
+    attempt, given what for. ``metrics`` is the group of what its functions count and measure.
     """
 
     job_id: str
@@ -58,6 +60,7 @@ class OperatorContext:
     superstep: Callable[[], int] | None = None
     event_loop: EventLoopThread = field(default_factory=EventLoopThread)
     fresh_directory: Callable[[str], str] = lambda purpose: tempfile.mkdtemp(prefix=f"rekindle-{purpose}-")
+    metrics: MetricGroup = field(default_factory=lambda: SlotMetricGroup(SystemClock()))
 
     def restored_items(self, name: str) -> list[bytes]:
         """Give the items of a list state that the operator keeps itself."""
@@ -73,6 +76,9 @@ class Operator(ABC):
 
     generates_watermarks = False
     """Whether watermarks begin here; the operator then stands behind an exchange if a Spark source feeds it."""
+
+    needs_uid = True
+    """Whether the operator is one that a program can give a uid."""
 
     emits_unasked = False
     """Whether results may come when no record does: at an epoch's end, by timers, at the end of all input.

@@ -15,6 +15,7 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.exceptions import InvalidProgramError, StateAccessError
+from rekindle.metrics import MetricGroup
 from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.state.keyed_backend import KeyedStateBackend
 
@@ -56,8 +57,8 @@ class SlotRuntimeContext(RuntimeContext):
             )
         return self._context.superstep()
 
-    def get_metrics_group(self) -> Any:
-        raise NotImplementedError("RuntimeContext.get_metrics_group is not supported yet")
+    def get_metrics_group(self) -> MetricGroup:
+        return self._context.metrics
 
     def get_state(self, state_descriptor: Any) -> Any:
         return self._keyed(state_descriptor, ValueStateDescriptor)

@@ -105,7 +105,7 @@ class WindowOperator(KeyedOperator):
         serializer = assigner.get_window_serializer()
         merging = isinstance(assigner, MergingWindowAssigner)
         runtime_context = SlotRuntimeContext(context, backend)
-        self._context = WindowTriggerContext(context.clock, backend, serializer)
+        self._context = WindowTriggerContext(context.clock, backend, serializer, context.metrics)
         self._assigner_context = AssignerContext(context.clock, runtime_context)
         window_state = WindowStateStore(backend, serializer, merging)
         self._function_context = WindowFunctionContext(self._context, window_state, runtime_context)

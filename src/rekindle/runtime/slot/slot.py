@@ -25,6 +25,7 @@ from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.iterations import SlotIterations
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
+from rekindle.runtime.slot.metrics import MetricRegistry, MetricValue
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
@@ -72,6 +73,7 @@ class Slot:
         self._positions: Lists = {}
         self._partition_functions: list[Function] = []
         self._event_loop = EventLoopThread()
+        self._metrics = MetricRegistry(clock)
 
     def open(self) -> None:
         """Restore and open all operators."""
@@ -114,6 +116,7 @@ class Slot:
         with self._lock:
             self._finish_spark_fed()
             self._positions = self._current_positions()
+            self._metrics.note_rates()
             report = m.EpochReport(
                 epoch=order.epoch,
                 records_in=self._records_in,
@@ -171,6 +174,11 @@ class Slot:
             self._copies.close()
         self._local.close(job_over)
         self._databases.close(job_over)
+
+    def metrics(self) -> list[MetricValue]:
+        """Read what the functions of this slot count and measure."""
+        with self._lock:
+            return self._metrics.values()
 
     # --- records, from the tasks of Spark ---
 
@@ -336,6 +344,7 @@ class Slot:
                 superstep=self._iterations.superstep(node.id),
                 event_loop=self._event_loop,
                 fresh_directory=self._local.fresh,
+                metrics=self._metrics.group(node.uid, node.name, self.index),
             )
             running.operator.open(context)
             for function in self._new_partition_functions(running):
