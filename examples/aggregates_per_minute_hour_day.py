@@ -22,6 +22,7 @@ page_views = [  # nearly in the order of their times
     ("home", "2026-03-02 00:00:00"),
     ("home", "2026-03-02 00:00:30"),
 ]
+COUNT = Types.TUPLE([Types.STRING(), Types.INT(), Types.STRING()])  # page, number of views, start of the window
 
 
 class ViewTime(TimestampAssigner):
@@ -46,8 +47,6 @@ def views_per(size, stream, date_format):
     # Only the sum is kept while a window is open, not its events.
     return windows.reduce(lambda a, b: (a[0], a[1] + b[1], ""), WithStart(date_format), COUNT)
 
-
-COUNT = Types.TUPLE([Types.STRING(), Types.INT(), Types.STRING()])  # page, number of views, start of the window
 
 env = StreamExecutionEnvironment.get_execution_environment()
 env.set_parallelism(1)

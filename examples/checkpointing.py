@@ -35,8 +35,9 @@ class Count(KeyedProcessFunction):
 settings = Configuration()
 # Checkpoints are taken between epochs: make them small, so that there are some before the failure.
 settings.set_string("rekindle.epoch.max-records", "2000")
-# A directory that all machines can reach. Without one, checkpoints are kept in the driver's memory.
-settings.set_string("execution.checkpointing.dir", "file://" + tempfile.mkdtemp())
+# A real job has a directory that all machines can reach. Without any, checkpoints are kept in the driver's memory.
+directory = tempfile.TemporaryDirectory()
+settings.set_string("execution.checkpointing.dir", f"file://{directory.name}")
 settings.set_string("execution.checkpointing.num-retained", "3")  # 1 if not set
 # How often to try again, and when: see task_failure_recovery.py.
 settings.set_string("restart-strategy.type", "fixed-delay")
@@ -60,6 +61,7 @@ counts = numbers.key_by(lambda number: number % 10).process(Count())
 # This shows every result once, and so does FileSink: they take part in checkpoints. What print() prints may come again.
 with counts.execute_and_collect("counts that survive") as results:
     counted = sorted(results)
+directory.cleanup()
 
 for digit in range(10):
     print(f"numbers that end in {digit}:", *(count for key, count in counted if key == digit))

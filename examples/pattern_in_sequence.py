@@ -51,6 +51,7 @@ class FraudDetector(KeyedProcessFunction):
         """Forget a small payment when its minute is over, so that no state is left of cards that are not used."""
         if self.small_payment.value() == timestamp - MINUTE:  # else it was followed by another payment
             self.small_payment.clear()
+        return []  # nothing to emit
 
 
 env = StreamExecutionEnvironment.get_execution_environment()

@@ -34,7 +34,8 @@ class FailAtFirst(MapFunction):
 chosen = sys.argv[1] if len(sys.argv) > 1 else "fixed-delay"
 env = StreamExecutionEnvironment.get_execution_environment()
 env.set_parallelism(1)
-# The same by configuration: "restart-strategy.type", "restart-strategy.fixed-delay.attempts" and so on.
+# Or by configuration: "restart-strategy.type", "restart-strategy.fixed-delay.attempts" and so on. PyFlink has the
+# exponential delay there only.
 env.set_restart_strategy(strategies[chosen])
 env.from_collection(["tea", "ink"]).map(FailAtFirst()).print()
 try:

@@ -18,7 +18,7 @@ class EventTime(TimestampAssigner):
 
 
 class AtTheEndOfTheHour(WatermarkGenerator):
-    """A generator of one's own (Flink calls this one punctuated): some events say how far time has come."""
+    """A generator of one's own, which PyFlink has not: some events say how far time has come."""
 
     def on_event(self, event, timestamp, output):
         if event[1] == "end of hour":
