@@ -45,7 +45,7 @@ settings.set_string("restart-strategy.fixed-delay.attempts", "3")
 settings.set_string("restart-strategy.fixed-delay.delay", "100 ms")
 
 env = StreamExecutionEnvironment.get_execution_environment(settings)
-env.set_parallelism(2)
+env.set_parallelism(1)
 env.enable_checkpointing(100)  # a checkpoint every 100 ms; a real job takes one every few seconds or minutes
 checkpoints = env.get_checkpoint_config()
 checkpoints.set_checkpointing_mode(CheckpointingMode.EXACTLY_ONCE)  # the default; or AT_LEAST_ONCE

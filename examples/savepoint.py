@@ -11,7 +11,7 @@ from rekindle.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
 
-LAST = 100_000
+LAST = 20_000
 
 
 class Count(KeyedProcessFunction):
@@ -25,7 +25,7 @@ class Count(KeyedProcessFunction):
             yield f"this run begins with {number}"
         count = (self.count.value() or 0) + 1
         self.count.update(count)
-        if count % 10_000 == 0:
+        if count % 2_000 == 0:
             yield f"{count} numbers are {'odd' if ctx.get_current_key() else 'even'}"
 
 
@@ -35,8 +35,8 @@ def count_numbers(env):
     return numbers.uid("numbers").key_by(lambda number: number % 2).process(Count()).uid("count")
 
 
-# A slow job: some hundred numbers at a time. It would take a while.
-slow = Configuration.from_dict({"rekindle.epoch.max-records": "500"})
+# A slow job: a hundred numbers at a time. It would take a while.
+slow = Configuration.from_dict({"rekindle.epoch.max-records": "100"})
 env = StreamExecutionEnvironment.get_execution_environment(slow)
 env.set_parallelism(1)
 count_numbers(env).print()
