@@ -281,6 +281,7 @@ def savepoint(names: Names, printed: list[str]) -> None:
     counted = [line.split("> ")[-1] for line in printed if " numbers are " in line]
     assert set(counted) == {f"{n} numbers are {kind}" for n in range(2_000, 10_001, 2_000) for kind in ("odd", "even")}
     goes_on_with = [int(line.split()[-1]) for line in printed[stopped:] if "begins with" in line]
+    assert min(goes_on_with) > 1
     assert min(goes_on_with) % 100 == 1  # after some whole epochs of the first job
     assert sorted(goes_on_with) == [min(goes_on_with), min(goes_on_with) + 1]
 
