@@ -11,7 +11,7 @@ import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from itertools import accumulate, pairwise
+from itertools import accumulate, combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 TESTED_ELSEWHERE = {
-    "broadcast_rules.py": "tests/docs/test_broadcast_rules_example.py",
     "custom_serializer.py": "tests/docs/test_evolution_page.py",
     "keyed_state.py": "tests/docs/test_readme.py",
     "quickstart.py": "tests/docs/test_readme.py",
@@ -265,6 +264,85 @@ def rides_and_fares(names: Names, printed: list[str]) -> None:
             expected.append(f"unmatched> no {half} for ride {ride} until minute {records[ride][1] + 60}")
     assert len(expected) == 4
     same(printed, expected)
+
+
+@of("broadcast_rules.py")
+def broadcast_rules(names: Names, printed: list[str]) -> None:
+    """Every pair of shapes that a rule wants is found once."""
+    expected = [
+        f"{name}: a {colour} {first}, then a {colour} {then}"
+        for name, first, then in names["RULES_GIVEN"]
+        for (colour, before), (other, after) in combinations(names["ITEMS"], 2)
+        if colour == other and (before, after) == (first, then)
+    ]
+    assert len(expected) == 4
+    same(printed, expected)
+
+
+@of("joins.py")
+def joins(names: Names, printed: list[str]) -> None:
+    orders, payments = names["orders"], names["payments"]
+    pairs = [(order, payment) for order in orders for payment in payments if order[1] == payment[1]]
+    expected = [
+        f"interval join> {order[1]} paid {payment[2]} {payment[0] - order[0]} minutes after ordering {order[2]}"
+        for order, payment in pairs
+        if 0 <= payment[0] - order[0] <= 10
+    ]
+    expected += [
+        f"window join> {order[1]}: {order[2]}, {payment[2]}"
+        for order, payment in pairs
+        if order[0] // 15 == payment[0] // 15
+    ]
+    counts = Counter((name, minute // 15) for minute, name, _ in orders)
+    other_counts = Counter((name, minute // 15) for minute, name, _ in payments)
+    for group in counts | other_counts:
+        expected.append(f"co-group> {counts[group]} orders, {other_counts[group]} payments")
+    same(printed, expected)
+
+
+# --- sources, sinks, operators ---
+
+
+@of("counter_source.py --last 7")
+def counter_source(names: Names, printed: list[str]) -> None:
+    assert len(printed) == 14
+    for subtask in range(2):
+        own = [line for line in printed if line.startswith(f"{subtask + 1}> ")]
+        assert own == [f"{subtask + 1}> ({subtask}, {number})" for number in range(7)]
+
+
+@of("buffering_sink.py")
+def buffering_sink(names: Names, printed: list[str]) -> None:
+    items = [f"{'odd' if n % 2 else 'even'}={n}" for n in range(1, 11)]
+    assert printed == [f"written: {' '.join(items[start : start + 4])}" for start in range(0, 10, 4)]
+
+
+@of("async_enrichment.py")
+def async_enrichment(names: Names, printed: list[str]) -> None:
+    """Every order has its city, in the order of the orders; one request takes too long."""
+    assert printed == [
+        "ada in London: 3",
+        "eve in an unknown place: 7",
+        "bob in Bern: 5",
+        "cyd in Cadiz: 2",
+        "ada in London: 8",
+        "dan in Dublin: 4",
+    ]
+
+
+@of("custom_operator.py")
+def custom_operator(names: Names, printed: list[str]) -> None:
+    same(printed, ["new: ada", "new: bob", "new: cyd", "new: dan"])
+
+
+@of("iteration.py")
+def iteration(names: Names, printed: list[str]) -> None:
+    def collatz(number: int) -> int:
+        return 0 if number == 1 else 1 + collatz(number // 2 if number % 2 == 0 else 3 * number + 1)
+
+    islands = {"Aa": "Aa", "Bo": "Aa", "Cy": "Aa", "Fa": "Aa", "Du": "Du", "Ek": "Du"}
+    expected = [f"{number} takes {collatz(number)} steps" for number in (6, 7, 27)]
+    same(printed, expected + [f"{town} is on the island of {island}" for town, island in islands.items()])
 
 
 # --- fault tolerance ---
