@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
-
 from rekindle.datastream.data_stream import DataStream
+from rekindle.datastream.refused_methods import OF_OPERATORS, refuse_methods
 
 __all__ = ["CachedDataStream"]
 
@@ -25,26 +23,9 @@ class CachedDataStream(DataStream):
         """Forget what is kept of the stream, which is nothing."""
 
 
-def _not_on_cached(method: str) -> Callable[..., NoReturn]:
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise Exception(f"{method} for CachedDataStream is not supported.")  # PyFlink's words and type
-
-    refuse.__name__ = method
-    refuse.__doc__ = "Not possible on a cached stream, as in PyFlink: call it on the operator before cache()."
-    return refuse
-
-
-for _method in (
-    "set_parallelism",
-    "name",
-    "get_name",
-    "uid",
-    "set_uid_hash",
-    "set_max_parallelism",
-    "force_non_parallel",
-    "set_buffer_timeout",
-    "start_new_chain",
-    "disable_chaining",
-    "slot_sharing_group",
-):
-    setattr(CachedDataStream, _method, _not_on_cached(_method))
+refuse_methods(
+    CachedDataStream,
+    OF_OPERATORS,
+    "{method} for CachedDataStream is not supported.",
+    "Not possible on a cached stream, as in PyFlink: call it on the operator before cache().",
+)

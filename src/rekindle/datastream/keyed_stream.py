@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from rekindle.common import TypeInformation
 from rekindle.datastream.data_stream import DataStream, declare_unsupported
@@ -23,6 +23,7 @@ from rekindle.datastream.functions import (
     MapFunction,
     ReduceFunction,
 )
+from rekindle.datastream.refused_methods import OF_OPERATORS, refuse_methods
 from rekindle.datastream.running_aggregates import FieldReductions
 from rekindle.datastream.stateful_functions import (
     FilterWithState,
@@ -183,41 +184,16 @@ class KeyedStream(DataStream, FieldReductions):
         return super()._transform(name, operator, output_type, hint)
 
 
-def _only_on_operators(method: str) -> Callable[..., NoReturn]:
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise Exception(f"{method} for KeyedStream is not supported.")  # PyFlink's words and type
-
-    refuse.__name__ = method
-    refuse.__doc__ = "Not possible on a keyed stream, as in PyFlink: call it on the operator before or after."
-    return refuse
-
-
-def _partitioned_by_key(method: str) -> Callable[..., NoReturn]:
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise Exception("Cannot override partitioning for KeyedStream.")  # PyFlink's words and type
-
-    refuse.__name__ = method
-    refuse.__doc__ = "Not possible on a keyed stream, as in PyFlink: its records are partitioned by their keys."
-    return refuse
-
-
-for _method in ("shuffle", "rescale", "rebalance", "forward", "global_", "broadcast", "partition_custom"):
-    setattr(KeyedStream, _method, _partitioned_by_key(_method))
-
-for _method in (
-    "set_parallelism",
-    "name",
-    "get_name",
-    "uid",
-    "set_uid_hash",
-    "set_max_parallelism",
-    "force_non_parallel",
-    "set_buffer_timeout",
-    "start_new_chain",
-    "disable_chaining",
-    "slot_sharing_group",
-    "cache",
-):
-    setattr(KeyedStream, _method, _only_on_operators(_method))
-
+refuse_methods(
+    KeyedStream,
+    ("shuffle", "rescale", "rebalance", "forward", "global_", "broadcast", "partition_custom"),
+    "Cannot override partitioning for KeyedStream.",
+    "Not possible on a keyed stream, as in PyFlink: its records are partitioned by their keys.",
+)
+refuse_methods(
+    KeyedStream,
+    (*OF_OPERATORS, "cache"),
+    "{method} for KeyedStream is not supported.",
+    "Not possible on a keyed stream, as in PyFlink: call it on the operator before or after.",
+)
 declare_unsupported(KeyedStream, "as_queryable_state")
