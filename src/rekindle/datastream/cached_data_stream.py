@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rekindle.datastream.data_stream import DataStream
-from rekindle.datastream.refused_methods import OF_OPERATORS, refuse_methods
+from rekindle.datastream.refused_methods import refuse_methods_of_operators
 
 __all__ = ["CachedDataStream"]
 
@@ -23,9 +23,6 @@ class CachedDataStream(DataStream):
         """Forget what is kept of the stream, which is nothing."""
 
 
-refuse_methods(
-    CachedDataStream,
-    OF_OPERATORS,
-    "{method} for CachedDataStream is not supported.",
-    "Not possible on a cached stream, as in PyFlink: call it on the operator before cache().",
+refuse_methods_of_operators(
+    CachedDataStream, "Not possible on a cached stream, as in PyFlink: call it on the operator before cache()."
 )

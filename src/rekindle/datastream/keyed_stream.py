@@ -23,7 +23,7 @@ from rekindle.datastream.functions import (
     MapFunction,
     ReduceFunction,
 )
-from rekindle.datastream.refused_methods import OF_OPERATORS, refuse_methods
+from rekindle.datastream.refused_methods import refuse_method, refuse_methods_of_operators
 from rekindle.datastream.running_aggregates import FieldReductions
 from rekindle.datastream.stateful_functions import (
     FilterWithState,
@@ -184,16 +184,12 @@ class KeyedStream(DataStream, FieldReductions):
         return super()._transform(name, operator, output_type, hint)
 
 
-refuse_methods(
-    KeyedStream,
-    ("shuffle", "rescale", "rebalance", "forward", "global_", "broadcast", "partition_custom"),
-    "Cannot override partitioning for KeyedStream.",
-    "Not possible on a keyed stream, as in PyFlink: its records are partitioned by their keys.",
-)
-refuse_methods(
-    KeyedStream,
-    (*OF_OPERATORS, "cache"),
-    "{method} for KeyedStream is not supported.",
-    "Not possible on a keyed stream, as in PyFlink: call it on the operator before or after.",
-)
+_ELSEWHERE = "Not possible on a keyed stream, as in PyFlink: call it on the operator before or after."
+_PARTITIONED = "Not possible on a keyed stream, as in PyFlink: its records are partitioned by their keys."
+
+refuse_methods_of_operators(KeyedStream, _ELSEWHERE)
+refuse_method(KeyedStream, "cache", "Cache for KeyedStream is not supported.", _ELSEWHERE)
+for _method in ("shuffle", "rescale", "rebalance", "forward", "global_", "broadcast", "partition_custom"):
+    refuse_method(KeyedStream, _method, "Cannot override partitioning for KeyedStream.", _PARTITIONED)
+
 declare_unsupported(KeyedStream, "as_queryable_state")

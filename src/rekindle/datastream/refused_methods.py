@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-OF_OPERATORS = (
-    "set_parallelism",
-    "name",
-    "get_name",
-    "uid",
-    "set_uid_hash",
-    "set_max_parallelism",
-    "force_non_parallel",
-    "set_buffer_timeout",
-    "start_new_chain",
-    "disable_chaining",
-    "slot_sharing_group",
-)
-"""The methods that are about the operator of a stream, for streams that are not made by one."""
+_OF_OPERATORS = {
+    "set_parallelism": "Set parallelism for",
+    "name": "Set name for",
+    "get_name": "Get name of",
+    "uid": "Set uid for",
+    "set_uid_hash": "Set uid hash for",
+    "set_max_parallelism": "Set max parallelism for",
+    "force_non_parallel": "Set force non-parallel for",
+    "set_buffer_timeout": "Set buffer timeout for",
+    "start_new_chain": "Start new chain for",
+    "disable_chaining": "Disable chaining for",
+    "slot_sharing_group": "Setting slot sharing group for",
+}
+"""The methods that are about the operator of a stream, with PyFlink's words for each."""
 
 
-def refuse_methods(cls: type, methods: Iterable[str], words: str, why: str) -> None:
-    """Let methods of a class raise.
+def refuse_methods_of_operators(cls: type, why: str) -> None:
+    """Let the methods of a stream raise that are about its operator: it is not made by one.
 
     Args:
         cls: The class.
-        methods: Their names.
-        words: PyFlink's message, in which ``{method}`` stands for the name.
-        why: What their documentation says.
+        why: What the documentation of the methods says.
     """
-    for method in methods:
-        setattr(cls, method, _refusing(method, words.format(method=method), why))
+    for method, words in _OF_OPERATORS.items():
+        refuse_method(cls, method, f"{words} {cls.__name__} is not supported.", why)
+
+
+def refuse_method(cls: type, method: str, words: str, why: str) -> None:
+    """Let a method of a class raise.
+
+    Args:
+        cls: The class.
+        method: The name of the method.
+        words: PyFlink's message.
+        why: What the documentation of the method says.
+    """
+    setattr(cls, method, _refusing(method, words, why))
 
 
 def _refusing(method: str, words: str, why: str) -> Callable[..., NoReturn]:
