@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, overload
@@ -65,10 +66,37 @@ if TYPE_CHECKING:
     from rekindle.datastream.keyed_stream import KeyedStream
     from rekindle.datastream.state import MapStateDescriptor
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
-    from rekindle.datastream.windowed_stream import AllWindowedStream
+    from rekindle.datastream.windowed_stream import AllWindowedStream, WindowedStream
     from rekindle.datastream.windowing.assigner import WindowAssigner
 
-__all__ = ["DataStream", "DataStreamSink"]
+__all__ = [
+    "AllWindowedStream",
+    "BroadcastConnectedStream",
+    "BroadcastStream",
+    "CloseableIterator",
+    "ConnectedStreams",
+    "DataStream",
+    "DataStreamSink",
+    "KeyedStream",
+    "WindowedStream",
+]
+_ELSEWHERE = {
+    "AllWindowedStream": "windowed_stream",
+    "BroadcastConnectedStream": "broadcast_stream",
+    "BroadcastStream": "broadcast_stream",
+    "CloseableIterator": "closeable_iterator",
+    "ConnectedStreams": "connected_streams",
+    "KeyedStream": "keyed_stream",
+    "WindowedStream": "windowed_stream",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Give the other streams, too, which PyFlink has in this module; they are in modules that need this one."""
+    module = _ELSEWHERE.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"rekindle.datastream.{module}"), name)
 
 
 class DataStream:
