@@ -67,8 +67,11 @@ class StreamGraph:
         return node
 
     def pending(self) -> StreamGraph:
-        """Give what the next job runs: the nodes written since the last one, and all they read from."""
-        needed = set(range(self.submitted, len(self.nodes)))
+        """Give what the next job runs: the operators written since the last one, and all they read from.
+
+        A source that nothing reads from does not run, as in Flink.
+        """
+        needed = {node.id for node in self.nodes[self.submitted :] if node.inputs}
         for node in reversed(self.nodes):
             if node.id in needed:
                 needed.update(edge.source for edge in node.inputs)
