@@ -75,7 +75,7 @@ class KeyedStream(DataStream):
         """Turn each record into any number; a FlatMapFunction may keep state per key."""
         function = as_flat_map_function(func)
         operator = KeyedFlatMapOperator(function)
-        return self._transform("Flat Map", operator, output_type, yielded_type(function.flat_map))
+        return self._transform("FlatMap", operator, output_type, yielded_type(function.flat_map))
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the records for which the function returns true; a FilterFunction may keep state per key."""
@@ -87,7 +87,7 @@ class KeyedStream(DataStream):
         function = as_reduce_function(func)
         hint = self._hint or returned_type(function.reduce)
         operator = ReduceOperator(function, self._type_info or state_type(hint))
-        return self._transform("Keyed Reduce", operator, self._type_info, hint)
+        return self._transform("Reduce", operator, self._type_info, hint)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
         """Add up a field of the records of each key; every record gives the sum so far.
@@ -196,9 +196,9 @@ class KeyedStream(DataStream):
         return super()._transform(name, operator, output_type, hint)
 
 
-def _only_on_operators(method: str) -> Callable[..., NoReturn]:
+def _only_on_operators(method: str, words: str) -> Callable[..., NoReturn]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise Exception(f"{method} for KeyedStream is not supported.")  # PyFlink's words and type
+        raise Exception(f"{words} KeyedStream is not supported.")  # PyFlink's words and type
 
     refuse.__name__ = method
     refuse.__doc__ = "Not possible on a keyed stream, as in PyFlink: call it on the operator before or after."
@@ -217,20 +217,20 @@ def _partitioned_by_key(method: str) -> Callable[..., NoReturn]:
 for _method in ("shuffle", "rescale", "rebalance", "forward", "global_", "broadcast", "partition_custom"):
     setattr(KeyedStream, _method, _partitioned_by_key(_method))
 
-for _method in (
-    "set_parallelism",
-    "name",
-    "get_name",
-    "uid",
-    "set_uid_hash",
-    "set_max_parallelism",
-    "force_non_parallel",
-    "set_buffer_timeout",
-    "start_new_chain",
-    "disable_chaining",
-    "slot_sharing_group",
-    "cache",
-):
-    setattr(KeyedStream, _method, _only_on_operators(_method))
+for _method, _words in {
+    "set_parallelism": "Set parallelism for",
+    "name": "Set name for",
+    "get_name": "Get name of",
+    "uid": "Set uid for",
+    "set_uid_hash": "Set uid hash for",
+    "set_max_parallelism": "Set max parallelism for",
+    "force_non_parallel": "Set force non-parallel for",
+    "set_buffer_timeout": "Set buffer timeout for",
+    "start_new_chain": "Start new chain for",
+    "disable_chaining": "Disable chaining for",
+    "slot_sharing_group": "Setting slot sharing group for",
+    "cache": "Cache for",
+}.items():
+    setattr(KeyedStream, _method, _only_on_operators(_method, _words))
 
 declare_unsupported(KeyedStream, "as_queryable_state")
