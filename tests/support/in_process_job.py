@@ -31,7 +31,7 @@ from rekindle.runtime.exchange.payload import encode_batch
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint
 from rekindle.runtime.operators.operator import SourceOperator
-from rekindle.runtime.operators.sinks import COLLECTED, CollectOperator, unpickle_collected
+from rekindle.runtime.operators.sinks import COLLECTED, PRINTED, CollectOperator, unpickle_collected
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire import messages as m
@@ -60,6 +60,7 @@ class InProcessJob:
         graph: What they run.
         clock: The time of all slots.
         collected: The records of all streams given to :func:`collect`, in the order in which they arrived.
+        printed: The lines of all printed streams, in that order.
     """
 
     def __init__(
@@ -76,13 +77,16 @@ class InProcessJob:
         backend: BackendSettings | None = None,
         attempt: int = 0,
         clock: ManualClock | None = None,
+        max_parallelism: int | None = None,
+        job_parameters: Mapping[str, str] | None = None,
     ) -> None:
         program = program._graph if isinstance(program, StreamExecutionEnvironment) else program
-        self.graph: JobGraph = compile_job(program, parallelism, None)
+        self.graph: JobGraph = compile_job(program, parallelism, max_parallelism)
         if restore is not None:
             self.graph = fit_to_checkpoint(self.graph, restore.metadata, allow_non_restored=False)
         self.clock = clock or ManualClock()
         self.collected: list[Any] = []
+        self.printed: list[str] = []
         self._epoch = 0
         self._attempt = attempt
         self._answers: queue.SimpleQueue[tuple[int, m.ToMaster]] = queue.SimpleQueue()
@@ -98,6 +102,7 @@ class InProcessJob:
                 else RestoredCheckpoint(restore.metadata, restore.files, restore.directory, own),
                 epoch_max_ms=60_000,
                 main_classes={},
+                job_parameters=dict(job_parameters or {}),
                 backend=_with_own_directory(backend or BackendSettings()),
             )
         )
@@ -263,6 +268,8 @@ class InProcessJob:
             self._answers.put((slot, message))
         elif isinstance(message, m.Output) and message.channel == COLLECTED:
             self.collected += unpickle_collected(message.data)
+        elif isinstance(message, m.Output) and message.channel == PRINTED:
+            self.printed += message.data.decode().splitlines()
 
 
 def _with_own_directory(backend: BackendSettings) -> BackendSettings:
