@@ -1,4 +1,4 @@
-"""In which order few records of two connected streams arrive: the one that PyFlink 2.3 shows."""
+"""In which order few records of connected and united streams arrive: the one that PyFlink 2.3 shows."""
 
 from __future__ import annotations
 
@@ -62,6 +62,13 @@ def test_what_went_through_a_function_comes_after_what_did_not() -> None:
 def test_of_two_that_went_through_functions_the_first_comes_first() -> None:
     keyed = arrived(lambda one, other: one.key_by(key).connect(other.key_by(key)).process(BothKeyed()))
     assert keyed == [*range(4), *range(1000, 1006)]
+
+
+def test_united_streams_come_one_after_the_other_those_straight_from_sources_first() -> None:
+    assert arrived(lambda one, other: one.union(other)) == [*range(4), *range(1000, 1006)]
+    assert arrived(lambda one, other: one.map(int).union(other)) == [*range(1000, 1006), *range(4)]
+    assert arrived(lambda one, other: one.map(int).union(other.map(int))) == [*range(4), *range(1000, 1006)]
+    assert arrived(lambda one, other: one.union(one.map(lambda value: -value))) == [0, 1, 2, 3, 0, -1, -2, -3]
 
 
 @pytest.mark.parametrize(("first", "second"), [(300, 4), (4, 300), (2_000, 2_000)])

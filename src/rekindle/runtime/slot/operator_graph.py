@@ -78,12 +78,11 @@ class OperatorGraph:
 
     def receive(self, edge_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that came over an exchange."""
-        edge = self._edges[edge_id]
-        self._process(self._nodes[edge.target], chunk, output, edge.side)
+        self._process(self._edges[edge_id], chunk, output)
 
     def receive_source(self, node_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that Spark read for a source."""
-        self._process(self._nodes[node_id], chunk, output)
+        self._run(self._nodes[node_id], chunk, output)
 
     def receive_progress(self, edge_id: int, progress: Progress) -> None:
         """Take word of an upstream subtask."""
@@ -151,14 +150,15 @@ class OperatorGraph:
         ends = [running.watermark for running in self if running.inputs and not running.outputs]
         return min(ends, default=MAX_WATERMARK)
 
-    def _process(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int = 0) -> None:
+    def _process(self, edge: JobEdge, chunk: Chunk, output: TaskOutput) -> None:
+        running = self._nodes[edge.target]
         if running.held is None:
-            self._run(running, chunk, output, side)
-            return
-        for own_side, part in running.held.add(side, chunk):
-            self._run(running, part, output, own_side)
+            self._run(running, chunk, output, edge.side)
+        else:
+            for side, part in running.held.add(edge, chunk):
+                self._run(running, part, output, side)
 
-    def _run(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int) -> None:
+    def _run(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int = 0) -> None:
         with blaming(running.node):
             result = running.operator.process_second(chunk) if side else running.operator.process(chunk)
         self.emit(running, result, output)
@@ -187,7 +187,7 @@ class OperatorGraph:
                 chosen_targets(edge, target.node.name, chunk.values, 1)  # raises if it chooses any but the only one
         if not edge.typed_keys:
             chunk = self._converted(edge, chunk)
-        self._process(target, chunk, output, edge.side)
+        self._process(edge, chunk, output)
 
     def _converted(self, edge: JobEdge, chunk: Chunk) -> Chunk:
         serializer = self._serializers[edge.id].values
