@@ -2,6 +2,18 @@ from rekindle.common import Types
 from rekindle.datastream import KeyedBroadcastProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor
 
+ITEMS = [
+    ("blue", "rectangle"),
+    ("red", "triangle"),
+    ("blue", "triangle"),
+    ("green", "rectangle"),
+    ("red", "rectangle"),
+    ("green", "circle"),
+    ("red", "triangle"),
+    ("blue", "triangle"),
+]
+RULES_GIVEN = [("roof", "rectangle", "triangle"), ("wheel", "rectangle", "circle")]
+
 RULES = MapStateDescriptor("rules", Types.STRING(), Types.TUPLE([Types.STRING(), Types.STRING()]))
 SHAPES = ListStateDescriptor("shapes", Types.STRING())
 
@@ -47,18 +59,7 @@ class MatchRules(KeyedBroadcastProcessFunction):
 
 env = StreamExecutionEnvironment.get_execution_environment()
 env.set_parallelism(2)
-items = env.from_collection(
-    [
-        ("blue", "rectangle"),
-        ("red", "triangle"),
-        ("blue", "triangle"),
-        ("green", "rectangle"),
-        ("red", "rectangle"),
-        ("green", "circle"),
-        ("red", "triangle"),
-        ("blue", "triangle"),
-    ]
-)
-rules = env.from_collection([("roof", "rectangle", "triangle"), ("wheel", "rectangle", "circle")])
+items = env.from_collection(ITEMS)
+rules = env.from_collection(RULES_GIVEN)
 items.key_by(lambda item: item[0]).connect(rules.broadcast(RULES)).process(MatchRules()).print()
 env.execute("shapes and colours")

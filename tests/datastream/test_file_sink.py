@@ -827,17 +827,15 @@ def test_a_bucket_directory_removed_between_files_is_made_again(local: Output) -
     ("call", "name"),
     [
         (lambda: FileSource(), "FileSource"),
-        (lambda: FileSource.for_record_stream_format(None, "p"), "FileSource.for_record_stream_format"),  # type: ignore[arg-type]
         (lambda: FileSource.for_bulk_file_format(None, "p"), "FileSource.for_bulk_file_format"),  # type: ignore[arg-type]
         (lambda: FileSourceBuilder(), "FileSourceBuilder"),
         (lambda: StreamFormat(), "StreamFormat"),
-        (lambda: StreamFormat.text_line_format(), "StreamFormat.text_line_format"),
         (lambda: BulkFormat(), "BulkFormat"),
         (lambda: FileEnumeratorProvider(), "FileEnumeratorProvider"),
         (lambda: FileSplitAssignerProvider(), "FileSplitAssignerProvider"),
     ],
 )
-def test_reading_files_is_left_to_spark(call: Callable[[], object], name: str) -> None:
+def test_reading_other_files_than_text_is_left_to_spark(call: Callable[[], object], name: str) -> None:
     with pytest.raises(NotImplementedError, match=rf"^{name} is not .*env\.from_data_frame\(spark\.readStream"):
         call()
 

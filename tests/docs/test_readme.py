@@ -15,7 +15,7 @@ from rekindle.common.options import all_options, known_key
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 CONFIGURATION = ROOT / "docs" / "configuration.md"
-DOCUMENTS = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "examples" / "README.md"]
 OPTIONS = {option.key: option for option in all_options()}
 KEY = re.compile(r"[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+")
 KEY_FAMILIES = {key.split(".")[0] for option in all_options() for key in option.all_keys()}

@@ -13,6 +13,8 @@ import pytest
 
 from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.exceptions import JobExecutionError
+from rekindle.graph.iterations import JobIteration
+from rekindle.runtime.iteration_phase import IterationPhase
 from rekindle.runtime.master.epoch_runner import EpochRunner
 from rekindle.runtime.master.progress import EpochSummary
 from rekindle.runtime.spark.positions import SourceLayout
@@ -30,7 +32,7 @@ def report(epoch: int, **changes: Any) -> m.EpochReport:
 class World:
     """Spark and the slots. ``stream`` is a streaming source, ``table`` a bounded one."""
 
-    def __init__(self, directory: Path, bounded: bool = False) -> None:
+    def __init__(self, directory: Path, bounded: bool = False, iterations: tuple[JobIteration, ...] = ()) -> None:
         self.scratch = directory
         self.clock = ManualClock(50)
         self.told: list[Any] = []
@@ -55,7 +57,7 @@ class World:
         shared: Any = SimpleNamespace(
             scratch=str(directory),
             plan=plan,
-            graph=SimpleNamespace(slots=SLOTS, spark_sources=sources),
+            graph=SimpleNamespace(slots=SLOTS, spark_sources=sources, iterations=iterations),
             settings=SimpleNamespace(epoch_target_ms=1_000, epoch_max_records=101),
             clock=self.clock,
             server=SimpleNamespace(broadcast=self.tell),
@@ -146,6 +148,23 @@ def test_without_work_no_epoch_is_wanted(world: World) -> None:
     world.start()
     world.epoch(1, '"a"')
     assert world.tick == 1
+
+
+def test_a_loop_that_is_not_empty_wants_an_epoch_and_gets_orders(tmp_path: Path) -> None:
+    world = World(tmp_path, iterations=(JobIteration(5, frozenset({5, 6}), (), False, None, False),))
+    world.start()
+    waiting = m.IterationReport(5, ended=False, busy=False, fed_back=2, criterion=0, round=0)
+    world.answers = lambda epoch: [report(epoch, iterations=[waiting])] * SLOTS
+    world.epoch(1, '"a"')
+    assert world.tick == 2
+    empty = m.IterationReport(5, ended=True, busy=False, fed_back=0, criterion=0, round=0)
+    world.answers = lambda epoch: [report(epoch, iterations=[empty])] * SLOTS
+    for number in (2, 3, 4, 5):
+        world.epoch(number, '"a"')
+    phases = [[i.phase for i in order.iterations] for order in world.told if isinstance(order, m.BeginEpoch)]
+    run, drain, over = IterationPhase.RUN, IterationPhase.DRAIN, IterationPhase.OVER
+    assert phases == [[run], [run], [drain], [over], []]
+    assert world.tick == 4
 
 
 def test_a_bounded_stream_is_asked_again_until_nothing_is_new_and_once_more_to_say_so(tmp_path: Path) -> None:

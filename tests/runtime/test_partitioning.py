@@ -11,6 +11,7 @@ from rekindle.common import Types, WatermarkStrategy
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.functions import KeySelector, MapFunction, Partitioner, RuntimeContext
+from rekindle.datastream.window import CountTumblingWindowAssigner
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import compile_job
 from rekindle.graph.partitioning import rescale_sources, rescale_targets
@@ -205,6 +206,48 @@ def test_a_partitioner_is_opened_and_closed_once_in_every_sending_subtask() -> N
     assert all(target == (number + 1) % 3 for target, (_, number) in records)
     assert sorted(number for _, (_, number) in records) == sorted([*range(20)] * 4)
     assert LIVES == [("open", 0), ("open", 1), "close", "close"]
+
+
+class OpenedSelector(KeySelector):
+    """Give keys that depend on ``open``, and note what happens to it."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.modulus = 7
+        LIVES.append(("open", runtime_context.get_index_of_this_subtask()))
+
+    def get_key(self, value: Any) -> int:
+        return int(value[1] % self.modulus)
+
+    def close(self) -> None:
+        LIVES.append("close")
+
+
+def test_a_key_selector_of_key_by_is_opened_and_closed_once_in_every_sending_subtask() -> None:
+    LIVES.clear()
+    env = StreamExecutionEnvironment()
+    keyed = numbers(env, 20, 2).key_by(OpenedSelector())
+    for _ in range(2):
+        collect(keyed.reduce(lambda a, b: b).set_parallelism(3))
+    assert len(run(env)) == 40
+    assert LIVES == [("open", 0), ("open", 1), "close", "close"]
+
+
+def test_a_key_selector_of_partition_custom_is_opened_and_closed() -> None:
+    LIVES.clear()
+    env = StreamExecutionEnvironment()
+    collect(numbers(env, 20, 2).partition_custom(lambda key, count: key % count, OpenedSelector()).map(Where()))
+    assert len(run(env)) == 20
+    assert LIVES == [("open", 0), ("open", 1), "close", "close"]
+
+
+def test_key_selectors_of_a_join_are_opened_and_closed() -> None:
+    LIVES.clear()
+    env = StreamExecutionEnvironment()
+    first, second = numbers(env, 6, 1), numbers(env, 6, 1)
+    joining = first.join(second).where(OpenedSelector()).equal_to(OpenedSelector())
+    collect(joining.window(CountTumblingWindowAssigner.of(2)).apply(lambda one, two: one[1] == two[1]))
+    assert run(env) == [True] * 6
+    assert LIVES == [("open", 0), ("open", 0), "close", "close"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from pyspark.sql import types as spark_types
 
 from rekindle.common import Encoder, Row, TypeInformation, Types, WatermarkStrategy
-from rekindle.datastream import DataStream, KeyedProcessFunction, SinkFunction, StreamExecutionEnvironment
+from rekindle.datastream import (
+    DataStream,
+    KeyedProcessFunction,
+    KeySelector,
+    RuntimeContext,
+    SinkFunction,
+    StreamExecutionEnvironment,
+)
 from rekindle.datastream.connectors.file_system import FileSink
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
@@ -319,6 +326,23 @@ class TestKeys:
         environment = env()
         environment.from_data_frame(frame, "events").key_by(lambda row: row.user, key_type=key_type).map(same)
         assert bool(column_routes(compile_job(environment._graph, 2, None))) is routed
+
+    def test_spark_does_not_route_by_what_a_key_selector_says_before_it_is_opened(self) -> None:
+        class Column(KeySelector):
+            name = "user"
+
+            def open(self, runtime_context: RuntimeContext) -> None:
+                self.name = "other"
+
+            def get_key(self, value: Any) -> Any:
+                return getattr(value, self.name)
+
+        fields = [spark_types.StructField(name, spark_types.LongType()) for name in ("user", "other")]
+        schema = spark_types.StructType(fields)
+        frame: Any = SimpleNamespace(columns=["user", "other"], schema=schema, isStreaming=False, sparkSession=None)
+        environment = env()
+        environment.from_data_frame(frame, "events").key_by(Column()).map(same)
+        assert not column_routes(compile_job(environment._graph, 2, None))
 
 
 class Kept(SinkFunction):

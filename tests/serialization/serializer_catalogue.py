@@ -34,6 +34,7 @@ from rekindle.datastream.window import (
 from rekindle.serialization.avro_serializer import AvroSerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
+from rekindle.serialization.tagged_union_serializer import TaggedUnionSerializer
 from rekindle.serialization.type_serializer import TypeSerializer
 
 
@@ -300,6 +301,16 @@ CATALOGUE: list[Case] = [
     Case("time-window", TimeWindowSerializer(), st.builds(TimeWindow, integers(64), integers(64))),
     Case("count-window", CountWindowSerializer(), st.builds(CountWindow, integers(64))),
     Case("global-window", GlobalWindowSerializer(), st.just(GlobalWindow.get())),
+    Case(
+        "tagged-union",
+        TaggedUnionSerializer(serializer_of(Types.LONG()), serializer_of(as_type_info(Parcel, "two"))),
+        st.tuples(st.just(0), integers(64)) | st.tuples(st.just(1), _parcels),
+    ),
+    Case(
+        "tagged-union-PICKLED",
+        TaggedUnionSerializer(PickleSerializer(), serializer_of(Types.STRING())),
+        st.tuples(st.just(0), _anything) | st.tuples(st.just(1), _or_none(_texts)),
+    ),
     Case("PICKLED", PickleSerializer(), _anything),
 ]
 """All of them."""

@@ -6,7 +6,6 @@ from rekindle.common import JobExecutionResult, JobID
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.closeable_iterator import CloseableIterator
 from rekindle.exceptions import JobExecutionError
-from rekindle.graph.pickling import check_picklable
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.slot.failure import OperatorError, describe_failure, explain
 from rekindle.runtime.wire.messages import CommitFinal
@@ -29,7 +28,7 @@ class InProcessEnvironment(StreamExecutionEnvironment):
         return CloseableIterator(iter(job.collected), lambda: None)
 
     def _run(self, job_name: str | None) -> InProcessJob:
-        check_picklable(self._compile())
+        graph = self._compile()
         settings = settle(
             JobID().to_hex_string(),
             job_name or "",
@@ -37,17 +36,11 @@ class InProcessEnvironment(StreamExecutionEnvironment):
             self._checkpoint_config,
             self._config,
             self._state_backend,
+            graph.batch,
         )
-        program = self._graph.pending()
         self._graph.submitted = len(self._graph.nodes)
-        most = self.get_max_parallelism()
         try:
-            with InProcessJob(
-                program,
-                self.get_parallelism(),
-                max_parallelism=most if most > 0 else None,
-                job_parameters=settings.job_parameters,
-            ) as job:
+            with InProcessJob(graph, job_parameters=settings.job_parameters) as job:
                 job.run_to_end()
                 job.broadcast(CommitFinal())
         except OperatorError as error:

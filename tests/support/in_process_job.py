@@ -25,11 +25,13 @@ from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.restoring import fit_to_checkpoint
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
+from rekindle.graph.batch_mode import as_batch
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.stream_graph import StreamGraph
 from rekindle.runtime.exchange.payload import encode_batch
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint
+from rekindle.runtime.master.iterations import IterationControl
 from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.operators.sinks import COLLECTED, PRINTED, CollectOperator, unpickle_collected
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
@@ -58,14 +60,16 @@ class InProcessJob:
     Attributes:
         slots: The slots, by index.
         graph: What they run.
+        iterations: What decides what they do in loops.
         clock: The time of all slots.
         collected: The records of all streams given to :func:`collect`, in the order in which they arrived.
         printed: The lines of all printed streams, in that order.
+        requests: How often an operator asked for an epoch.
     """
 
     def __init__(
         self,
-        program: StreamExecutionEnvironment | StreamGraph,
+        program: StreamExecutionEnvironment | StreamGraph | JobGraph,
         parallelism: int = 1,
         *,
         files: CheckpointFiles | None = None,
@@ -77,16 +81,20 @@ class InProcessJob:
         backend: BackendSettings | None = None,
         attempt: int = 0,
         clock: ManualClock | None = None,
-        max_parallelism: int | None = None,
+        batch_memory: int | None = None,
         job_parameters: Mapping[str, str] | None = None,
     ) -> None:
         program = program._graph if isinstance(program, StreamExecutionEnvironment) else program
-        self.graph: JobGraph = compile_job(program, parallelism, max_parallelism)
+        self.graph = program if isinstance(program, JobGraph) else compile_job(program, parallelism, None)
+        if batch_memory is not None:  # a batch job, and how many records its operators hold in memory
+            self.graph = as_batch(self.graph, batch_memory)
         if restore is not None:
             self.graph = fit_to_checkpoint(self.graph, restore.metadata, allow_non_restored=False)
+        self.iterations = IterationControl(self.graph.iterations)
         self.clock = clock or ManualClock()
         self.collected: list[Any] = []
         self.printed: list[str] = []
+        self.requests = 0
         self._epoch = 0
         self._attempt = attempt
         self._answers: queue.SimpleQueue[tuple[int, m.ToMaster]] = queue.SimpleQueue()
@@ -151,7 +159,8 @@ class InProcessJob:
             ended: Nodes of Spark sources that have no more records after this epoch.
         """
         self._epoch += 1
-        self.broadcast(m.BeginEpoch(self._epoch, self.clock.now(), list(ended), max_records))
+        orders = self.iterations.orders()
+        self.broadcast(m.BeginEpoch(self._epoch, self.clock.now(), list(ended), max_records, orders))
         envelopes: list[Envelope] = []
         for node, batches in (rows or {}).items():
             parallelism = next(n.parallelism for n in self.graph.nodes if n.id == node)
@@ -167,7 +176,9 @@ class InProcessJob:
         self._run_levels(envelopes)
         self._reports.clear()
         self.broadcast(m.EndEpoch(self._epoch))
-        return [self._reports[slot.index] for slot in self.slots]
+        reports = [self._reports[slot.index] for slot in self.slots]
+        self.iterations.epoch_ended(reports)
+        return reports
 
     def run_to_end(self, max_records: int = 1_000_000) -> list[Any]:
         """Run epochs until all input has ended; return all that was collected."""
@@ -266,6 +277,8 @@ class InProcessJob:
             self._reports[slot] = message
         elif isinstance(message, m.SnapshotDone | m.SnapshotFailed):
             self._answers.put((slot, message))
+        elif isinstance(message, m.RequestEpoch):
+            self.requests += 1
         elif isinstance(message, m.Output) and message.channel == COLLECTED:
             self.collected += unpickle_collected(message.data)
         elif isinstance(message, m.Output) and message.channel == PRINTED:

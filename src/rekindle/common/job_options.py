@@ -119,6 +119,12 @@ class PipelineOptions:
         .with_fallback_keys("pipeline.operator-chaining")
         .with_description("Whether operators without an exchange between them run as one.")
     )
+    OPERATOR_CHAINING_DIFFERENT_MAX_PARALLELISM = (
+        _key("pipeline.operator-chaining.chain-operators-with-different-max-parallelism")
+        .boolean_type()
+        .default_value(True)
+        .with_description("Whether operators of different maximum parallelism run as one.")
+    )
     AUTO_WATERMARK_INTERVAL = (
         _key("pipeline.auto-watermark-interval")
         .duration_type()

@@ -128,6 +128,12 @@ class RekindleOptions:
         .default_value(1_000_000)
         .with_description("How many records hosted sources give to an epoch at most, all subtasks together.")
     )
+    BATCH_MEMORY_RECORDS = (
+        _key("rekindle.batch.memory-records")
+        .int_type(minimum=1)
+        .default_value(500_000)
+        .with_description("How many records an operator of a batch job gathers in memory, in each slot.")
+    )
     PROGRESS = (
         _key("rekindle.progress")
         .enum_type(("auto", "live", "log", "none"))
@@ -142,7 +148,20 @@ def _without_effect(key: str) -> ConfigOption[str | None]:
 
 
 class PythonOptions:
-    """List PyFlink's options of its Python processes: accepted, so that programs need not drop them."""
+    """List PyFlink's options of its Python processes; most are accepted only so that programs need not drop them."""
+
+    PYTHON_FILES = (
+        _key("python.files")
+        .string_type()
+        .no_default_value()
+        .with_description("Modules, packages, zips and directories that functions import, with commas between them.")
+    )
+    PYTHON_EXECUTABLE = (
+        _key("python.executable")
+        .string_type()
+        .no_default_value()
+        .with_description("The Python that runs functions; unset: PYSPARK_PYTHON, else the program's own.")
+    )
 
     BUNDLE_SIZE = _without_effect("python.fn-execution.bundle.size")
     BUNDLE_TIME = _without_effect("python.fn-execution.bundle.time")

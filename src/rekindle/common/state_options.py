@@ -114,6 +114,12 @@ class CheckpointingOptions:
         .default_value(False)
         .with_description("Whether keyed state is compressed in full checkpoints and savepoints.")
     )
+    FORCE_CHECKPOINTING = (
+        _key("execution.checkpointing.force")
+        .boolean_type()
+        .default_value(False)
+        .with_description("Whether also programs with iterations have checkpoints.")
+    )
     UNALIGNED = (
         _key("execution.checkpointing.unaligned.enabled")
         .boolean_type()

@@ -9,7 +9,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rekindle.datastream.async_data_stream import AsyncDataStream
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+    from rekindle.datastream.cached_data_stream import CachedDataStream
     from rekindle.datastream.checkpoint_config import CheckpointConfig
     from rekindle.datastream.checkpoint_storage import (
         CheckpointStorage,
@@ -33,10 +35,13 @@ if TYPE_CHECKING:
         AsyncRetryStrategy,
         BroadcastProcessFunction,
         CoFlatMapFunction,
+        CoGroupFunction,
         CoMapFunction,
         CoProcessFunction,
         FilterFunction,
+        FlatJoinFunction,
         FlatMapFunction,
+        JoinFunction,
         KeyedBroadcastProcessFunction,
         KeyedCoProcessFunction,
         KeyedProcessFunction,
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
         MapFunction,
         Partitioner,
         ProcessFunction,
+        ProcessJoinFunction,
         ProcessWindowFunction,
         ReduceFunction,
         RuntimeContext,
@@ -51,6 +57,9 @@ if TYPE_CHECKING:
         SourceFunction,
         WindowFunction,
     )
+    from rekindle.datastream.interval_join import IntervalJoin, IntervalJoined
+    from rekindle.datastream.iterative_stream import ConnectedIterativeStreams, IterativeStream
+    from rekindle.datastream.joined_streams import CoGroupedStreams, JoinedStreams
     from rekindle.datastream.keyed_stream import KeyedStream
     from rekindle.datastream.output_tag import OutputTag
     from rekindle.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
@@ -65,6 +74,7 @@ if TYPE_CHECKING:
         StateBackend,
     )
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from rekindle.datastream.time_characteristic import TimeCharacteristic
     from rekindle.datastream.time_domain import TimeDomain
     from rekindle.datastream.timerservice import TimerService
     from rekindle.datastream.window import (
@@ -82,19 +92,24 @@ if TYPE_CHECKING:
 __all__ = [
     "AggregateFunction",
     "AllWindowedStream",
+    "AsyncDataStream",
     "AsyncFunction",
     "AsyncRetryPredicate",
     "AsyncRetryStrategy",
     "BroadcastConnectedStream",
     "BroadcastProcessFunction",
     "BroadcastStream",
+    "CachedDataStream",
     "CheckpointConfig",
     "CheckpointStorage",
     "CheckpointingMode",
     "CloseableIterator",
     "CoFlatMapFunction",
+    "CoGroupFunction",
+    "CoGroupedStreams",
     "CoMapFunction",
     "CoProcessFunction",
+    "ConnectedIterativeStreams",
     "ConnectedStreams",
     "CountWindow",
     "CustomCheckpointStorage",
@@ -106,11 +121,17 @@ __all__ = [
     "ExternalizedCheckpointRetention",
     "FileSystemCheckpointStorage",
     "FilterFunction",
+    "FlatJoinFunction",
     "FlatMapFunction",
     "FsStateBackend",
     "GlobalWindow",
     "HashMapStateBackend",
+    "IntervalJoin",
+    "IntervalJoined",
+    "IterativeStream",
     "JobManagerCheckpointStorage",
+    "JoinFunction",
+    "JoinedStreams",
     "KeySelector",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
@@ -124,6 +145,7 @@ __all__ = [
     "Partitioner",
     "PredefinedOptions",
     "ProcessFunction",
+    "ProcessJoinFunction",
     "ProcessWindowFunction",
     "ReduceFunction",
     "RocksDBStateBackend",
@@ -134,6 +156,7 @@ __all__ = [
     "SourceFunction",
     "StateBackend",
     "StreamExecutionEnvironment",
+    "TimeCharacteristic",
     "TimeDomain",
     "TimeWindow",
     "TimerService",
@@ -145,7 +168,9 @@ __all__ = [
     "WindowedStream",
 ]
 _MODULES = {
+    "async_data_stream": ("AsyncDataStream",),
     "broadcast_stream": ("BroadcastConnectedStream", "BroadcastStream"),
+    "cached_data_stream": ("CachedDataStream",),
     "checkpoint_config": ("CheckpointConfig",),
     "checkpoint_storage": (
         "CheckpointStorage",
@@ -166,10 +191,13 @@ _MODULES = {
         "AsyncRetryStrategy",
         "BroadcastProcessFunction",
         "CoFlatMapFunction",
+        "CoGroupFunction",
         "CoMapFunction",
         "CoProcessFunction",
         "FilterFunction",
+        "FlatJoinFunction",
         "FlatMapFunction",
+        "JoinFunction",
         "KeySelector",
         "KeyedBroadcastProcessFunction",
         "KeyedCoProcessFunction",
@@ -177,6 +205,7 @@ _MODULES = {
         "MapFunction",
         "Partitioner",
         "ProcessFunction",
+        "ProcessJoinFunction",
         "ProcessWindowFunction",
         "ReduceFunction",
         "RuntimeContext",
@@ -184,6 +213,9 @@ _MODULES = {
         "SourceFunction",
         "WindowFunction",
     ),
+    "interval_join": ("IntervalJoin", "IntervalJoined"),
+    "joined_streams": ("CoGroupedStreams", "JoinedStreams"),
+    "iterative_stream": ("ConnectedIterativeStreams", "IterativeStream"),
     "keyed_stream": ("KeyedStream",),
     "output_tag": ("OutputTag",),
     "slot_sharing_group": ("MemorySize", "SlotSharingGroup"),
@@ -198,6 +230,7 @@ _MODULES = {
         "StateBackend",
     ),
     "stream_execution_environment": ("StreamExecutionEnvironment",),
+    "time_characteristic": ("TimeCharacteristic",),
     "time_domain": ("TimeDomain",),
     "timerservice": ("TimerService",),
     "window": (

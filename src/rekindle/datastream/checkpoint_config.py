@@ -221,6 +221,14 @@ class CheckpointConfig:
         """Choose what becomes of checkpoints when the job ends (Flink 1.x's name)."""
         return self.set_externalized_checkpoint_retention(cleanup_mode)
 
+    def is_force_checkpointing(self) -> bool:
+        """Return True if also programs with iterations have checkpoints."""
+        return self._configuration.get(CheckpointingOptions.FORCE_CHECKPOINTING)
+
+    def set_force_checkpointing(self, force_checkpointing: bool) -> CheckpointConfig:
+        """Choose whether also programs with iterations have checkpoints."""
+        return self._set(CheckpointingOptions.FORCE_CHECKPOINTING, force_checkpointing)
+
     # -- without effect: epochs are aligned by construction
 
     def is_unaligned_checkpoints_enabled(self) -> bool:

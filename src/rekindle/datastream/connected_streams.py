@@ -23,9 +23,11 @@ from rekindle.datastream.type_hints import returned_type, yielded_type
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.stream_graph import StreamEdge
+from rekindle.runtime.operators.custom import two_input
 from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
 
 if TYPE_CHECKING:
+    from rekindle.datastream.operators import TwoInputStreamOperator
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
 
 __all__ = ["ConnectedStreams"]
@@ -89,15 +91,26 @@ class ConnectedStreams:
         hints = yielded_type(func.process_element1), yielded_type(func.process_element2)
         return self._transform("Keyed Co-Process" if keyed else "Co-Process", func, output_type, hints)
 
+    def transform(
+        self, operator_name: str, output_type: RecordType | None, operator: TwoInputStreamOperator
+    ) -> DataStream:
+        """Put an operator of one's own on both streams; see ``rekindle.datastream.operators``.
+
+        Args:
+            operator_name: The operator's name.
+            output_type: The type of the records it emits; None: any Python object.
+            operator: An AbstractStreamOperator with two inputs.
+        """
+        custom = two_input(operator, self._keyed())
+        if isinstance(self.stream1, KeyedStream):
+            custom.key_type = self.stream1._key_type
+        return two_input_stream(self.stream1, self.stream2, operator_name, custom, output_type, None)
+
     def _keyed(self) -> bool:
         """Tell whether both streams are keyed; raise if only one is."""
         first, second = self.stream1, self.stream2
         if isinstance(first, KeyedStream) and isinstance(second, KeyedStream):
-            if first._key_type != second._key_type:
-                raise InvalidProgramError(
-                    f"the keys of connected streams must be of one type, and these are of {first._key_type} and "
-                    f"{second._key_type}; give both key_by the same key_type"
-                )
+            check_one_key_type(first, second)
             return True
         if isinstance(first, KeyedStream) or isinstance(second, KeyedStream):
             raise InvalidProgramError(
@@ -140,10 +153,21 @@ def two_input_stream(
     return DataStream(environment, (StreamEdge(node.id, FORWARD, type_info),), node, type_info, hint)
 
 
-def check_one_environment(first: DataStream, second: DataStream) -> None:
+def check_one_environment(
+    first: DataStream, second: DataStream, method: str = "connect", takes: str = "a DataStream or a BroadcastStream"
+) -> None:
     """Raise unless two streams belong to one program."""
     for stream in (first, second):
         if not isinstance(stream, DataStream):
-            raise TypeError(f"connect takes a DataStream or a BroadcastStream, and was given a {type(stream).__name__}")
+            raise TypeError(f"{method} takes {takes}, and was given a {type(stream).__name__}")
     if first._environment is not second._environment:
-        raise InvalidProgramError("only streams of one environment can be connected")
+        raise InvalidProgramError(f"{method} takes streams of one environment, and was given streams of two")
+
+
+def check_one_key_type(first: KeyedStream, second: KeyedStream) -> None:
+    """Raise unless the keys of two streams are of one type."""
+    if first._key_type != second._key_type:
+        raise InvalidProgramError(
+            f"the keys of connected streams must be of one type, and these are of {first._key_type} and "
+            f"{second._key_type}; give both key_by the same key_type"
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, overload
@@ -18,17 +17,18 @@ from rekindle.datastream.function_adapters import (
     as_map_function,
     as_partitioner,
     require,
+    rich_functions,
 )
 from rekindle.datastream.functions import (
     FilterFunction,
     FlatMapFunction,
-    Function,
     KeySelector,
     MapFunction,
     ProcessFunction,
     SinkFunction,
 )
 from rekindle.datastream.functions import Partitioner as PartitionFunction
+from rekindle.datastream.operator_settings import check_slot_sharing_group, checked_buffer_timeout, checked_uid_hash
 from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.projection import projection
 from rekindle.datastream.type_hints import returned_type, yielded_type
@@ -43,7 +43,8 @@ from rekindle.graph.partitioning import (
     Partitioner,
     Partitioning,
 )
-from rekindle.graph.stream_graph import StreamEdge, StreamNode
+from rekindle.graph.stream_graph import Chaining, StreamEdge, StreamNode
+from rekindle.runtime.operators.custom import one_input
 from rekindle.runtime.operators.event_time import TimestampsAndWatermarksOperator
 from rekindle.runtime.operators.sinks import (
     CollectOperator,
@@ -62,46 +63,37 @@ from rekindle.state.key_groups import MAX_PARALLELISM_LIMIT
 
 if TYPE_CHECKING:
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+    from rekindle.datastream.cached_data_stream import CachedDataStream
     from rekindle.datastream.closeable_iterator import CloseableIterator
     from rekindle.datastream.connected_streams import ConnectedStreams
+    from rekindle.datastream.iterative_stream import IterativeStream
+    from rekindle.datastream.joined_streams import CoGroupedStreams, JoinedStreams
     from rekindle.datastream.keyed_stream import KeyedStream
+    from rekindle.datastream.operators import OneInputStreamOperator
+    from rekindle.datastream.slot_sharing_group import SlotSharingGroup
     from rekindle.datastream.state import MapStateDescriptor
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
-    from rekindle.datastream.windowed_stream import AllWindowedStream, WindowedStream
+    from rekindle.datastream.windowed_stream import AllWindowedStream
     from rekindle.datastream.windowing.assigner import WindowAssigner
 
-__all__ = [
+__all__ = ["DataStream", "DataStreamSink"]
+
+_STREAMS_ELSEWHERE = {
     "AllWindowedStream",
     "BroadcastConnectedStream",
     "BroadcastStream",
+    "CachedDataStream",
     "CloseableIterator",
     "ConnectedStreams",
-    "DataStream",
-    "DataStreamSink",
     "KeyedStream",
     "WindowedStream",
-]
-_ELSEWHERE = {
-    "AllWindowedStream": "windowed_stream",
-    "BroadcastConnectedStream": "broadcast_stream",
-    "BroadcastStream": "broadcast_stream",
-    "CloseableIterator": "closeable_iterator",
-    "ConnectedStreams": "connected_streams",
-    "KeyedStream": "keyed_stream",
-    "WindowedStream": "windowed_stream",
 }
-
-
-def __getattr__(name: str) -> Any:
-    """Give the other streams, too, which PyFlink has in this module; they are in modules that need this one."""
-    module = _ELSEWHERE.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"rekindle.datastream.{module}"), name)
 
 
 class DataStream:
     """A stream of records. Every transformation gives a new one; nothing runs before ``env.execute()``."""
+
+    _keyed = False
 
     def __init__(
         self,
@@ -133,6 +125,16 @@ class DataStream:
         self._own_node("uid").uid = uid
         return self
 
+    def set_uid_hash(self, uid_hash: str) -> DataStream:
+        """Give the operator the uid that was derived for it before, 32 hexadecimal digits, to find its state again."""
+        self._own_node("set_uid_hash").uid = checked_uid_hash(uid_hash)
+        return self
+
+    def set_description(self, description: str) -> DataStream:
+        """Describe the operator: the execution plan shows it instead of the name."""
+        self._own_node("set_description").description = description
+        return self
+
     def set_parallelism(self, parallelism: int) -> DataStream:
         """Set the number of subtasks of the operator."""
         node = self._own_node("set_parallelism")
@@ -159,6 +161,28 @@ class DataStream:
     def force_non_parallel(self) -> DataStream:
         """Set the parallelism of the operator to 1."""
         return self.set_parallelism(1)
+
+    def start_new_chain(self) -> DataStream:
+        """Let no chain reach from the operator before into this one: records come as their type shows them."""
+        self._own_node("start_new_chain").chaining = Chaining.HEAD
+        return self
+
+    def disable_chaining(self) -> DataStream:
+        """Chain this operator with none: records come and go as their types show them."""
+        self._own_node("disable_chaining").chaining = Chaining.NEVER
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
+        """Accept how long records may wait for others before they are sent on; epochs decide that."""
+        self._own_node("set_buffer_timeout")
+        checked_buffer_timeout(timeout_millis)
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStream:
+        """Accept the name of a group of operators; all operators with one subtask index share a slot anyway."""
+        self._own_node("slot_sharing_group")
+        check_slot_sharing_group(slot_sharing_group)
+        return self
 
     def get_type(self) -> TypeInformation:
         """Return the type of the records: that of anything that can be pickled, where none was given."""
@@ -198,6 +222,18 @@ class DataStream:
         operator = ProcessOperator(function, "process_element")
         return self._transform("PROCESS", operator, output_type, yielded_type(function.process_element))
 
+    def transform(
+        self, operator_name: str, output_type: RecordType | None, operator: OneInputStreamOperator
+    ) -> DataStream:
+        """Put an operator of one's own on the stream; see ``rekindle.datastream.operators``.
+
+        Args:
+            operator_name: The operator's name.
+            output_type: The type of the records it emits; None: any Python object.
+            operator: An AbstractStreamOperator with one input.
+        """
+        return self._transform(operator_name, one_input(operator, self._keyed), output_type)
+
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Give the records timestamps and the stream watermarks; those it had before no longer count.
 
@@ -223,7 +259,8 @@ class DataStream:
         from rekindle.datastream.keyed_stream import KeyedStream
 
         declared = declared_type(key_type, "key_type of key_by")
-        partitioner = Partitioner(Partitioning.HASH, as_key_selector(key_selector), declared)
+        selector = as_key_selector(key_selector)
+        partitioner = Partitioner(Partitioning.HASH, selector, declared, functions=rich_functions(key_selector))
         return KeyedStream(self._environment, self._repartitioned(partitioner), self, self._type_info, declared)
 
     def union(self, *streams: DataStream) -> DataStream:
@@ -256,6 +293,18 @@ class DataStream:
         if isinstance(ds, BroadcastStream):
             return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
         return ConnectedStreams(self, ds)
+
+    def join(self, other_stream: DataStream) -> JoinedStreams:
+        """Join this stream with another: each pair of elements that have one key and are in one window."""
+        from rekindle.datastream.joined_streams import JoinedStreams
+
+        return JoinedStreams(self, other_stream)
+
+    def co_group(self, other_stream: DataStream) -> CoGroupedStreams:
+        """Group this stream and another by keys and windows, to look at the elements of both together."""
+        from rekindle.datastream.joined_streams import CoGroupedStreams
+
+        return CoGroupedStreams(self, other_stream)
 
     def project(self, *field_indexes: int) -> DataStream:
         """Keep some fields of each tuple or row, in the order of the places given."""
@@ -323,7 +372,7 @@ class DataStream:
             key_selector: Gives the key of a record.
         """
         choose, selector = as_partitioner(partitioner, key_selector)
-        functions = tuple(given for given in (partitioner, key_selector) if isinstance(given, Function))
+        functions = rich_functions(partitioner, key_selector)
         return self._dealt_out(Partitioner(Partitioning.CUSTOM, selector, choose=choose, functions=functions))
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
@@ -348,6 +397,23 @@ class DataStream:
             )
         side = DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info, tag_id),), None, type_info)
         return side._transform("Map", PassOperator(), type_info)  # PyFlink has a map here, which may be named
+
+    def iterate(self, max_wait_ms: int = 0, max_iterations: int | None = None) -> IterativeStream:
+        """Begin a loop: what ``close_with`` feeds back goes through the operators after this again.
+
+        Args:
+            max_wait_ms: Accepted, and not needed: a loop is over when its input has ended and nothing is in it.
+            max_iterations: Run in rounds, so many at most. All of a round is done before the next one begins.
+        """
+        from rekindle.datastream.iterative_stream import IterativeStream
+
+        return IterativeStream.begin(self, max_wait_ms, max_iterations)
+
+    def cache(self) -> CachedDataStream:
+        """Give a stream that several jobs of a program may read; each of them computes it anew."""
+        from rekindle.datastream.cached_data_stream import CachedDataStream
+
+        return CachedDataStream(self)
 
     # --- windows ---
 
@@ -432,7 +498,8 @@ class DataStream:
         return DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info),), node, type_info, hint)
 
     def _sink(self, name: str, operator: Any, typed_input: bool = True) -> DataStreamSink:
-        return DataStreamSink(self._environment._graph.add(name, operator, self._inputs, typed_input=typed_input))
+        node = self._environment._graph.add(name, operator, self._inputs, typed_input=typed_input, sink=True)
+        return DataStreamSink(node)
 
 
 class DataStreamSink:
@@ -451,6 +518,26 @@ class DataStreamSink:
         self._node.uid = uid
         return self
 
+    def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
+        """Give the sink the uid that was derived for it before, 32 hexadecimal digits, to find its state again."""
+        self._node.uid = checked_uid_hash(uid_hash)
+        return self
+
+    def set_description(self, description: str) -> DataStreamSink:
+        """Describe the sink: the execution plan shows it instead of the name."""
+        self._node.description = description
+        return self
+
+    def disable_chaining(self) -> DataStreamSink:
+        """Chain the sink with no operator: records come as their type shows them."""
+        self._node.chaining = Chaining.NEVER
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStreamSink:
+        """Accept the name of a group of operators; all operators with one subtask index share a slot anyway."""
+        check_slot_sharing_group(slot_sharing_group)
+        return self
+
     def set_parallelism(self, parallelism: int) -> DataStreamSink:
         """Set the number of subtasks of the sink."""
         if parallelism < 1:
@@ -459,6 +546,15 @@ class DataStreamSink:
             )
         self._node.parallelism = parallelism
         return self
+
+
+def __getattr__(name: str) -> Any:
+    """Find the streams that PyFlink has in this module, and Rekindle in modules of their own."""
+    from rekindle import datastream
+
+    if name in _STREAMS_ELSEWHERE:
+        return getattr(datastream, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _not_yet(owner: str, method: str) -> Callable[..., NoReturn]:
@@ -475,16 +571,3 @@ def declare_unsupported(cls: type, *methods: str) -> None:
     """Give a class the methods that PyFlink has and Rekindle has not yet; each raises, naming itself."""
     for method in methods:
         setattr(cls, method, _not_yet(cls.__name__, method))
-
-
-declare_unsupported(
-    DataStream,
-    "cache",
-    "disable_chaining",
-    "set_buffer_timeout",
-    "set_description",
-    "set_uid_hash",
-    "slot_sharing_group",
-    "start_new_chain",
-)
-declare_unsupported(DataStreamSink, "disable_chaining", "set_description", "set_uid_hash", "slot_sharing_group")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from rekindle.datastream.functions import (
+    CoGroupFunction,
     FilterFunction,
+    FlatJoinFunction,
     FlatMapFunction,
     Function,
+    JoinFunction,
     KeySelector,
     MapFunction,
     Partitioner,
@@ -50,6 +54,22 @@ class _CallableReduce(ReduceFunction):
         raise AssertionError
 
 
+class _CallableJoin(JoinFunction):
+    def __init__(self, call: Callable[[Any, Any], Any]) -> None:
+        self.join = call  # type: ignore[method-assign,assignment]
+
+    def join(self, first: Any, second: Any) -> Any:
+        raise AssertionError
+
+
+class _CallableCoGroup(CoGroupFunction):
+    def __init__(self, call: Callable[[Any, Any], Any]) -> None:
+        self.co_group = call  # type: ignore[method-assign,assignment]
+
+    def co_group(self, first: Any, second: Any) -> Any:
+        raise AssertionError
+
+
 def as_map_function(function: Any) -> MapFunction:
     """Take a MapFunction or a callable."""
     return _adapt(function, MapFunction, _CallableMap, "map")
@@ -68,6 +88,23 @@ def as_filter_function(function: Any) -> FilterFunction:
 def as_reduce_function(function: Any) -> ReduceFunction:
     """Take a ReduceFunction or a callable."""
     return _adapt(function, ReduceFunction, _CallableReduce, "reduce")
+
+
+def as_join_function(function: Any) -> JoinFunction | FlatJoinFunction:
+    """Take a JoinFunction, a FlatJoinFunction, or a callable that gives one result."""
+    if isinstance(function, FlatJoinFunction):
+        return function
+    if inspect.isgeneratorfunction(function):
+        raise TypeError(
+            f"apply on joined streams takes a callable that returns one result, and {function.__name__} yields: make "
+            "it the join method of a FlatJoinFunction"
+        )
+    return _adapt(function, JoinFunction, _CallableJoin, "apply on joined streams")
+
+
+def as_co_group_function(function: Any) -> CoGroupFunction:
+    """Take a CoGroupFunction or a callable."""
+    return _adapt(function, CoGroupFunction, _CallableCoGroup, "apply on co-grouped streams")
 
 
 def as_key_selector(selector: Any) -> Callable[[Any], Any]:
@@ -93,6 +130,16 @@ def as_partitioner(partitioner: Any, selector: Any) -> tuple[Callable[[Any, int]
         )
     choose = partitioner.partition if isinstance(partitioner, Partitioner) else partitioner
     return choose, as_key_selector(selector)
+
+
+def rich_functions(*given: Any) -> tuple[Function, ...]:
+    """Give those functions that are to be opened and closed: all but callables and functions that do neither."""
+    return tuple(
+        function
+        for function in given
+        if isinstance(function, Function)
+        and (type(function).open is not Function.open or type(function).close is not Function.close)
+    )
 
 
 def require(function: Any, kind: Callable[..., F], method: str) -> F:

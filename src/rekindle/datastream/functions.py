@@ -42,10 +42,22 @@ from rekindle.datastream.co_functions import (
     CoProcessFunction,
     KeyedCoProcessFunction,
 )
+from rekindle.datastream.join_functions import (
+    CoGroupFunction,
+    FlatJoinFunction,
+    JoinFunction,
+    ProcessJoinFunction,
+)
 from rekindle.datastream.process_functions import KeyedProcessFunction, ProcessFunction
+from rekindle.datastream.rich_function import RichFunction
 from rekindle.datastream.runtime_context import KeyedStateStore, RuntimeContext
 from rekindle.datastream.sink_function import SinkFunction
-from rekindle.datastream.source_function import SourceFunction
+from rekindle.datastream.source_function import (
+    ParallelSourceFunction,
+    RichParallelSourceFunction,
+    RichSourceFunction,
+    SourceFunction,
+)
 from rekindle.datastream.time_domain import TimeDomain
 from rekindle.datastream.timerservice import TimerService
 from rekindle.datastream.window_functions import (
@@ -69,14 +81,17 @@ __all__ = [
     "CheckpointListener",
     "CheckpointedFunction",
     "CoFlatMapFunction",
+    "CoGroupFunction",
     "CoMapFunction",
     "CoProcessFunction",
     "FilterFunction",
+    "FlatJoinFunction",
     "FlatMapFunction",
     "FoldFunction",
     "Function",
     "FunctionInitializationContext",
     "FunctionSnapshotContext",
+    "JoinFunction",
     "KeySelector",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
@@ -86,13 +101,18 @@ __all__ = [
     "ListCheckpointed",
     "MapFunction",
     "NullByteKeySelector",
+    "ParallelSourceFunction",
     "Partitioner",
     "PassThroughAllWindowFunction",
     "PassThroughWindowFunction",
     "ProcessAllWindowFunction",
     "ProcessFunction",
+    "ProcessJoinFunction",
     "ProcessWindowFunction",
     "ReduceFunction",
+    "RichFunction",
+    "RichParallelSourceFunction",
+    "RichSourceFunction",
     "RuntimeContext",
     "SinkFunction",
     "SourceFunction",

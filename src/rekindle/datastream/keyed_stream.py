@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import add, gt, lt
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rekindle.common import TypeInformation
@@ -24,7 +23,7 @@ from rekindle.datastream.functions import (
     MapFunction,
     ReduceFunction,
 )
-from rekindle.datastream.running_aggregates import FieldAggregate, FieldChoice
+from rekindle.datastream.running_aggregates import FieldReductions
 from rekindle.datastream.stateful_functions import (
     FilterWithState,
     FlatMapWithState,
@@ -42,6 +41,7 @@ from rekindle.runtime.operators.keyed import (
 )
 
 if TYPE_CHECKING:
+    from rekindle.datastream.interval_join import IntervalJoin
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
     from rekindle.datastream.windowed_stream import WindowedStream
     from rekindle.datastream.windowing.assigner import WindowAssigner
@@ -49,8 +49,13 @@ if TYPE_CHECKING:
 __all__ = ["KeyedStream"]
 
 
-class KeyedStream(DataStream):
-    """A stream on which functions may keep state per key."""
+class KeyedStream(DataStream, FieldReductions):
+    """A stream on which functions may keep state per key.
+
+    ``sum``, ``min``, ``max``, ``min_by`` and ``max_by`` give, with every record, what comes out for its key so far.
+    """
+
+    _keyed = True
 
     def __init__(
         self,
@@ -89,30 +94,6 @@ class KeyedStream(DataStream):
         operator = ReduceOperator(function, self._type_info or state_type(hint))
         return self._transform("Reduce", operator, self._type_info, hint)
 
-    def sum(self, position_to_sum: int | str = 0) -> DataStream:
-        """Add up a field of the records of each key; every record gives the sum so far.
-
-        Args:
-            position_to_sum: The place or the name of the field. A record that is one value is its own field 0.
-        """
-        return self.reduce(FieldAggregate("sum", position_to_sum, add))
-
-    def min(self, position_to_min: int | str = 0) -> DataStream:
-        """Keep the least value of a field for each key; the other fields stay those of the first record."""
-        return self.reduce(FieldAggregate("min", position_to_min, min))
-
-    def max(self, position_to_max: int | str = 0) -> DataStream:
-        """Keep the greatest value of a field for each key; the other fields stay those of the first record."""
-        return self.reduce(FieldAggregate("max", position_to_max, max))
-
-    def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
-        """Keep the record with the least value of a field for each key, the first of several."""
-        return self.reduce(FieldChoice("min_by", position_to_min_by, lt))
-
-    def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
-        """Keep the record with the greatest value of a field for each key, the first of several."""
-        return self.reduce(FieldChoice("max_by", position_to_max_by, gt))
-
     def process(  # type: ignore[override]
         self, func: KeyedProcessFunction, output_type: RecordType | None = None
     ) -> DataStream:
@@ -137,6 +118,12 @@ class KeyedStream(DataStream):
         from rekindle.datastream.windowing.count_assigners import count_windows
 
         return self.window(count_windows(size, slide))
+
+    def interval_join(self, other_stream: KeyedStream) -> IntervalJoin:
+        """Join this stream with another keyed one: elements of one key whose timestamps are close to each other."""
+        from rekindle.datastream.interval_join import IntervalJoin
+
+        return IntervalJoin(self, other_stream)
 
     def map_with_state(
         self,

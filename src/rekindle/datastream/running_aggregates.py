@@ -1,17 +1,57 @@
-"""What ``sum``, ``min``, ``max``, ``min_by`` and ``max_by`` of a keyed stream do with two records."""
+"""``sum``, ``min``, ``max``, ``min_by`` and ``max_by``: reductions by one field, of keyed streams and of windows."""
 
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from operator import add, ge, gt, le, lt
+from typing import TYPE_CHECKING, Any
 
 from rekindle.common.types import Row, row_from
 from rekindle.datastream.basic_functions import ReduceFunction
 from rekindle.exceptions import InvalidProgramError
 
+if TYPE_CHECKING:
+    from rekindle.datastream.data_stream import DataStream
+
 Position = int | str
 """A field of a record: its place, or its name."""
+
+
+class FieldReductions:
+    """Give a stream that can be reduced the reductions by one field.
+
+    A field is named by its place or by its name; a record that is one value is its own field 0.
+    """
+
+    @abstractmethod
+    def reduce(self, func: Any, /) -> DataStream:
+        """Combine records."""
+
+    def sum(self, position_to_sum: Position = 0) -> DataStream:
+        """Add up a field; the other fields stay those of the first record.
+
+        Args:
+            position_to_sum: The place or the name of the field. A record that is one value is its own field 0.
+        """
+        return self.reduce(FieldAggregate("sum", position_to_sum, add))
+
+    def min(self, position_to_min: Position = 0) -> DataStream:
+        """Keep the least value of a field; the other fields stay those of the first record."""
+        return self.reduce(FieldAggregate("min", position_to_min, min))
+
+    def max(self, position_to_max: Position = 0) -> DataStream:
+        """Keep the greatest value of a field; the other fields stay those of the first record."""
+        return self.reduce(FieldAggregate("max", position_to_max, max))
+
+    def min_by(self, position_to_min_by: Position = 0, first: bool = True) -> DataStream:
+        """Keep the record with the least value of a field; of several the first, or else the last."""
+        return self.reduce(FieldChoice("min_by", position_to_min_by, lt if first else le))
+
+    def max_by(self, position_to_max_by: Position = 0, first: bool = True) -> DataStream:
+        """Keep the record with the greatest value of a field; of several the first, or else the last."""
+        return self.reduce(FieldChoice("max_by", position_to_max_by, gt if first else ge))
 
 
 class FieldAggregate(ReduceFunction):
@@ -28,7 +68,7 @@ class FieldAggregate(ReduceFunction):
 
 
 class FieldChoice(ReduceFunction):
-    """Keep the record whose field is better; the first of those that are equally good."""
+    """Keep the record whose field is better, by a comparison that says which of two that are equally good is kept."""
 
     def __init__(self, method: str, position: Position, better: Callable[[Any, Any], Any]) -> None:
         self._field = _Field(method, position)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ReducingStateDescriptor,
         ValueStateDescriptor,
     )
+    from rekindle.metrics import MetricGroup
 
 __all__ = ["KeyedStateStore", "RuntimeContext"]
 
@@ -98,5 +99,12 @@ class RuntimeContext(KeyedStateStore):
         """Return a global job parameter, or ``default_value`` if the job has none of that name."""
 
     @abstractmethod
-    def get_metrics_group(self) -> Any:
+    def get_superstep_number(self) -> int:
+        """Return the round that an iteration is in, counted from 1: 0 while its input is gathered.
+
+        Only operators in a loop that has rounds have it; it raises in others.
+        """
+
+    @abstractmethod
+    def get_metrics_group(self) -> MetricGroup:
         """Return the group under which this function registers its metrics."""

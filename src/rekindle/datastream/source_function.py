@@ -7,12 +7,13 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from rekindle.datastream.basic_functions import Function
+from rekindle.datastream.rich_function import RichFunction
 
-__all__ = ["SourceFunction"]
+__all__ = ["ParallelSourceFunction", "RichParallelSourceFunction", "RichSourceFunction", "SourceFunction"]
 
 
 class SourceFunction(Function):
-    """Emit elements from a loop of your own, for ``env.add_source``.
+    """Emit elements from a loop of your own, for ``env.add_source``. There is one of it: its parallelism is 1.
 
     To survive failures without loss or duplicates, also implement ``CheckpointedFunction``: keep the
     position in operator state, and emit and advance it under ``ctx.get_checkpoint_lock()``.
@@ -39,7 +40,11 @@ class SourceFunction(Function):
 
         @abstractmethod
         def get_checkpoint_lock(self) -> AbstractContextManager[Any]:
-            """Return the lock under which emitting and advancing the position are one step."""
+            """Return the lock under which emitting and advancing the position are one step.
+
+            Entering it may wait until there is room for more elements; inside, nothing waits. Do not sleep in it, and
+            read nothing slow: no snapshot is taken meanwhile.
+            """
 
         @abstractmethod
         def close(self) -> None:
@@ -52,3 +57,15 @@ class SourceFunction(Function):
     @abstractmethod
     def cancel(self) -> None:
         """Make ``run`` return soon; called from another thread."""
+
+
+class ParallelSourceFunction(SourceFunction):
+    """Emit elements in several subtasks at once: as many as the environment's parallelism, or as you set."""
+
+
+class RichSourceFunction(RichFunction, SourceFunction):
+    """Be a SourceFunction that knows its runtime context."""
+
+
+class RichParallelSourceFunction(RichFunction, ParallelSourceFunction):
+    """Be a ParallelSourceFunction that knows its runtime context: which subtask it is, of how many."""

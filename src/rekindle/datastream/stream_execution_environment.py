@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from rekindle.common import (
     JobExecutionResult,
     JobID,
     RestartStrategyConfiguration,
+    TypeInformation,
     WatermarkStrategy,
 )
 from rekindle.common.options import (
@@ -29,15 +29,23 @@ from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.datastream.checkpointing_mode import CheckpointingMode
 from rekindle.datastream.closeable_iterator import CloseableIterator
 from rekindle.datastream.connectors.base import Source
-from rekindle.datastream.data_stream import DataStream, declare_unsupported
+from rekindle.datastream.connectors.file_source import FileSource, StreamFormat
+from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.declared_types import RecordType, declared_type
+from rekindle.datastream.environment_dependencies import EnvironmentDependencies
+from rekindle.datastream.environment_settings import EnvironmentSettings
 from rekindle.datastream.execution_mode import RuntimeExecutionMode
+from rekindle.datastream.function_adapters import require
+from rekindle.datastream.functions import ParallelSourceFunction, SourceFunction
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError
+from rekindle.graph.batch_mode import as_batch, runs_as_batch
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
+from rekindle.graph.plan import plan_of
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
+from rekindle.graph.uids import require_uids
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
@@ -45,7 +53,9 @@ from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.progress import ProgressView, progress_view
 from rekindle.runtime.operators.event_time import EventTime
+from rekindle.runtime.operators.function_source import FunctionSourceOperator
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
+from rekindle.runtime.spark.text_files import load_files
 from rekindle.serialization.serializer_of import serializer_of
 
 if TYPE_CHECKING:
@@ -56,7 +66,7 @@ __all__ = ["StreamExecutionEnvironment"]
 _DEFAULT_JOB_NAME = "Flink Streaming Job"
 
 
-class StreamExecutionEnvironment:
+class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     """Make streams, set how they are executed, and execute them on Spark."""
 
     def __init__(self, configuration: Configuration | None = None, spark_session: SparkSession | None = None) -> None:
@@ -97,7 +107,7 @@ class StreamExecutionEnvironment:
         own = self._config.get_parallelism()
         if own > 0:
             return own
-        return self._configuration.get(CoreOptions.DEFAULT_PARALLELISM) or os.cpu_count() or 1
+        return self._configuration.get(CoreOptions.DEFAULT_PARALLELISM) or self.get_default_local_parallelism()
 
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
         """Set the number of key groups of operators that set none: the highest parallelism they can ever have."""
@@ -110,16 +120,25 @@ class StreamExecutionEnvironment:
         return own if own > 0 else self._configuration.get(PipelineOptions.MAX_PARALLELISM)
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
-        """Set the runtime mode; only STREAMING is supported yet."""
-        if execution_mode is not RuntimeExecutionMode.STREAMING:
-            raise NotImplementedError(
-                f"StreamExecutionEnvironment.set_runtime_mode({execution_mode}) is not supported yet"
-            )
+        """Set whether the program runs as a stream, as a batch, or as its sources allow."""
+        if not isinstance(execution_mode, RuntimeExecutionMode):
+            raise TypeError(f"a runtime mode is given as RuntimeExecutionMode, got {execution_mode!r}")
+        self._configuration.set(ExecutionOptions.RUNTIME_MODE, execution_mode.name)
         return self
 
-    def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> StreamExecutionEnvironment:
-        """Take a checkpoint every so many milliseconds, and go back to the last one after a failure."""
+    def enable_checkpointing(
+        self, interval: int, mode: CheckpointingMode | None = None, force: bool = False
+    ) -> StreamExecutionEnvironment:
+        """Take a checkpoint every so many milliseconds, and go back to the last one after a failure.
+
+        Args:
+            interval: The milliseconds.
+            mode: The guarantee.
+            force: Whether also a program with iterations is to have checkpoints.
+        """
         self._checkpoint_config.set_checkpoint_interval(interval)
+        if force:
+            self._checkpoint_config.set_force_checkpointing(True)
         if mode is not None:
             self._checkpoint_config.set_checkpointing_mode(mode)
         return self
@@ -200,6 +219,42 @@ class StreamExecutionEnvironment:
         node = self._graph.add("Collection Source", CollectionSourceOperator(elements), (), parallelism=1)
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
+    def add_source(
+        self, source_func: SourceFunction, source_name: str = "Custom Source", type_info: RecordType | None = None
+    ) -> DataStream:
+        """Make a stream of what a source function emits.
+
+        A SourceFunction has parallelism 1; a ParallelSourceFunction has the environment's.
+
+        Args:
+            source_func: The function.
+            source_name: The name of the operator.
+            type_info: The type of the elements.
+        """
+        function = require(source_func, SourceFunction, "add_source")
+        declared = declared_type(type_info, "type_info of add_source")
+        parallelism = None if isinstance(function, ParallelSourceFunction) else 1
+        operator = FunctionSourceOperator(function, declared)
+        # Nobody can tell whether it ends; Flink takes it for one that does not.
+        node = self._graph.add(source_name, operator, (), parallelism=parallelism, bounded=False)
+        return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
+
+    def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:
+        """Make a stream of the text that a server sends, cut at a delimiter; the source has parallelism 1.
+
+        A socket cannot go back: after a failure, what was read since the last checkpoint is lost.
+
+        Args:
+            hostname: The server's host.
+            port: The server's port.
+            delimiter: What stands between two elements.
+            max_retry: How often to connect again, half a second apart, when the connection ends or cannot be made;
+                negative: for ever.
+        """
+        from rekindle.datastream.connectors.socket_source import SocketTextStreamFunction
+
+        return self.add_source(SocketTextStreamFunction(hostname, port, delimiter, max_retry), "Socket Stream")
+
     def from_source(
         self,
         source: Source,
@@ -219,12 +274,35 @@ class StreamExecutionEnvironment:
             raise TypeError(f"from_source takes a Source, and was given a {type(source).__name__}")
         if not isinstance(watermark_strategy, WatermarkStrategy):
             raise TypeError(f"from_source takes a WatermarkStrategy, and was given {watermark_strategy!r}")
-        declared = declared_type(type_info, "type_info of from_source")
+        declared = declared_type(source.type_info if type_info is None else type_info, "type_info of from_source")
+        if isinstance(source, FileSource):
+            stream = self._read_files(source, source_name, declared)
+            unwatched = watermark_strategy == WatermarkStrategy.no_watermarks()
+            return stream if unwatched else stream.assign_timestamps_and_watermarks(watermark_strategy)
         operator = source.create_operator()
         if watermark_strategy != WatermarkStrategy.no_watermarks():
             operator.event_time = EventTime(watermark_strategy)
         node = self._graph.add(source_name, operator, ())
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
+
+    def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
+        """Make a stream of the lines of a file, or of all files below a directory, as they are now.
+
+        Spark reads them, in the first epoch.
+
+        Args:
+            file_path: A path, or an URI of a file system that Spark knows.
+            charset_name: The encoding of the text.
+        """
+        lines = StreamFormat.text_line_format(charset_name)
+        source = FileSource.for_record_stream_format(lines, file_path).build()
+        return self.from_source(source, WatermarkStrategy.no_watermarks(), "Custom File Source")
+
+    def _read_files(self, source: FileSource, name: str, type_info: TypeInformation | None) -> DataStream:
+        node = self._graph.add(
+            name, source.create_operator(), (), data_frame=source.files, bounded=not source.files.monitored
+        )
+        return DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
 
     def from_data_frame(self, data_frame: DataFrame, uid: str, bounded: bool | None = None) -> DataStream:
         """Make a stream of a Spark DataFrame's rows; records are Spark's own ``Row``.
@@ -259,6 +337,13 @@ class StreamExecutionEnvironment:
         """Run the program in the background."""
         return LocalJobClient(self._submit(job_name, None))
 
+    def get_execution_plan(self) -> str:
+        """Return the plan of the program as JSON, as Flink writes it; nothing is executed, and Spark is not started.
+
+        ``rekindle.graph.to_mermaid`` and ``rekindle.graph.to_svg`` draw it. docs/plan.md describes it.
+        """
+        return plan_of(self._graph.pending(), self._compile()).to_json()
+
     def close(self) -> None:
         """Stop Spark, if this environment started it."""
         if self._session is not None and self._owns_session:
@@ -266,7 +351,7 @@ class StreamExecutionEnvironment:
             self._session = None
 
     def _execute_and_collect(self, job_name: str | None) -> CloseableIterator:
-        collected = CollectedRecords(held_back=self._checkpoint_config.is_checkpointing_enabled())
+        collected = CollectedRecords()
         master = self._submit(job_name, collected)
 
         def close() -> None:
@@ -288,23 +373,42 @@ class StreamExecutionEnvironment:
             self._checkpoint_config,
             self._config,
             self._state_backend,
+            graph.batch,
         )
+        if collected is not None:
+            collected.held_back = settings.ends_with_checkpoint
         if view is None:
             view = progress_view(self._configuration.get(RekindleOptions.PROGRESS), name)
         session = self._spark_session(graph.slots)
-        master = JobMaster(session, graph, settings, SystemClock(), view, collected)
+        master = JobMaster(session, load_files(graph, session), settings, SystemClock(), view, collected)
         master.start()
         self._graph.submitted = len(self._graph.nodes)
         return master
 
     def _compile(self) -> JobGraph:
-        if self._configuration.get(ExecutionOptions.RUNTIME_MODE) != "STREAMING":
-            raise NotImplementedError("execution.runtime-mode other than STREAMING is not supported yet")
         max_parallelism = self.get_max_parallelism()
         program = self._graph.pending()
+        derived = self._config.has_auto_generated_uids_enabled()
+        if not (derived and self._configuration.get(PipelineOptions.AUTO_GENERATE_UIDS)):
+            require_uids(program.nodes)
         graph = compile_job(program, self.get_parallelism(), max_parallelism if max_parallelism > 0 else None)
+        if runs_as_batch(program, RuntimeExecutionMode[self._configuration.get(ExecutionOptions.RUNTIME_MODE)]):
+            graph = as_batch(graph, self._configuration.get(RekindleOptions.BATCH_MEMORY_RECORDS))
+        else:
+            self._check_iterations(graph)
         check_picklable(graph)
         return graph
+
+    def _check_iterations(self, graph: JobGraph) -> None:
+        config = self._checkpoint_config
+        if graph.iterations and config.is_checkpointing_enabled() and not config.is_force_checkpointing():
+            raise InvalidProgramError(
+                "Checkpointing is currently not supported by default for iterative jobs, and the program has iteration "
+                f"{graph.nodes[graph.iterations[0].head].name!r}: Flink loses the records that are in a loop. Rekindle "
+                "keeps them in its checkpoints, and each counts once after a failure. Force checkpoints with "
+                "env.enable_checkpointing(interval, mode, force=True), or set "
+                f"{CheckpointingOptions.FORCE_CHECKPOINTING.key} to true"
+            )
 
     def _spark_session(self, slots: int) -> SparkSession:
         from pyspark.sql import SparkSession
@@ -316,6 +420,7 @@ class StreamExecutionEnvironment:
             self._session = create_session(self._configuration, slots)
             if self._owns_session:
                 atexit.register(self.close)
+        self._ship_python_files(self._session)
         return self._session
 
     def _await(self, master: JobMaster) -> JobExecutionResult:
@@ -326,36 +431,3 @@ class StreamExecutionEnvironment:
             with suppress(JobCancelledError):
                 master.result.result()
             raise
-
-
-declare_unsupported(
-    StreamExecutionEnvironment,
-    "add_classpaths",
-    "add_default_kryo_serializer",
-    "add_jars",
-    "add_python_archive",
-    "add_python_file",
-    "add_source",
-    "create_input",
-    "disable_operator_chaining",
-    "enable_changelog_state_backend",
-    "get_buffer_timeout",
-    "get_default_local_parallelism",
-    "get_execution_plan",
-    "get_stream_time_characteristic",
-    "is_chaining_enabled",
-    "is_chaining_of_operators_with_different_max_parallelism_enabled",
-    "is_changelog_state_backend_enabled",
-    "is_force_unaligned_checkpoints",
-    "is_unaligned_checkpoints_enabled",
-    "read_text_file",
-    "register_cached_file",
-    "register_slot_sharing_group",
-    "register_type",
-    "register_type_with_kryo_serializer",
-    "set_buffer_timeout",
-    "set_default_local_parallelism",
-    "set_python_executable",
-    "set_python_requirements",
-    "set_stream_time_characteristic",
-)

@@ -13,8 +13,9 @@ from typing import Any
 
 from rekindle.common.typeinfo import PickledBytesTypeInfo, TypeInformation
 from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.iterations import JobIteration, check_bounded, loop_bodies
 from rekindle.graph.partitioning import REBALANCE, RESCALE, Partitioner, Partitioning
-from rekindle.graph.stream_graph import StreamGraph, StreamNode
+from rekindle.graph.stream_graph import Chaining, StreamGraph, StreamNode
 from rekindle.graph.uids import assign_uids
 from rekindle.state.key_groups import check_parallelism, default_max_parallelism
 
@@ -78,11 +79,16 @@ class SparkSource:
 
 @dataclass(frozen=True, slots=True)
 class JobGraph:
-    """Hold all nodes in topological order, all edges by id, and the DataFrames at the sources."""
+    """Hold all nodes in topological order, all edges by id, the DataFrames at the sources, and the loops.
+
+    ``batch``: the operators are those of a batch job, and there are no watermarks but the end.
+    """
 
     nodes: tuple[JobNode, ...]
     edges: tuple[JobEdge, ...]
     spark_sources: tuple[SparkSource, ...]
+    iterations: tuple[JobIteration, ...] = ()
+    batch: bool = False
 
     @property
     def slots(self) -> int:
@@ -113,12 +119,16 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
     if not graph.nodes:
         raise InvalidProgramError("no operators are defined in this program: there is nothing to execute")
     uids = assign_uids(graph.nodes)
+    bodies = loop_bodies(graph.nodes)
     settled = {node.id: _parallelism(node, parallelism, max_parallelism) for node in graph.nodes}
+    # What ends a loop is beside its head, in the same slots.
+    settled |= {node.id: settled[node.loop_of] for node in graph.nodes if node.loop_of is not None}
     local = all(node.data_frame is None for node in graph.nodes)
     consumers = Counter(edge.source for node in graph.nodes for edge in node.inputs)
     readers = Counter(source for source, _ in _readers(graph))
     roots = {node.id for node in graph.nodes if not node.inputs}
     timed = {node.id: getattr(node.operator, "generates_watermarks", False) for node in graph.nodes}
+    unasked = {node.id: getattr(node.operator, "emits_unasked", False) for node in graph.nodes}
     spark_fed: dict[int, bool] = {}  # nodes in a slot with a Spark source, no exchange between them
     nodes: list[JobNode] = []
     edges: list[JobEdge] = []
@@ -134,15 +144,22 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
                 if partitioner.asked_for:
                     raise _forward_between(graph.nodes[edge.source].name, upstream[0], node.name, own[0])
                 partitioner = REBALANCE
-            if partitioner.kind is Partitioning.FORWARD and spark_fed[edge.source] and (len(fed) > 1 or timed[node.id]):
+            apart = len(fed) > 1 or timed[node.id] or unasked[node.id]
+            if partitioner.kind is Partitioning.FORWARD and spark_fed[edge.source] and apart:
                 # Only an exchange tells when all tasks of a Spark source are done.
                 partitioner = RESCALE if partitioner.asked_for else REBALANCE
+            if partitioner.kind is Partitioning.FORWARD and node.id in bodies and not (local or levels[edge.source]):
+                # Level 0 has no task in each epoch where Spark has sources, and a loop goes on in each.
+                partitioner = RESCALE
             # With one subtask on both sides there is nothing to exchange, unless a Spark source, which has many tasks
             # even then, feeds the job.
             exchange = partitioner.kind is not Partitioning.FORWARD and not (local and own[0] == upstream[0] == 1)
             # PyFlink chains functions of Python that follow each other and have one input and one reader.
             alone = consumers[edge.source] == len(node.inputs) == 1 and edge.source not in roots
             alone = alone and not timed[edge.source] and edge.tag is None
+            alone = (
+                alone and graph.nodes[edge.source].chaining is not Chaining.NEVER and node.chaining is Chaining.ALWAYS
+            )
             chained = partitioner.kind is Partitioning.FORWARD and alone and not node.typed_input
             type_info = None if chained else _converting(edge.type_info)
             # To it, a key selector is such a function as well.
@@ -171,7 +188,20 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
         for node in graph.nodes
         if node.data_frame is not None
     )
-    return JobGraph(tuple(nodes), tuple(edges), sources)
+    iterations = tuple(_iteration(graph, head, body, edges, levels) for head, body in bodies.items())
+    return JobGraph(tuple(nodes), tuple(edges), sources, iterations)
+
+
+def _iteration(
+    graph: StreamGraph, head: int, body: frozenset[int], edges: list[JobEdge], levels: dict[int, int]
+) -> JobIteration:
+    loop = graph.nodes[head].operator.loop
+    if loop.supersteps:
+        check_bounded(graph.nodes, head, body)
+    into = [edge for edge in edges if edge.target in body]
+    entries = tuple(edge for edge in into if edge.source not in body)
+    stays = len({levels[node] for node in body}) == 1
+    return JobIteration(head, body, entries, loop.supersteps, loop.max_iterations, loop.has_criterion, stays)
 
 
 def _forward_between(source: str, sources: int, target: str, targets: int) -> InvalidProgramError:

@@ -33,7 +33,7 @@ class Partitioner:
         key_selector: Gives the key of a record; comes with HASH and CUSTOM.
         key_type: The type that the program gave to the keys, which decides which keys are one; None: any Python object.
         choose: Gives the subtask for a key, of so many; comes with CUSTOM.
-        functions: What has to be opened before ``choose`` is called, and closed at the end.
+        functions: What has to be opened before ``key_selector`` and ``choose`` are called, and closed at the end.
         asked_for: Whether the program wrote ``forward()``, rather than nothing.
     """
 

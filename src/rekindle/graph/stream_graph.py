@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rekindle.common.type_information import TypeInformation
+from rekindle.graph.iterations import ancestors
 from rekindle.graph.partitioning import Partitioner
 
 
@@ -27,12 +29,21 @@ class StreamEdge:
     side: int = 0
 
 
+class Chaining(enum.Enum):
+    """Say whether an operator may be chained, which only settles where records are converted to their types."""
+
+    ALWAYS = "always"
+    HEAD = "head"  # with those behind it, not with the one before
+    NEVER = "never"
+
+
 @dataclass(slots=True)
 class StreamNode:
     """Describe one operator.
 
     ``operator`` travels to the slots, ``data_frame`` stays with the driver. ``typed_input``: records come as their type
-    shows them even from the operator right before it, with which it would be chained.
+    shows them even from the operator right before it, with which it would be chained. ``loop_of`` is the head of the
+    iteration that ends here.
     """
 
     id: int
@@ -45,6 +56,10 @@ class StreamNode:
     data_frame: Any = None
     bounded: bool = True
     typed_input: bool = False
+    loop_of: int | None = None
+    sink: bool = False
+    description: str | None = None  # what the plan shows, instead of the name
+    chaining: Chaining = Chaining.ALWAYS
     side_outputs: dict[str, TypeInformation] = field(default_factory=dict)  # those that are read, by id of the tag
 
 
@@ -71,10 +86,10 @@ class StreamGraph:
 
         A source that nothing reads from does not run, as in Flink.
         """
-        needed = {node.id for node in self.nodes[self.submitted :] if node.inputs}
-        for node in reversed(self.nodes):
-            if node.id in needed:
-                needed.update(edge.source for edge in node.inputs)
+        written = [node.id for node in self.nodes[self.submitted :] if node.inputs]
+        needed = ancestors(self.nodes, written)
+        while ends := {node.id for node in self.nodes if node.loop_of in needed} - needed:  # a loop is run whole
+            needed |= ancestors(self.nodes, ends)
         ids = {old: new for new, old in enumerate(sorted(needed))}
         return StreamGraph(
             [
@@ -82,6 +97,7 @@ class StreamGraph:
                     self.nodes[old],
                     id=new,
                     inputs=tuple(replace(edge, source=ids[edge.source]) for edge in self.nodes[old].inputs),
+                    loop_of=None if (head := self.nodes[old].loop_of) is None else ids[head],
                 )
                 for old, new in ids.items()
             ]

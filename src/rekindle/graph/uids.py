@@ -35,6 +35,16 @@ def assign_uids(nodes: list[StreamNode]) -> dict[int, str]:
     return uids
 
 
+def require_uids(nodes: list[StreamNode]) -> None:
+    """Raise if an operator has no uid of its own, for programs that want none to be derived."""
+    without = [node.name for node in nodes if node.uid is None and getattr(node.operator, "needs_uid", True)]
+    if without:
+        raise InvalidProgramError(
+            "Auto generated UIDs have been disabled but no UID or hash has been assigned to operator "
+            f"{', '.join(repr(name) for name in without)}; call uid() on it"
+        )
+
+
 def _way(edge: StreamEdge) -> str:
     kind = edge.partitioner.kind.value + "/1" * edge.side
     return kind if edge.tag is None else f"{kind}:{edge.tag}"

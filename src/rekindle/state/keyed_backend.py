@@ -134,7 +134,12 @@ class KeyedStateBackend(ABC):
         name = descriptor.get_name()
         known = self._registered.get(name)
         if known is not None:
-            if known.descriptor != descriptor or (known.scope is not None) != namespaced:
+            if (known.scope is not None) != namespaced:
+                raise InvalidProgramError(
+                    f"state {name!r} of operator {self.owner.name!r} was asked for both as state of a window and as "
+                    "state of a key; give one of the two another name"
+                )
+            if known.descriptor != descriptor:
                 raise InvalidProgramError(
                     f"state {name!r} of operator {self.owner.name!r} was first asked for with {known.descriptor!r} and "
                     f"now with {descriptor!r}; give the second state another name"

@@ -38,17 +38,18 @@ class NamespacedState:
 
     Attributes:
         state: The handle; it sees the namespace set last with :meth:`use`.
+        scope: Where the namespace is set.
     """
 
-    __slots__ = ("_scope", "state")
+    __slots__ = ("scope", "state")
 
     def __init__(self, state: State, scope: NamespaceScope) -> None:
         self.state = state
-        self._scope = scope
+        self.scope = scope
 
     def use(self, namespace: Any) -> State:
         """Set the namespace and give the handle. The namespace stays when the key changes."""
-        self._scope.namespace = namespace
+        self.scope.namespace = namespace
         return self.state
 
     def merge(self, target: Any, sources: Iterable[Any]) -> None:

@@ -82,6 +82,15 @@ class TimerQueue:
             self._pop(self._heap)
         return None
 
+    def latest_timestamp(self) -> int | None:
+        """Tell when the latest timer is due."""
+        return max((timestamp for _, timestamp in self._live), default=None)
+
+    def clear(self) -> None:
+        """Remove all timers."""
+        self._heap.clear()
+        self._live.clear()
+
     def __len__(self) -> int:
         return len(self._live)
 

@@ -31,9 +31,11 @@ from rekindle.datastream.functions import (
     ReduceFunction,
     SinkFunction,
 )
+from rekindle.datastream.operators import AbstractStreamOperator, OneInputStreamOperator, TwoInputStreamOperator
 from rekindle.datastream.state import MapStateDescriptor
 from rekindle.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
 from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.custom import one_input, two_input
 from rekindle.runtime.operators.keyed import (
     KeyedFilterOperator,
     KeyedFlatMapOperator,
@@ -45,6 +47,7 @@ from rekindle.runtime.operators.operator import Operator, OperatorContext, Sourc
 from rekindle.runtime.operators.sinks import SinkFunctionOperator
 from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
 from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
+from rekindle.runtime.slot.metrics import MetricRegistry
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_groups import check_parallelism, key_group_range
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -117,6 +120,7 @@ class OperatorHarness:
         self.output: list[Any] = []
         self.side_outputs: dict[str, list[Any]] = {}
         self.sent: list[tuple[str, bytes]] = []
+        self._metrics = MetricRegistry(self.clock)
         self._key = None if key_selector is None else as_key_selector(key_selector)
         self._second_key = None if second_key_selector is None else as_key_selector(second_key_selector)
         own = key_group_range(subtask, parallelism, max_parallelism)
@@ -142,6 +146,7 @@ class OperatorHarness:
             to_driver=lambda channel, data: self.sent.append((channel, data)),
             checkpointing=True,
             restored=restored is not None,
+            metrics=self._metrics.group(name, name, subtask),
         )
         if restored is not None:
             context.restored_timers = [b for snapshot in restored for b in snapshot.timers if b.key_group in own]
@@ -152,12 +157,16 @@ class OperatorHarness:
 
     @classmethod
     def keyed(
-        cls, function: Function, key_selector: Callable[[Any], Any] | Any, *more: Any, **settings: Any
+        cls,
+        function: Function | AbstractStreamOperator,
+        key_selector: Callable[[Any], Any] | Any,
+        *more: Any,
+        **settings: Any,
     ) -> OperatorHarness:
         """Run a function as it would run on a keyed stream.
 
         Args:
-            function: The function.
+            function: The function, or an operator of your own.
             key_selector: Gives the key of a record.
             more: What a function with two inputs needs besides: the key selector of the second one, or the descriptors
                 of the broadcast states.
@@ -168,8 +177,16 @@ class OperatorHarness:
         return cls(_keyed_operator(function), key_selector, *more, **settings)
 
     @classmethod
-    def unkeyed(cls, function: Function, *descriptors: MapStateDescriptor, **settings: Any) -> OperatorHarness:
-        """Run a function as it would run on a stream without a key; ``descriptors`` are those of broadcast states."""
+    def unkeyed(
+        cls, function: Function | AbstractStreamOperator, *descriptors: MapStateDescriptor, **settings: Any
+    ) -> OperatorHarness:
+        """Run a function, or an operator of your own, as it would run on a stream without a key.
+
+        Args:
+            function: The function or operator.
+            descriptors: Those of the broadcast states.
+            settings: Those of ``OperatorHarness``.
+        """
         if isinstance(function, BroadcastProcessFunction):
             return cls(BroadcastOperator(function, descriptors), **settings)
         return cls(_unkeyed_operator(function), **settings)
@@ -193,13 +210,17 @@ class OperatorHarness:
 
     def finish(self) -> list[Any]:
         """End the input as a bounded stream ends: with the last watermark."""
-        return self.advance_watermark((1 << 63) - 1) + self._emitted(self.operator.finish())
+        held_back = [value for chunk in self.operator.held_back() for value in self._emitted(chunk)]
+        return held_back + self.advance_watermark((1 << 63) - 1) + self._emitted(self.operator.finish())
 
     def snapshot(self, checkpoint_id: int = 1) -> HarnessSnapshot:
         """Take a snapshot, from which another harness can be opened."""
         operator = self.operator
         operator.prepare_snapshot(checkpoint_id, self.clock.now())
-        lists = operator.position() if isinstance(operator, SourceOperator) else operator.snapshot_lists()
+        if isinstance(operator, SourceOperator) and not operator.moves_by_itself:
+            lists = operator.position()
+        else:
+            lists = operator.snapshot_lists()
         keyed = operator.snapshot_keyed(SnapshotRequest(checkpoint_id, canonical=True))
         try:
             blocks = [*keyed.blocks(), *(() if keyed.exported is None else keyed.exported())]
@@ -220,6 +241,10 @@ class OperatorHarness:
     def abort(self, checkpoint_id: int = 1) -> None:
         """Say that a checkpoint will never complete."""
         self.operator.notify_aborted(checkpoint_id)
+
+    def metrics(self) -> dict[str, dict[str, Any]]:
+        """Read what the function counts and measures, by the names of groups and metric with dots between them."""
+        return {".".join((*metric.groups, metric.name)): metric.values for metric in self._metrics.values()}
 
     def close(self) -> None:
         """Close the operator."""
@@ -255,8 +280,12 @@ def _dealt(restored: Sequence[HarnessSnapshot], parallelism: int, subtask: int) 
     }
 
 
-def _keyed_operator(function: Function) -> Operator:
+def _keyed_operator(function: Function | AbstractStreamOperator) -> Operator:
     match function:
+        case OneInputStreamOperator():
+            return one_input(function, keyed=True)
+        case TwoInputStreamOperator():
+            return two_input(function, keyed=True)
         case KeyedProcessFunction():
             return KeyedProcessOperator(function)
         case MapFunction():
@@ -272,8 +301,12 @@ def _keyed_operator(function: Function) -> Operator:
     raise TypeError(f"{type(function).__name__} is no function of a keyed stream")
 
 
-def _unkeyed_operator(function: Function) -> Operator:
+def _unkeyed_operator(function: Function | AbstractStreamOperator) -> Operator:
     match function:
+        case OneInputStreamOperator():
+            return one_input(function, keyed=False)
+        case TwoInputStreamOperator():
+            return two_input(function, keyed=False)
         case ProcessFunction():
             return ProcessOperator(function, "process_element")
         case MapFunction():

@@ -174,7 +174,7 @@ class TestNames:
 
     def test_the_same_name_with_and_without_namespaces_raises(self, keyed: Keyed) -> None:
         keyed.open(VALUE)
-        with pytest.raises(InvalidProgramError, match="give the second state another name"):
+        with pytest.raises(InvalidProgramError, match="both as state of a window and as state of a key"):
             keyed.backend.get_or_create_namespaced(VALUE)
 
     @pytest.mark.parametrize("name", ["default", "with space", "a/b", "..", "ä", "x" * 300, "__meta__", "a\0b"])

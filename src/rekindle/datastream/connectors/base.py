@@ -19,7 +19,13 @@ __all__ = ["Sink", "SinkWriter", "SinkWriterContext", "Source"]
 
 
 class Source(ABC):
-    """Describe where records come from, for ``env.from_source``."""
+    """Describe where records come from, for ``env.from_source``.
+
+    Attributes:
+        type_info: The type of the records, if the source knows it.
+    """
+
+    type_info: TypeInformation | None = None
 
     @abstractmethod
     def create_operator(self) -> SourceOperator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -43,10 +44,11 @@ class SessionWindows(TimeWindowAssigner[T], MergingWindowAssigner[T, TimeWindow]
             timestamp = context.get_current_processing_time()
         elif timestamp == MIN_TIMESTAMP:
             raise without_timestamp()
-        return [TimeWindow(timestamp, timestamp + self._gap(element))]
+        return [TimeWindow(timestamp, timestamp + self.gap_of(element))]
 
-    def _gap(self, element: T) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def gap_of(self, element: T) -> int:
+        """Return after how many milliseconds the session of an element ends, unless another follows."""
 
 
 class _FixedGap(SessionWindows[T]):
@@ -60,7 +62,8 @@ class _FixedGap(SessionWindows[T]):
             raise ConfigurationError(f"{type(self).__name__} need a gap above 0, got {session_gap} ms")
         self._session_gap = session_gap
 
-    def _gap(self, element: T) -> int:
+    def gap_of(self, element: T) -> int:
+        """Return the gap."""
         return self._session_gap
 
     def __repr__(self) -> str:
@@ -81,7 +84,8 @@ class _DynamicGap(SessionWindows[T]):
             )
         self._extractor = session_window_time_gap_extractor
 
-    def _gap(self, element: T) -> int:
+    def gap_of(self, element: T) -> int:
+        """Return the gap that is taken out of the element."""
         gap = self._extractor.extract(element)
         if gap <= 0:
             raise ConfigurationError(

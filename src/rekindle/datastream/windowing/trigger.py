@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from rekindle.datastream.state import State
     from rekindle.datastream.state_descriptors import StateDescriptor
+    from rekindle.metrics import MetricGroup
 
 __all__ = ["Trigger", "TriggerResult"]
 
@@ -44,7 +45,7 @@ class Trigger(ABC, Generic[T, W]):
             """Return the wall-clock time, in milliseconds since the epoch."""
 
         @abstractmethod
-        def get_metric_group(self) -> Any:
+        def get_metric_group(self) -> MetricGroup:
             """Return the group under which the trigger registers its metrics."""
 
         @abstractmethod

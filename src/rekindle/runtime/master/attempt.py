@@ -127,8 +127,14 @@ class Attempt:
         self._stopping = False
         # In the middle of an epoch, what an operator has sent but the next has not seen is in no snapshot. Replaying
         # the sources brings it again only if the sender has no state; what was collected is already on its way.
+        # What is in a loop is in a snapshot only between two epochs.
+        # A source that moves by itself knows no position but the present one.
         self._aligned = (
-            shared.settings.checkpoints.mode_exactly_once or shared.graph.levels != 2 or shared.collected is not None
+            shared.settings.checkpoints.mode_exactly_once
+            or shared.graph.levels != 2
+            or shared.collected is not None
+            or bool(shared.graph.iterations)
+            or any(getattr(node.operator, "moves_by_itself", False) for node in shared.graph.nodes)
         )
         self._input_ended = False
         self._final_id: int | None = None
@@ -225,7 +231,7 @@ class Attempt:
         """Make all output visible: with a last checkpoint, or at once in a job without checkpoints."""
         if self._commit_awaited is not None:
             return
-        if not self._settings.checkpointing:
+        if not self._settings.ends_with_checkpoint:
             self._commit_awaited = 0
             self._shared.server.broadcast(m.CommitFinal())
         elif self._final_id is None or self._final_id not in self.coordinator.pending_ids():
@@ -290,7 +296,8 @@ class Attempt:
             self._commit_awaited = checkpoint.checkpoint_id
         if self._shared.collected is not None:
             self._shared.collected.completed(checkpoint.checkpoint_id)
-        self._shared.view.checkpoint_completed(checkpoint)
+        if not self._settings.batch:  # its only one is but a note of what is to be committed
+            self._shared.view.checkpoint_completed(checkpoint)
 
     # --- start and end of the slots ---
 

@@ -124,6 +124,8 @@ class CheckpointExecutor:
         snapshots = {(ack.handle.slot, op.uid): op for ack in acks for op in ack.operators}
         operators = []
         for node in self._graph.nodes:
+            if self._graph.batch and (0, node.uid) not in snapshots:
+                continue  # a batch keeps what its sinks have to commit, and no state
             own = [snapshots[slot, node.uid] for slot in range(node.parallelism)]
             operators.append(
                 OperatorMetadata(

@@ -1,7 +1,7 @@
 """Records on their way to ``execute_and_collect``: shown once, in spite of restarts.
 
 With checkpoints, records become visible when the checkpoint after them is complete, and those of a failed attempt are
-dropped: they come again. Without checkpoints they are visible at once.
+dropped: they come again. In a batch job they become visible at its end. Otherwise they are visible at once.
 """
 
 from __future__ import annotations
@@ -16,17 +16,21 @@ _END = object()
 
 
 class CollectedRecords:
-    """Hand records from the job's threads to the iterating one."""
+    """Hand records from the job's threads to the iterating one.
 
-    def __init__(self, held_back: bool) -> None:
-        self._held_back = held_back
+    Attributes:
+        held_back: Whether records become visible only with a checkpoint, or the end; set before the first one.
+    """
+
+    def __init__(self, held_back: bool = False) -> None:
+        self.held_back = held_back
         self._pending: dict[int, list[bytes]] = {}  # by the last checkpoint triggered before they came
         self._barrier = 0
         self._visible: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def add(self, data: bytes) -> None:
         """Take records from a slot."""
-        if self._held_back:
+        if self.held_back:
             self._pending.setdefault(self._barrier, []).append(data)
         else:
             self._visible.put(data)

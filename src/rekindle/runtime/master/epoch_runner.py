@@ -19,6 +19,7 @@ from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.exceptions import JobExecutionError
 from rekindle.runtime.master.epoch_reports import Gathering
 from rekindle.runtime.master.failures import spark_error
+from rekindle.runtime.master.iterations import IterationControl
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.pacing import EpochPacer
 from rekindle.runtime.master.progress import EpochSummary
@@ -65,6 +66,7 @@ class EpochRunner:
         self._tick_path = os.path.join(shared.scratch, f"tick-{number}")
         self._spark = SparkScratch(os.path.join(shared.scratch, f"spark-{number}"), shared.plan.layout())
         self._pacer = EpochPacer(shared.settings.epoch_target_ms, shared.settings.epoch_max_records)
+        self._iterations = IterationControl(shared.graph.iterations)
         self._slots: SlotDirectory | None = None
         self._reports: Gathering[m.EpochReport] = Gathering(shared.graph.slots)
         self._statics = shared.plan.static_uids()
@@ -148,7 +150,8 @@ class EpochRunner:
             reports = self._reports = Gathering(self._shared.graph.slots)
             ended = sorted(self._nodes[uid] for uid in self._ended | self._statics)
             budget = -(-self._pacer.budget // plan.polled_slots)  # up, so that all together use it up
-            server.broadcast(m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget))
+            orders = self._iterations.orders()
+            server.broadcast(m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget, orders))
         plan.run(envelopes, self._slots, unread)
         server.broadcast(m.EndEpoch(epoch))
         answers = reports.wait()
@@ -175,7 +178,8 @@ class EpochRunner:
         timers = [report.next_timer for report in reports if report.next_timer is not None]
         self.next_timer = min(timers, default=None)
         self.finished = all(report.finished for report in reports)
+        self._iterations.epoch_ended(reports)
         self._on_end()
-        more = quiet or self._bounded - self._ended or any(report.more for report in reports)
+        more = quiet or self._bounded - self._ended or any(report.more for report in reports) or self._iterations.more
         if more and not self.finished:
             self.raise_tick()

@@ -128,6 +128,11 @@ class JobMaster:
         Raises:
             ConfigurationError: If neither says where, or if that cannot be used.
         """
+        if self.settings.batch:
+            raise ConfigurationError(
+                f"job {self.settings.job_name!r} runs as a batch, of which there are no savepoints: set "
+                "execution.runtime-mode to STREAMING"
+            )
         directory = directory or self.settings.savepoint_directory
         if directory is None:
             raise ConfigurationError(

@@ -61,6 +61,7 @@ class JobSettings:
     backend: BackendSettings = field(default_factory=BackendSettings)
     savepoint_directory: str | None = None
     fallback_to_earlier: bool = False
+    batch: bool = False
 
     @property
     def epoch_target_ms(self) -> int:
@@ -72,6 +73,14 @@ class JobSettings:
         """Tell whether there are periodic checkpoints."""
         return self.checkpoints.interval_ms is not None
 
+    @property
+    def ends_with_checkpoint(self) -> bool:
+        """Tell whether output becomes visible with a last checkpoint: nothing is then lost or written twice.
+
+        That of a batch job holds what its sinks have to commit, and nothing else.
+        """
+        return self.checkpointing or self.batch
+
 
 def settle(
     job_id: str,
@@ -80,10 +89,19 @@ def settle(
     checkpoint_config: CheckpointConfig,
     execution_config: ExecutionConfig,
     state_backend: StateBackend | None = None,
+    batch: bool = False,
 ) -> JobSettings:
     """Read all settings; a value that cannot work raises here, before anything starts."""
-    enabled = checkpoint_config.is_checkpointing_enabled()
+    enabled = checkpoint_config.is_checkpointing_enabled() and not batch
     storage = settle_storage(state_backend, configuration, checkpoint_config)
+    restore_path = configuration.get(StateRecoveryOptions.SAVEPOINT_PATH)
+    if batch:
+        storage = JobManagerCheckpointStorage()
+        if restore_path is not None:
+            raise ConfigurationError(
+                f"{StateRecoveryOptions.SAVEPOINT_PATH.key} is {restore_path!r}, and a batch job always begins at its "
+                "beginning: unset it, or set execution.runtime-mode to STREAMING"
+            )
     return JobSettings(
         job_id=job_id,
         job_name=job_name,
@@ -101,7 +119,7 @@ def settle(
         inline_below=_inline_below(storage, configuration),
         asynchronous_snapshots=settle_asynchronous(state_backend, configuration),
         retention=checkpoint_config.get_externalized_checkpoint_retention(),
-        restore_path=configuration.get(StateRecoveryOptions.SAVEPOINT_PATH),
+        restore_path=restore_path,
         allow_non_restored_state=configuration.get(StateRecoveryOptions.IGNORE_UNCLAIMED_STATE),
         restart_strategy=restart_strategy_for(
             execution_config.get_restart_strategy(), configuration, enabled, random.random
@@ -116,6 +134,7 @@ def settle(
         backend=settle_backend(state_backend, configuration),
         savepoint_directory=settle_savepoint_directory(state_backend, configuration),
         fallback_to_earlier=configuration.get(StateRecoveryOptions.FALLBACK_TO_EARLIER),
+        batch=batch,
     )
 
 

@@ -22,6 +22,10 @@ class Chunk:
         self.keys = keys
         self.side: dict[str, Chunk] | None = None
 
+    def count(self) -> int:
+        """Count the records, those of side outputs included."""
+        return len(self.values) + sum(len(chunk.values) for chunk in (self.side or {}).values())
+
     def part(self, tag: str | None) -> Chunk | None:
         """Give the records of a side output, or of the main output where no tag is given; None: there are none."""
         if tag is not None:

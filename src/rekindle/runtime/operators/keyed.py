@@ -19,7 +19,7 @@ from rekindle.datastream.time_domain import TimeDomain
 from rekindle.datastream.timerservice import TimerService
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
-from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
+from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator
@@ -28,11 +28,30 @@ from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.timers import TimerQueue
 
+REDUCED = "_reduce"
+"""The state that holds the reduction of a key."""
+
 
 class KeyedOperator(UserFunctionOperator):
     """Keep the keyed state of a user function."""
 
     backend: KeyedStateBackend
+
+    second_input_is_broadcast = False
+    """Whether the records of the second input have no key, and are seen by all subtasks."""
+
+    def for_batch(self, memory_records: int) -> Operator:
+        from rekindle.runtime.operators.batch.key_by_key import KeyByKeyOperator
+
+        return KeyByKeyOperator(self, memory_records)
+
+    def minds_other_keys(self) -> bool:
+        """Tell whether it makes a difference if records of other keys come before the last timer of a key."""
+        return True
+
+    def timer_queues(self) -> tuple[TimerQueue, TimerQueue] | None:
+        """Give the timers in event time and those in processing time, once open; None: the operator knows no timers."""
+        return None
 
     def open(self, context: OperatorContext) -> None:
         self.backend = context.keyed_backend()
@@ -86,6 +105,9 @@ class KeyedOperator(UserFunctionOperator):
 class KeyedMapOperator(KeyedOperator):
     """Turn each record into one, with keyed state."""
 
+    def minds_other_keys(self) -> bool:
+        return False
+
     def _process(self, chunk: Chunk) -> Chunk:
         call, backend = self.function.map, self.backend  # type: ignore[attr-defined]
         values: list[Any] = []
@@ -99,6 +121,9 @@ class KeyedMapOperator(KeyedOperator):
 class KeyedFilterOperator(KeyedOperator):
     """Keep the records for which the function says yes, with keyed state."""
 
+    def minds_other_keys(self) -> bool:
+        return False
+
     def _process(self, chunk: Chunk) -> Chunk:
         call, backend = self.function.filter, self.backend  # type: ignore[attr-defined]
         kept: list[bool] = []
@@ -110,6 +135,9 @@ class KeyedFilterOperator(KeyedOperator):
 
 class KeyedFlatMapOperator(KeyedOperator):
     """Turn each record into any number, with keyed state."""
+
+    def minds_other_keys(self) -> bool:
+        return False
 
     def _process(self, chunk: Chunk) -> Chunk:
         call, backend = self.function.flat_map, self.backend  # type: ignore[attr-defined]
@@ -131,8 +159,13 @@ class ReduceOperator(KeyedOperator):
         super().__init__(function)
         self.type_info = type_info
 
+    def for_batch(self, memory_records: int) -> Operator:
+        from rekindle.runtime.operators.batch.final_reduce import FinalReduceOperator
+
+        return FinalReduceOperator(self, memory_records)
+
     def _prepare(self, context: OperatorContext) -> None:
-        descriptor: ValueStateDescriptor = ValueStateDescriptor("_reduce", self.type_info)
+        descriptor: ValueStateDescriptor = ValueStateDescriptor(REDUCED, self.type_info)
         self._state = self.backend.get_or_create(descriptor)  # type: ignore[assignment]
 
     def _process(self, chunk: Chunk) -> Chunk:
@@ -154,9 +187,15 @@ class KeyedProcessOperator(KeyedOperator):
     function: KeyedProcessFunction
     _context: KeyedContext
 
+    def minds_other_keys(self) -> bool:
+        return type(self.function).on_timer is not KeyedProcessFunction.on_timer
+
+    def timer_queues(self) -> tuple[TimerQueue, TimerQueue]:
+        return self._context.event_timers, self._context.processing_timers
+
     def _prepare(self, context: OperatorContext) -> None:
         self._context = self._new_context(context)
-        for queue in (self._context.event_timers, self._context.processing_timers):
+        for queue in self.timer_queues():
             own = (block for block in context.restored_timers if block.state == queue.name)
             queue.restore_blocks(own, self.backend.max_parallelism)
 
@@ -201,12 +240,11 @@ class KeyedProcessOperator(KeyedOperator):
         return self._context.processing_timers.next_timestamp()
 
     def timer_blocks(self) -> Iterator[KeyGroupBlock]:
-        for queue in (self._context.event_timers, self._context.processing_timers):
+        for queue in self.timer_queues():
             yield from queue.snapshot_blocks(self.backend.max_parallelism)
 
     def keyed_state_names(self) -> list[str]:
-        queues = (self._context.event_timers, self._context.processing_timers)
-        return super().keyed_state_names() + [queue.name for queue in queues if len(queue)]
+        return super().keyed_state_names() + [queue.name for queue in self.timer_queues() if len(queue)]
 
     def timer_count(self) -> int:
         return len(self._context.event_timers) + len(self._context.processing_timers)

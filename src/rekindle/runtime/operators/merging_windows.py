@@ -6,7 +6,7 @@ those it was made of, its *state window*, and the mapping is state itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rekindle.datastream.state import ValueState
@@ -30,6 +30,9 @@ class MergingWindowSet:
     def state_window(self, window: Any) -> Any:
         """Give the namespace of the contents of a window; None if the window is not open."""
         return self._state_windows.get(window)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._state_windows)
 
     def retire(self, window: Any) -> None:
         """Forget a window."""

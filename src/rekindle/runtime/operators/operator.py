@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rekindle.common.type_information import TypeInformation
-from rekindle.runtime.clock import Clock
+from rekindle.metrics import MetricGroup
+from rekindle.runtime.clock import Clock, SystemClock
 from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.event_loop import EventLoopThread
+from rekindle.runtime.slot.metrics import SlotMetricGroup
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.stored import StoredList
@@ -29,7 +33,10 @@ class OperatorContext:
     ``keyed_backend`` makes the backend of its keyed state, restored. ``restored_timers`` are the blocks of its timers,
     ``restored_raw`` the bytes it wrote itself, by key group. ``restored`` tells whether the checkpoint knew the
     operator, ``restored_checkpoint_id`` names the checkpoint that the job goes on from. ``request_epoch`` may be called
-    by any thread of the operator's own, when it has something to emit and no epoch may come by itself.
+    by any thread of the operator's own, when it has something to emit and no epoch may come by itself. ``superstep``
+    gives the number of the round, to an operator in an iteration that has rounds. ``event_loop`` is the slot's, for
+    operators that wait for something outside. ``fresh_directory`` makes a directory on local disk that goes with the
+    attempt, given what for. ``metrics`` is the group of what its functions count and measure.
     """
 
     job_id: str
@@ -50,6 +57,10 @@ class OperatorContext:
     restored_lists: dict[str, StoredList] = field(default_factory=dict)
     restored_checkpoint_id: int | None = None
     request_epoch: Callable[[], None] = lambda: None
+    superstep: Callable[[], int] | None = None
+    event_loop: EventLoopThread = field(default_factory=EventLoopThread)
+    fresh_directory: Callable[[str], str] = lambda purpose: tempfile.mkdtemp(prefix=f"rekindle-{purpose}-")
+    metrics: MetricGroup = field(default_factory=lambda: SlotMetricGroup(SystemClock()))
 
     def restored_items(self, name: str) -> list[bytes]:
         """Give the items of a list state that the operator keeps itself."""
@@ -65,6 +76,29 @@ class Operator(ABC):
 
     generates_watermarks = False
     """Whether watermarks begin here; the operator then stands behind an exchange if a Spark source feeds it."""
+
+    needs_uid = True
+    """Whether the operator is one that a program can give a uid."""
+
+    emits_unasked = False
+    """Whether results may come when no record does: at an epoch's end, by timers, at the end of all input.
+
+    Behind a Spark source only an exchange marks these; the operator then stands behind one.
+    """
+
+    commits_output = False
+    """Whether output becomes visible when a checkpoint is complete: what is to commit is part of the checkpoint."""
+
+    one_key_at_a_time = False
+    """Whether there is state of one key only at any time, for which the heap will do, whatever backend is set."""
+
+    def for_batch(self, memory_records: int) -> Operator:
+        """Give the operator that takes the place of this one in a batch job.
+
+        Args:
+            memory_records: How many records it may hold in memory, if it gathers its input.
+        """
+        return self
 
     def open(self, context: OperatorContext) -> None:  # noqa: B027 - most operators have nothing to set up
         """Set up in a slot, with restored state if there is any."""
@@ -93,6 +127,18 @@ class Operator(ABC):
         """Tell whether an epoch is needed at once, though no record may come from before the operator."""
         return False
 
+    def under_way(self) -> bool:
+        """Tell whether records that came have yet to lead to their results, which will come unasked."""
+        return False
+
+    def waiting(self) -> Sequence[Chunk]:
+        """Hand over what was kept for this epoch; it is emitted before the operator's other records."""
+        return ()
+
+    def input_progress(self, watermark: int, ended: bool) -> tuple[int, bool]:
+        """Turn the watermark of the inputs, and whether they have ended, into what holds for the operator."""
+        return watermark, ended
+
     def output_watermark(self, watermark: int) -> int:
         """Turn the watermark of the inputs into that of the output."""
         return watermark
@@ -100,6 +146,10 @@ class Operator(ABC):
     def output_idle(self, idle: bool) -> bool:
         """Turn the idleness of the inputs into that of the output: nobody waits for the watermark of an idle one."""
         return idle
+
+    def held_back(self) -> Iterable[Chunk]:
+        """Give what was held back until the end of all inputs, chunk by chunk; comes before the last watermark."""
+        return ()
 
     def finish(self) -> Chunk | None:
         """React to the end of all inputs, after the last watermark."""
@@ -192,6 +242,9 @@ class SourceOperator(Operator):
     def has_more(self) -> bool:
         return not self.finished()
 
-    @abstractmethod
+    moves_by_itself = False
+    """Whether it goes on while the slot stands still: its state is then that of a snapshot, not that of an epoch."""
+
     def position(self) -> dict[str, StoredList]:
-        """Give the position as operator list states, as of the last poll."""
+        """Give the position as operator list states, as of the last poll; not called if it moves by itself."""
+        raise AssertionError(f"{type(self).__name__} has no position of its own")

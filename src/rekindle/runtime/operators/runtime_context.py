@@ -14,7 +14,8 @@ from rekindle.datastream.state import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from rekindle.exceptions import StateAccessError
+from rekindle.exceptions import InvalidProgramError, StateAccessError
+from rekindle.metrics import MetricGroup
 from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.state.keyed_backend import KeyedStateBackend
 
@@ -48,8 +49,16 @@ class SlotRuntimeContext(RuntimeContext):
     def get_job_parameter(self, key: str, default_value: str) -> str:
         return self._context.job_parameters.get(key, default_value)
 
-    def get_metrics_group(self) -> Any:
-        raise NotImplementedError("RuntimeContext.get_metrics_group is not supported yet")
+    def get_superstep_number(self) -> int:
+        if self._context.superstep is None:
+            raise InvalidProgramError(
+                f"operator {self._context.name!r} asked for the number of its round, and is in no iteration that has "
+                "rounds: give iterate() max_iterations, or close_with() a termination criterion"
+            )
+        return self._context.superstep()
+
+    def get_metrics_group(self) -> MetricGroup:
+        return self._context.metrics
 
     def get_state(self, state_descriptor: Any) -> Any:
         return self._keyed(state_descriptor, ValueStateDescriptor)

@@ -46,6 +46,8 @@ class PrintOperator(Operator):
 class CollectOperator(Operator):
     """Send records to ``execute_and_collect`` in the driver."""
 
+    needs_uid = False
+
     def __init__(self, type_info: TypeInformation | None = None) -> None:
         self.type_info = type_info
 
@@ -112,6 +114,7 @@ class PendingCommit(msgspec.Struct, frozen=True):
 class TwoPhaseSinkOperator(Operator):
     """Commit a sink's output when the checkpoint that holds it is complete, and once."""
 
+    commits_output = True
     _LINEAGE = "lineage"
     _PENDING = "pending-commits"
     _writer: SinkWriter

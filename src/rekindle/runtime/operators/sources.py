@@ -77,8 +77,31 @@ class NumberSequenceOperator(SourceOperator):
 class SparkSourceOperator(Operator):
     """Stand at the head of a DataFrame's records; Spark reads them and keeps the position."""
 
+    passes_rows = True
+    """Whether the records are Spark's rows as they are, so that they need not pass through here."""
+
     def process(self, chunk: Chunk) -> Chunk:
         return chunk
+
+
+class TextLinesOperator(SparkSourceOperator):
+    """Turn the rows of text that Spark reads into strings."""
+
+    passes_rows = False
+
+    def __init__(self, charset: str | None = None) -> None:
+        """Describe the operator.
+
+        Args:
+            charset: The encoding of rows that hold bytes; None: they hold strings.
+        """
+        self.charset = charset
+
+    def process(self, chunk: Chunk) -> Chunk:
+        charset = self.charset
+        if charset is None:
+            return Chunk([row[0] for row in chunk.values])
+        return Chunk([row[0].decode(charset, "replace") for row in chunk.values])
 
 
 def split_range(start: int, end: int, parts: int) -> list[tuple[int, int]]:

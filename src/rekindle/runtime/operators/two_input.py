@@ -61,6 +61,9 @@ class KeyedCoOperator(KeyedProcessOperator):
 
     function: Function  # type: ignore[assignment]
 
+    def minds_other_keys(self) -> bool:
+        return True  # the order of the two inputs is that of each key
+
     def _new_context(self, context: OperatorContext) -> KeyedContext:
         kind = KeyedCoContext if hasattr(self.function, "on_timer") else _NoTimersContext
         return kind(context, self.backend)

@@ -10,6 +10,7 @@ from rekindle.datastream.functions import (
     FunctionSnapshotContext,
     KeyedStateStore,
     ListCheckpointed,
+    RichFunction,
 )
 from rekindle.datastream.state import OperatorStateStore
 from rekindle.exceptions import InvalidProgramError
@@ -67,8 +68,10 @@ class UserFunctionOperator(Operator):
         self.operator_state = OperatorStateBackend(
             context.name, context.uid, context.subtask, context.parallelism, context.restored_lists
         )
-        runtime_context = SlotRuntimeContext(context, keyed)
+        runtime_context = self._runtime_context(context, keyed)
         function = self.function
+        if isinstance(function, RichFunction):
+            function.set_runtime_context(runtime_context)
         if isinstance(function, CheckpointedFunction):
             checkpoint_id = context.restored_checkpoint_id
             function.initialize_state(_InitializationContext(checkpoint_id, self.operator_state, runtime_context))
@@ -77,6 +80,10 @@ class UserFunctionOperator(Operator):
             if context.restored_checkpoint_id is not None:
                 function.restore_state(list(state.get()))
         function.open(runtime_context)
+
+    def _runtime_context(self, context: OperatorContext, keyed: KeyedStateBackend | None) -> SlotRuntimeContext:
+        """Make what the function is opened with."""
+        return SlotRuntimeContext(context, keyed)
 
 
 class _InitializationContext(FunctionInitializationContext):

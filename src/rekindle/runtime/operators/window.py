@@ -6,7 +6,7 @@ timers carry key and window. So a window is checkpointed, rescaled and, in Rocks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,7 @@ from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.namespace_timers import NamespaceTimerQueue
 
 _MERGING = "_merging-windows"
+_new_window = tuple.__new__
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,9 @@ class WindowOperator(KeyedOperator):
         self._fires_at_end = type(windowing.trigger) is (
             EventTimeTrigger if self._event_time else ProcessingTimeTrigger
         )
+        merging = getattr(type(windowing.assigner), "merge_windows", None)
+        self._sessions = merging is SessionWindows.merge_windows and self._fires_at_end
+        self._lazy_timers = self._sessions and not self._lateness
         self._values: list[Any] = []  # what is emitted, until it leaves as a chunk
         self._timestamps: list[int | None] = []
 
@@ -101,7 +105,7 @@ class WindowOperator(KeyedOperator):
         serializer = assigner.get_window_serializer()
         merging = isinstance(assigner, MergingWindowAssigner)
         runtime_context = SlotRuntimeContext(context, backend)
-        self._context = WindowTriggerContext(context.clock, backend, serializer)
+        self._context = WindowTriggerContext(context.clock, backend, serializer, context.metrics)
         self._assigner_context = AssignerContext(context.clock, runtime_context)
         window_state = WindowStateStore(backend, serializer, merging)
         self._function_context = WindowFunctionContext(self._context, window_state, runtime_context)
@@ -112,22 +116,22 @@ class WindowOperator(KeyedOperator):
             window_type = SerializerTypeInfo(serializer)
             pairs = Types.LIST(Types.TUPLE([window_type, window_type]))
             self._open_windows = backend.get_or_create(ValueStateDescriptor(_MERGING, pairs))  # type: ignore[assignment]
-        for queue in self._queues():
+        for queue in self.timer_queues():
             own = (block for block in context.restored_timers if block.state == queue.name)
             queue.restore_blocks(own, backend.max_parallelism)
 
-    def _queues(self) -> tuple[NamespaceTimerQueue, NamespaceTimerQueue]:
+    def timer_queues(self) -> tuple[NamespaceTimerQueue, NamespaceTimerQueue]:
         return self._context.event_timers, self._context.processing_timers
 
     def timer_blocks(self) -> Iterator[KeyGroupBlock]:
-        for queue in self._queues():
+        for queue in self.timer_queues():
             yield from queue.snapshot_blocks(self.backend.max_parallelism)
 
     def keyed_state_names(self) -> list[str]:
-        return super().keyed_state_names() + [queue.name for queue in self._queues() if len(queue)]
+        return super().keyed_state_names() + [queue.name for queue in self.timer_queues() if len(queue)]
 
     def timer_count(self) -> int:
-        return sum(len(queue) for queue in self._queues())
+        return sum(len(queue) for queue in self.timer_queues())
 
     def next_processing_timer(self) -> int | None:
         return self._context.processing_timers.next_timestamp()
@@ -140,8 +144,10 @@ class WindowOperator(KeyedOperator):
         backend = self.backend
         stamps = chunk.timestamps or [None] * len(chunk.values)
         add: Callable[[Any, Any, int], bool]
-        merging = getattr(type(self.windowing.assigner), "merge_windows", None)
-        if merging is SessionWindows.merge_windows and self._fires_at_end:
+        if self._lazy_timers and type(self.windowing.assigner).assign_windows is SessionWindows.assign_windows:
+            self._extend_sessions(chunk, stamps)
+            return self._emitted() or Chunk([])
+        if self._sessions:
             add = self._add_to_session
         elif isinstance(self.windowing.assigner, MergingWindowAssigner):
             add = self._add_merging
@@ -185,7 +191,8 @@ class WindowOperator(KeyedOperator):
         add = self.windowing.contents.add
         same_lists = isinstance(self.windowing.assigner, TimeWindowAssigner)
         settled: Any = None
-        plan: list[tuple[Any, int, bool, int | None]] = []
+        plan: list[tuple[Any, int, bool, int | None, set[Any]]] = []
+        timed: dict[Any, set[Any]] = {}  # the keys whose timers are set, by window
 
         def add_to_all(windows: Any, value: Any, timestamp: int) -> bool:
             nonlocal settled, plan
@@ -195,19 +202,23 @@ class WindowOperator(KeyedOperator):
                     end, cleanup = window.max_timestamp(), self._cleanup_time(window)
                     if not (event_time and cleanup <= watermark):
                         later = None if cleanup in (end, MAX_TIMESTAMP) else cleanup
-                        plan.append((window, end, event_time and end <= watermark, later))
+                        keys = timed.setdefault(window, set())
+                        plan.append((window, end, event_time and end <= watermark, later, keys))
             first = True
-            for window, end, is_over, cleanup_later in plan:
+            key = backend.key
+            for window, end, is_over, cleanup_later, keys in plan:
                 if not first and type(value) not in FIXED:
                     value = detached(value)
                 first = False
                 add(window, value, timestamp)
                 if is_over:
                     self._apply(TriggerResult.FIRE, window, window)
-                else:
-                    register((backend.key, window), end)
-                if cleanup_later is not None:
-                    register((backend.key, window), cleanup_later)
+                if key not in keys:
+                    keys.add(key)
+                    if not is_over:
+                        register((key, window), end)
+                    if cleanup_later is not None:
+                        register((key, window), cleanup_later)
             return not first
 
         return add_to_all
@@ -232,6 +243,39 @@ class WindowOperator(KeyedOperator):
             self._set_cleanup_timer(window)
         open_windows.persist()
         return added
+
+    def _extend_sessions(self, chunk: Chunk, stamps: Sequence[int | None]) -> None:
+        """Add elements where most go: into the one open session of their key, at its end.
+
+        Its timer stays where it is, though the session grows; :meth:`_renew_timer` moves it when it is due.
+        """
+        assert chunk.keys is not None
+        assigner, backend, add = self.windowing.assigner, self.backend, self.windowing.contents.add
+        assert isinstance(assigner, SessionWindows)
+        opened, extend = self._open_windows.value, self._open_windows.update
+        gap, now = assigner.gap_of, None if self._event_time else self._context.get_current_processing_time
+        for backend.key, value, stamp in zip(chunk.keys, chunk.values, stamps, strict=True):
+            timestamp = MIN_TIMESTAMP if stamp is None else stamp
+            start = timestamp if now is None else now()
+            windows = opened()
+            if windows is not None and len(windows) == 1 and start != MIN_TIMESTAMP:
+                (window, state_window) = windows[0]
+                if window[0] <= start <= window[1]:
+                    end = start + gap(value)
+                    if end > window[1]:
+                        extend([(_new_window(TimeWindow, (window[0], end)), state_window)])
+                    add(state_window, value, timestamp)
+                    continue
+            assigned = assigner.assign_windows(value, timestamp, self._assigner_context)
+            if not self._add_to_session(assigned, value, timestamp):
+                self._skipped(value, timestamp)
+
+    def _renew_timer(self, windows: MergingWindowSet, earlier: TimeWindow, timestamp: int) -> None:
+        """Set the timer of a session that has grown since a timer was set for what it was then."""
+        for window in windows:
+            if window[0] <= earlier[0] and earlier[1] <= window[1] and window[1] - 1 > timestamp:
+                queue = self._context.event_timers if self._event_time else self._context.processing_timers
+                queue.register((self.backend.key, window), window[1] - 1)
 
     def _add_to_session(self, windows: Collection[TimeWindow], value: Any, timestamp: int) -> bool:
         """Do what :meth:`_add_merging` does, where the key has one open session at most and the element belongs to it.
@@ -323,7 +367,9 @@ class WindowOperator(KeyedOperator):
                 open_windows = self._merging_windows()
                 state_window = open_windows.state_window(window)
                 if state_window is None:
-                    continue  # the window is gone, and its trigger left a timer behind
+                    if self._lazy_timers:
+                        self._renew_timer(open_windows, window, timestamp)
+                    continue  # else the window is gone, and its trigger left a timer behind
             context.window = window
             result = on_time(timestamp, window, context)
             if result is not TriggerResult.CONTINUE:

@@ -19,7 +19,7 @@ from rekindle.datastream.state import (
 from rekindle.datastream.windowing.evictors import Evictor, TimestampedValue
 from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.keyed_backend import KeyedStateBackend
-from rekindle.state.scope import NamespacedState
+from rekindle.state.scope import NamespacedState, NamespaceScope
 
 CONTENTS = "_window-contents"
 
@@ -28,6 +28,7 @@ class WindowContents(ABC):
     """Keep the contents of the windows of the current key, as namespaced state."""
 
     _state: NamespacedState
+    _scope: NamespaceScope
     _add: Callable[[Any], None]
 
     @abstractmethod
@@ -37,11 +38,12 @@ class WindowContents(ABC):
     def open(self, backend: KeyedStateBackend, window_serializer: TypeSerializer[Any]) -> None:
         """Get the state."""
         self._state = backend.get_or_create_namespaced(self._descriptor(), window_serializer)
+        self._scope = self._state.scope
         self._add = self._state.state.add  # type: ignore[attr-defined]
 
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         """Add an element to a window."""
-        self._state.use(window)
+        self._scope.namespace = window  # what use() does, without a call for each element
         self._add(value)
 
     @abstractmethod

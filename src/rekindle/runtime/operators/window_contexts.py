@@ -26,6 +26,7 @@ from rekindle.datastream.windowing.assigner import WindowAssigner
 from rekindle.datastream.windowing.evictors import Evictor
 from rekindle.datastream.windowing.trigger import Trigger
 from rekindle.exceptions import InvalidProgramError
+from rekindle.metrics import MetricGroup
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 from rekindle.serialization.type_serializer import TypeSerializer
@@ -58,8 +59,11 @@ class WindowTriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
         watermark: The watermark.
     """
 
-    def __init__(self, clock: Clock, backend: KeyedStateBackend, serializer: TypeSerializer[Any]) -> None:
+    def __init__(
+        self, clock: Clock, backend: KeyedStateBackend, serializer: TypeSerializer[Any], metrics: MetricGroup
+    ) -> None:
         self._clock = clock
+        self._metrics = metrics
         self._backend = backend
         self._serializer = serializer
         self._states: dict[str, tuple[StateDescriptor, NamespacedState]] = {}
@@ -75,8 +79,8 @@ class WindowTriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
     def get_current_watermark(self) -> int:
         return self.watermark
 
-    def get_metric_group(self) -> Any:
-        raise NotImplementedError("Trigger.TriggerContext.get_metric_group is not supported yet")
+    def get_metric_group(self) -> MetricGroup:
+        return self._metrics
 
     def register_processing_time_timer(self, time: int) -> None:
         self.processing_timers.register((self._backend.key, self.window), time)

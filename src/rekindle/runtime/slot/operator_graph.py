@@ -53,6 +53,8 @@ class OperatorGraph:
 
     def __init__(self, graph: JobGraph, slot: int) -> None:
         self._slot = slot
+        self._batch = graph.batch
+        self._in_loops = frozenset[int]().union(*(iteration.body for iteration in graph.iterations))
         self._edges = graph.edges
         self._serializers = EdgeSerializers.of(graph.edges)
         self._nodes: dict[int, RunningNode] = {}
@@ -99,9 +101,21 @@ class OperatorGraph:
         for node_id in gone & self._nodes.keys():
             self._nodes[node_id].finished = True
 
+    def checkpointed(self) -> list[RunningNode]:
+        """Give the operators whose state is part of checkpoints.
+
+        In a batch job, whose only checkpoint is at its end, these are the sources and what has output to commit.
+        """
+        everything = not self._batch
+        return [n for n in self if everything or n.operator.commits_output or isinstance(n.operator, SourceOperator)]
+
     def sources(self) -> list[RunningNode]:
         """Give the sources that live in this slot and have not ended."""
         return [n for n in self._levels[0] if isinstance(n.operator, SourceOperator) and not n.finished]
+
+    def level(self, level: int) -> list[RunningNode]:
+        """Give the operators of a level."""
+        return self._levels[level]
 
     def emit(self, running: RunningNode, chunk: Chunk | None, output: TaskOutput) -> None:
         """Send records on from an operator to all that follow it."""
@@ -120,13 +134,18 @@ class OperatorGraph:
 
     def finish_level(self, level: int, now: int, output: TaskOutput, spark_fed: bool = False) -> None:
         """Move time and ends through a level, after all its records of this epoch."""
+        for _ in self.finishing_level(level, now, output, spark_fed):
+            pass
+
+    def finishing_level(self, level: int, now: int, output: TaskOutput, spark_fed: bool = False) -> Iterator[None]:
+        """Do what :meth:`finish_level` does, with a pause after each chunk of what was held back until the end."""
         for running in self._levels[level]:
             if running.node.spark_fed is spark_fed:
                 if running.held is not None:
                     for side, chunk in running.held.release():
                         self._run(running, chunk, output, side)
                 with blaming(running.node):
-                    self._advance(running, now, output)
+                    yield from self._advance(running, now, output)
 
     def next_processing_timer(self) -> int | None:
         """Tell when the next processing-time timer of the slot is due."""
@@ -196,7 +215,7 @@ class OperatorGraph:
         with blaming(self._nodes[edge.source].node):
             return Chunk(serializer.converted(chunk.values), chunk.timestamps, chunk.keys)
 
-    def _advance(self, running: RunningNode, now: int, output: TaskOutput) -> None:
+    def _advance(self, running: RunningNode, now: int, output: TaskOutput) -> Iterator[None]:
         operator = running.operator
         self.emit(running, operator.advance_processing_time(now), output)
         idle = False
@@ -204,9 +223,15 @@ class OperatorGraph:
             watermark, ended = MIN_WATERMARK, operator.finished()
         elif running.inputs:
             watermark, idle = combined_watermark(running.inputs, running.watermark)
-            ended = all(progress.ended for progress in running.inputs)
+            watermark, ended = operator.input_progress(watermark, all(progress.ended for progress in running.inputs))
         else:
             watermark, ended = MIN_WATERMARK, running.finished
+        if self._batch and not ended and running.node.id not in self._in_loops:
+            watermark = MIN_WATERMARK  # a batch knows no watermark but the end
+        if ended and not running.finished:
+            for chunk in operator.held_back():
+                self.emit(running, chunk, output)
+                yield
         if watermark > running.watermark:
             running.watermark = watermark
             self.emit(running, operator.advance_watermark(watermark), output)

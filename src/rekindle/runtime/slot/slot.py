@@ -17,12 +17,15 @@ from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.exchange.payload import Progress, decode, is_batch
 from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failure import OperatorError
+from rekindle.runtime.slot.iterations import SlotIterations
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
+from rekindle.runtime.slot.metrics import MetricRegistry, MetricValue
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
@@ -30,6 +33,7 @@ from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
 from rekindle.runtime.wire import messages as m
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
+from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.backends import create_backend, restore_backend
 from rekindle.state.key_groups import key_group_range
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -37,6 +41,7 @@ from rekindle.state.state_owner import StateOwner
 
 _POLL_RECORDS = 10_000
 _EPOCH_WAIT_SECONDS = 60.0
+_DONE = object()
 
 Frames = Iterator[tuple[int, bytearray]]
 """The frames of a task: edge and payload."""
@@ -52,11 +57,12 @@ class Slot:
         self._clock = clock
         self._send = send
         self._graph = OperatorGraph(job.graph, slot)
+        self._iterations = SlotIterations(job.graph, self._graph)
         self._exchanges = Exchanges(job.graph, slot)
         self._local = LocalDirectory(job.backend.local_directories, job.job_id, slot, attempt)
         self._databases = LocalDirectory(job.backend.database_directories, job.job_id, slot, attempt)
         self._copies = LocalCopies(self._local.copies) if job.backend.local_recovery else None
-        self._snapshotter = Snapshotter(self._graph, job, slot, attempt, send, self._copies)
+        self._snapshotter = Snapshotter(self._graph.checkpointed(), job, slot, attempt, send, self._copies)
         self._lock = RLock()
         self._epoch_opened = Condition(self._lock)
         self._epoch: m.BeginEpoch | None = None
@@ -66,6 +72,8 @@ class Slot:
         self._records_polled = 0
         self._positions: Lists = {}
         self._partition_functions: list[Function] = []
+        self._event_loop = EventLoopThread()
+        self._metrics = MetricRegistry(clock)
 
     def open(self) -> None:
         """Restore and open all operators."""
@@ -100,6 +108,7 @@ class Slot:
             self._spark_fed_done = False
             self._records_in = self._records_polled = 0
             self._graph.end_spark_sources(order.ended_sources)
+            self._iterations.begin_epoch(order.iterations)
             self._epoch_opened.notify_all()
 
     def end_epoch(self, order: m.EndEpoch) -> None:
@@ -107,6 +116,7 @@ class Slot:
         with self._lock:
             self._finish_spark_fed()
             self._positions = self._current_positions()
+            self._metrics.note_rates()
             report = m.EpochReport(
                 epoch=order.epoch,
                 records_in=self._records_in,
@@ -115,6 +125,7 @@ class Slot:
                 more=self._graph.has_more(),
                 next_timer=self._graph.next_processing_timer(),
                 watermark=self._graph.watermark(),
+                iterations=self._iterations.report(),
             )
         self._send(report)
 
@@ -128,14 +139,14 @@ class Slot:
         with self._lock:
             if order.restore_point:
                 self._snapshotter.completed(order.checkpoint_id)
-                self._each(lambda running: running.operator.notify_complete(order.checkpoint_id))
+                self._each(lambda running: running.operator.notify_complete(order.checkpoint_id), checkpointed=True)
         self._send(m.CommitDone(order.checkpoint_id))
 
     def notify_aborted(self, order: m.NotifyAborted) -> None:
         """Forget a checkpoint."""
         with self._lock:
             self._snapshotter.aborted(order.checkpoint_id)
-            self._each(lambda running: running.operator.notify_aborted(order.checkpoint_id))
+            self._each(lambda running: running.operator.notify_aborted(order.checkpoint_id), checkpointed=True)
 
     def commit_final(self) -> None:
         """Commit all output of a job without checkpoints."""
@@ -164,12 +175,20 @@ class Slot:
         self._local.close(job_over)
         self._databases.close(job_over)
 
+    def metrics(self) -> list[MetricValue]:
+        """Read what the functions of this slot count and measure."""
+        with self._lock:
+            return self._metrics.values()
+
     # --- records, from the tasks of Spark ---
 
     def run_task(self, task: m.OpenTask, frames: Frames, send: Callable[[Envelope], None]) -> None:
         """Process one Spark task's frames and send what leaves over exchanges."""
         self._admit(task)
         output = TaskOutput(self._exchanges)
+        waited = 0
+        if task.poll or task.level > 0:
+            waited = self._emit_waiting(self._graph.level(task.level), task, output, send)
         for edge, payload in frames:
             item = decode(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
             with self._lock:
@@ -188,13 +207,44 @@ class Slot:
                 send(envelope)
         if task.poll:
             self._poll_sources(task, output, send)
-        with self._lock:
-            self._check_current(task)
-            if task.poll or task.level > 0:
-                self._graph.finish_level(task.level, self._clock.now(), output)
-            ready = output.finish()
-        for envelope in ready:
-            send(envelope)
+        self._go_round(waited, task, output, send)
+        advances = task.poll or task.level > 0
+        steps = self._graph.finishing_level(task.level, self._clock.now(), output) if advances else iter(())
+        more = True
+        while more:
+            with self._lock:
+                self._check_current(task)
+                more = next(steps, _DONE) is not _DONE
+                ready = output.take() if more else output.finish()
+            for envelope in ready:
+                send(envelope)
+
+    def _go_round(self, emitted: int, task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]) -> None:
+        """Let records go round in loops that they need not leave the level for, until the epoch is long enough."""
+        until = time.monotonic() + self._job.epoch_max_ms / 1000
+        assert self._epoch is not None
+        budget = self._epoch.max_records - emitted
+        while (heads := self._iterations.going(task.level)) and budget > 0 and time.monotonic() < until:
+            budget -= self._emit_waiting(heads, task, output, send)
+
+    def _emit_waiting(
+        self, nodes: list[RunningNode], task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]
+    ) -> int:
+        """Emit what operators kept, such as the feedback of an iteration; return how many records."""
+        emitted = 0
+        for running in nodes:
+            with self._lock:
+                self._check_current(task)
+                chunks = running.operator.waiting()
+            for chunk in chunks:
+                emitted += chunk.count()
+                with self._lock:
+                    self._check_current(task)
+                    self._graph.emit(running, chunk, output)
+                    ready = output.take()
+                for envelope in ready:
+                    send(envelope)
+        return emitted
 
     def _admit(self, task: m.OpenTask) -> None:
         """Wait for the epoch of a task, and refuse a task that is of another attempt or was delivered before."""
@@ -265,7 +315,7 @@ class Slot:
         return {
             running.node.uid: running.operator.position()
             for running in self._graph
-            if isinstance(running.operator, SourceOperator)
+            if isinstance(running.operator, SourceOperator) and not running.operator.moves_by_itself
         }
 
     def _open(self, running: RunningNode, reader: StateReader | None) -> None:
@@ -291,6 +341,10 @@ class Slot:
                 restored_lists={} if reader is None else reader.lists(node),
                 restored_checkpoint_id=None if restored is None else restored.metadata.checkpoint_id,
                 request_epoch=lambda: self._send(m.RequestEpoch()),
+                superstep=self._iterations.superstep(node.id),
+                event_loop=self._event_loop,
+                fresh_directory=self._local.fresh,
+                metrics=self._metrics.group(node.uid, node.name, self.index),
             )
             running.operator.open(context)
             for function in self._new_partition_functions(running):
@@ -307,7 +361,7 @@ class Slot:
 
     def _backend(self, node: JobNode, state: RestoredKeyedState) -> KeyedStateBackend:
         key_groups = key_group_range(self.index, node.parallelism, node.max_parallelism)
-        settings = self._job.backend
+        settings = BackendSettings() if node.operator.one_key_at_a_time else self._job.backend
         if self._job.snapshots.files is None:
             settings = replace(settings, incremental=False)  # nothing to build on in the job master's memory
         backend = create_backend(
@@ -326,8 +380,8 @@ class Slot:
             lambda line: self._send(m.Output(m.NOTICE, node.id, line.encode("utf-8", "surrogateescape"))),
         )
 
-    def _each(self, action: Callable[[RunningNode], None]) -> None:
-        for running in self._graph:
+    def _each(self, action: Callable[[RunningNode], None], checkpointed: bool = False) -> None:
+        for running in self._graph.checkpointed() if checkpointed else self._graph:
             try:
                 action(running)
             except Exception as error:

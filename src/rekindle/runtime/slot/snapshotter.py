@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Lock
@@ -19,13 +19,13 @@ from rekindle.checkpoint.metadata import CheckpointMetadata, NativeState, StateH
 from rekindle.checkpoint.snapshot_file import SnapshotWriter
 from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.graph.job_graph import JobNode
-from rekindle.runtime.operators.operator import Operator, SourceOperator
+from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.deployment import SlotJob
 from rekindle.runtime.slot.failure import OperatorError, describe_failure, explain
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
 from rekindle.runtime.slot.increments import Increments, StoredIncrement
 from rekindle.runtime.slot.local_copies import LocalCopies
-from rekindle.runtime.slot.operator_graph import OperatorGraph
+from rekindle.runtime.slot.operator_graph import RunningNode
 from rekindle.runtime.slot.snapshot_store import SnapshotStore, Target
 from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, release
 from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
@@ -45,7 +45,7 @@ class Snapshotter:
 
     def __init__(
         self,
-        graph: OperatorGraph,
+        graph: Iterable[RunningNode],
         job: SlotJob,
         slot: int,
         attempt: int,
@@ -173,7 +173,7 @@ class Snapshotter:
 
     def _freeze(self, node: JobNode, operator: Operator, request: SnapshotRequest, positions: Lists) -> SnapshotPart:
         try:
-            lists = positions[node.uid] if isinstance(operator, SourceOperator) else operator.snapshot_lists()
+            lists = positions[node.uid] if node.uid in positions else operator.snapshot_lists()
             raw = list(operator.raw_keyed_state())
             return SnapshotPart(node, operator, lists, operator.snapshot_keyed(request), raw)
         except Exception as error:

@@ -77,12 +77,16 @@ def column_routes(graph: JobGraph) -> dict[int, ColumnRoute]:
     nodes = {node.id: node for node in graph.nodes}
     routes: dict[int, ColumnRoute] = {}
     for source in graph.spark_sources:
+        if not nodes[source.node].operator.passes_rows:
+            continue
         outputs = graph.outputs(source.node)
         columns = tuple(source.data_frame.columns)
         if len(outputs) != 1 or outputs[0].partitioner.kind is not Partitioning.HASH or _ambiguous(columns):
             continue
         edge = outputs[0]
         assert edge.partitioner.key_selector is not None
+        if edge.partitioner.functions:
+            continue  # what the key selector does depends on its open()
         key = traced_key(edge.partitioner.key_selector, columns)
         positions = () if key is None else (key,) if isinstance(key, int) else key
         fields = [source.data_frame.schema[position] for position in positions]

@@ -13,6 +13,7 @@ from logging import NOTSET, WARNING, getLogger
 from pyspark.sql import SparkSession
 
 from rekindle.common import Configuration
+from rekindle.common.options import PythonOptions
 from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.spark.java import require_java
 
@@ -62,6 +63,9 @@ def create_session(configuration: Configuration, parallelism: int) -> SparkSessi
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     logging = f"-Dlog4j2.configurationFile=file:{_LOGGING}"
     settings["spark.driver.extraJavaOptions"] = f"{logging} {wanted.pop('spark.driver.extraJavaOptions', '')}".strip()
+    executable = configuration.get(PythonOptions.PYTHON_EXECUTABLE)
+    if executable is not None:
+        os.environ["PYSPARK_PYTHON"] = executable
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("rekindle").master(master)
     for key, value in (settings | wanted).items():

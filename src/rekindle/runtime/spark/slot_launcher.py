@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
+from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
@@ -25,7 +26,7 @@ class StartSlot:
     """Start the slot of this partition; a slot outlives the task and the Python worker that started it."""
 
     deployment: bytes
-    environment: dict[str, str]
+    paths: list[str]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
@@ -43,7 +44,7 @@ class StartSlot:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            env={**os.environ, **self.environment},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([*self.paths, *_shipped()])},
             check=False,
         )
         if started.returncode != 0:
@@ -53,10 +54,16 @@ class StartSlot:
             )
 
 
+def _shipped() -> list[str]:
+    """Give the Python files that Spark brought to this executor."""
+    root = SparkFiles.getRootDirectory()
+    return [entry for entry in sys.path if entry.startswith(root)]
+
+
 def launch_slots(session: SparkSession, deployment: SlotDeployment, slots: int) -> None:
     """Start all slots of an attempt; they register with the job master by themselves."""
-    paths = os.pathsep.join(entry for entry in deployment.sys_path if entry)
-    start: Any = StartSlot(msgspec.msgpack.encode(deployment), {"PYTHONPATH": paths})
+    paths = [entry for entry in deployment.sys_path if entry]
+    start: Any = StartSlot(msgspec.msgpack.encode(deployment), paths)
     with query_settings(session):
         indices = session.range(slots).select(F.col("id").cast("int").alias("slot"))
         indices.repartitionById(slots, F.col("slot")).mapInArrow(start, "slot int").collect()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rekindle.checkpoint.metadata import StateHandle
+from rekindle.runtime.iteration_phase import IterationPhase
 from rekindle.state.operator_state.stored import DistributionMode
 
 
@@ -15,6 +16,14 @@ class _Message(msgspec.Struct, frozen=True, tag=True):
 # --- job master → slot ---------------------------------------------------------------------------------------------
 
 
+class IterationOrder(msgspec.Struct, frozen=True, array_like=True):
+    """Say what an iteration does in an epoch. ``round`` counts from 1, where there are rounds."""
+
+    head: int
+    phase: IterationPhase
+    round: int = 0
+
+
 class BeginEpoch(_Message, frozen=True):
     """Open an epoch. Records of it are taken only after this."""
 
@@ -22,6 +31,7 @@ class BeginEpoch(_Message, frozen=True):
     now: int
     ended_sources: list[int]  # nodes of Spark sources that have no more records after this epoch
     max_records: int  # how many the hosted sources of a slot may read
+    iterations: list[IterationOrder] = []
 
 
 class EndEpoch(_Message, frozen=True):
@@ -94,6 +104,17 @@ class Ready(_Message, frozen=True):
     """Say that all operators are open and all state is restored."""
 
 
+class IterationReport(msgspec.Struct, frozen=True, array_like=True):
+    """Sum up an iteration in one slot, at the end of an epoch."""
+
+    head: int
+    ended: bool  # nothing more comes into the loop from outside
+    busy: bool  # an operator in the loop has more results
+    fed_back: int  # how many records wait for the next round
+    criterion: int  # how many records the termination criterion got in this round
+    round: int
+
+
 class EpochReport(_Message, frozen=True):
     """Sum up an epoch in one slot."""
 
@@ -104,6 +125,7 @@ class EpochReport(_Message, frozen=True):
     more: bool  # a hosted source has more records at once, or an operator more results
     next_timer: int | None
     watermark: int
+    iterations: list[IterationReport] = []
 
 
 class RequestEpoch(_Message, frozen=True):

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rekindle.datastream.state import ReducingStateDescriptor, State, StateDescriptor, StateTtlConfig
+from rekindle.datastream.state import (
+    AggregatingStateDescriptor,
+    ReducingStateDescriptor,
+    State,
+    StateDescriptor,
+    StateTtlConfig,
+)
 from rekindle.state.block_encoding import BlockEncoder
 from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec
-from rekindle.state.heap.states import HeapListState, HeapMapState, HeapReducingState, HeapState, HeapValueState
+from rekindle.state.heap.states import (
+    HeapAggregatingState,
+    HeapListState,
+    HeapMapState,
+    HeapReducingState,
+    HeapState,
+    HeapValueState,
+)
 from rekindle.state.heap.table import HeapTable
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -44,6 +57,11 @@ class HeapKeyedStateBackend(KeyedStateBackend):
         if table.spec.namespaced:
             return iter(list(dict.fromkeys(key for key, _ in table.entries)))
         return iter(list(table.entries))
+
+    def clear(self) -> None:
+        """Drop all state, of all keys."""
+        for table in self._tables.values():
+            table.entries.clear()
 
     def sweep(self, name: str, limit: int, cleanup: TtlCleanup) -> None:
         self._tables[name].sweep(limit, cleanup.threshold())
@@ -122,12 +140,16 @@ class HeapKeyedStateBackend(KeyedStateBackend):
     def _plain(
         self, descriptor: StateDescriptor, spec: StateSpec, serializers: StateSerializers, scope: Scope
     ) -> State:
+        if not isinstance(descriptor, ReducingStateDescriptor | AggregatingStateDescriptor):
+            return super()._plain(descriptor, spec, serializers, scope)
+        table = self._opened(spec, serializers)
+        handle: HeapState
         if isinstance(descriptor, ReducingStateDescriptor):
-            table = self._opened(spec, serializers)
-            reducing = HeapReducingState(scope, table.entries, descriptor.get_reduce_function().reduce)
-            table.attach(reducing)
-            return reducing
-        return super()._plain(descriptor, spec, serializers, scope)
+            handle = HeapReducingState(scope, table.entries, descriptor.get_reduce_function().reduce)
+        else:
+            handle = HeapAggregatingState(scope, table.entries, descriptor.get_agg_function())
+        table.attach(handle)
+        return handle
 
     def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope, default: Any = None) -> State:
         table = self._opened(spec, serializers)

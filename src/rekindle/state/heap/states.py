@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rekindle.datastream.state import ListState, MapState, ReducingState, State, ValueState
+from rekindle.datastream.basic_functions import AggregateFunction
+from rekindle.datastream.state import AggregatingState, ListState, ReducingState, State, ValueState
 from rekindle.state.heap.changes import StateChanges
 from rekindle.state.list_elements import none_refused, without_none
+from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.scope import Scope
 
 
@@ -35,6 +37,15 @@ class HeapState(State):
             del self._entries[key]
             if self._changed is not None:
                 self._changed(key)
+
+    def _store(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+            return
+        key = self._scope.key
+        self._entries[key] = value
+        if self._changed is not None:
+            self._changed(key)
 
 
 class HeapValueState(HeapState, ValueState[Any]):
@@ -92,14 +103,52 @@ class HeapReducingState(HeapState, ReducingState[Any]):
 
     def store(self, accumulator: Any) -> None:
         """Replace the accumulator."""
-        key = self._scope.key
-        self._entries[key] = accumulator
-        if self._changed is not None:
-            self._changed(key)
+        self._store(accumulator)
 
     def merged(self, accumulator: Any, other: Any) -> Any:
         """Make one accumulator of two."""
         return self._reduce(accumulator, other)
+
+
+class HeapAggregatingState(HeapState, AggregatingState[Any, Any]):
+    """Keep an accumulator per key."""
+
+    __slots__ = ("_add", "_function")
+
+    def __init__(self, scope: Scope, entries: dict[Any, Any], function: AggregateFunction) -> None:
+        super().__init__(scope, entries)
+        self._function = function
+        self._add = function.add
+
+    def get(self) -> Any:
+        accumulator = self.stored()
+        return None if accumulator is None else self._function.get_result(accumulator)
+
+    def add(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+            return
+        key = self._scope.key
+        accumulator = self._entries.get(key)
+        accumulator = self._add(value, self._function.create_accumulator() if accumulator is None else accumulator)
+        if accumulator is None:
+            self.clear()
+            return
+        self._entries[key] = accumulator
+        if self._changed is not None:
+            self._changed(key)
+
+    def stored(self) -> Any:
+        """Give the accumulator; None if there is none."""
+        return self._entries.get(self._scope.key)
+
+    def store(self, accumulator: Any) -> None:
+        """Replace the accumulator."""
+        self._store(accumulator)
+
+    def merged(self, accumulator: Any, other: Any) -> Any:
+        """Make one accumulator of two."""
+        return self._function.merge(accumulator, other)
 
 
 class HeapListState(HeapState, ListState[Any]):
@@ -148,7 +197,7 @@ class HeapListState(HeapState, ListState[Any]):
             self._changed(key)
 
 
-class HeapMapState(HeapState, MapState[Any, Any]):
+class HeapMapState(HeapState, RangedMapState):
     """Keep a dict per key."""
 
     __slots__ = ("_touched",)
@@ -209,3 +258,11 @@ class HeapMapState(HeapState, MapState[Any, Any]):
 
     def is_empty(self) -> bool:
         return self._scope.key not in self._entries
+
+    def between(self, first: int, last: int) -> list[tuple[int, Any]]:
+        mapping = self._entries.get(self._scope.key)
+        if mapping is None:
+            return []
+        if last - first < len(mapping):
+            return [(key, mapping[key]) for key in range(first, last + 1) if key in mapping]
+        return [(key, mapping[key]) for key in sorted(key for key in mapping if first <= key <= last)]

@@ -25,6 +25,14 @@ from rekindle.state.state_evolution import StateName
 LIST_CHECKPOINTED = "_list-checkpointed"
 """The state in which the list of a ListCheckpointed function is kept; no other may have this name."""
 
+SOURCE_BUFFER = "~source-buffer"
+"""The state in which a source function's elements are kept that were not yet taken. Dealt out last, by its name."""
+
+SOURCE_ENDED = "~source-ended"
+"""The state that tells which subtasks of a source function have ended."""
+
+_OWN_NAMES = frozenset({LIST_CHECKPOINTED, SOURCE_BUFFER, SOURCE_ENDED})
+
 S = TypeVar("S", OperatorListState, OperatorBroadcastState)
 
 
@@ -165,7 +173,7 @@ def _usable(descriptor: Any, wanted: type[D]) -> D:
     if not isinstance(descriptor, wanted):
         raise TypeError(f"this kind of operator state is described by a {wanted.__name__}, got {descriptor!r}")
     name, ttl = descriptor.get_name(), descriptor.get_ttl_config()
-    if name == LIST_CHECKPOINTED:
+    if name in _OWN_NAMES:
         raise InvalidProgramError(f"the name {name!r} of an operator state is Rekindle's own; choose another")
     if ttl is not None and ttl.is_enabled():
         raise InvalidProgramError(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
-from rekindle.datastream.state import MapState
+from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.key_encoding import encode
 from rekindle.state.scope import Scope
 
+_FEW = 4  # so many entries are read one by one, from the cache if they are there, in less time than a range of them
 _UNKNOWN = object()
 _REMOVED = object()
+_key = itemgetter(0)
 
 
 class MapCache(WriteBackCache):
@@ -98,7 +101,7 @@ class MapCache(WriteBackCache):
                 known.update(cell)
 
 
-class RocksMapState(MapState[Any, Any]):
+class RocksMapState(RangedMapState):
     """Keep a map per key. Walking through it gives what was in it when the walk began."""
 
     __slots__ = ("_cache", "_scope")
@@ -157,6 +160,22 @@ class RocksMapState(MapState[Any, Any]):
         if any(value is not _REMOVED for value in known.values()):
             return False
         return next(self._cache.entries(own), None) is None
+
+    def between(self, first: int, last: int) -> list[tuple[int, Any]]:
+        if last - first < _FEW:
+            found = ((key, self._find(key)) for key in range(first, last + 1))
+            return [(key, value) for key, value in found if value is not _REMOVED]
+        own = self._scope.key
+        table, at = self._cache.table, self._tail(own)
+        decode = table.codec.decode
+        stored = {
+            table.map_key(entry, at, data): decode(data) for entry, data in table.integer_entries(own, first, last)
+        }
+        cell = self._cache.dirty.get(own)
+        if cell is None:
+            return list(stored.items())
+        stored.update((key, value) for key, value in cell.items() if first <= key <= last)
+        return [(key, value) for key, value in sorted(stored.items(), key=_key) if value is not _REMOVED]
 
     def clear(self) -> None:
         own = self._scope.key

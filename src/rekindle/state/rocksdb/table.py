@@ -74,6 +74,14 @@ class StateTable:
         prefix = self.layout.place(scope_key)[0]
         return walk(self.column, prefix, end_of_prefix(prefix))
 
+    def integer_entries(self, scope_key: Any, first: int, last: int) -> Iterator[tuple[bytes, bytes]]:
+        """Walk through the entries of a map whose keys are integers between two, both included, in their order."""
+        prefix = self.layout.place(scope_key)[0]
+        first, last = max(first, -1 << 63), min(last, (1 << 63) - 1)
+        for low, high in ((first, min(last, -1)), (max(first, 0), last)):  # those below 0 stand behind the others
+            if low <= high:
+                yield from walk(self.column, prefix + encode_key(low), prefix + encode_key(high) + b"\0")
+
     def scope_key(self, database_key: bytes, data: bytes) -> Any:
         """Give the scope key of an entry, as it was when the entry was written."""
         known = self.codec.key_in(data)

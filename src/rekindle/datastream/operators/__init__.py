@@ -1,0 +1,44 @@
+"""The operator API, for what functions cannot do: raw state, several timer services, watermarks of one's own.
+
+Flink has it in Java only; names are those of Flink, in Python's spelling. ``stream.transform`` puts an operator on a
+stream.
+"""
+
+from __future__ import annotations
+
+from rekindle.datastream.operators.internal_timers import InternalTimer, InternalTimerService, Triggerable
+from rekindle.datastream.operators.key_groups import KeyGroupRangeAssignment
+from rekindle.datastream.operators.output import Output
+from rekindle.datastream.operators.state_contexts import (
+    KeyedStateCheckpointOutputStream,
+    KeyGroupStatePartition,
+    OperatorStateCheckpointOutputStream,
+    StateInitializationContext,
+    StateSnapshotContext,
+)
+from rekindle.datastream.operators.stream_operator import (
+    AbstractStreamOperator,
+    AbstractUdfStreamOperator,
+    OneInputStreamOperator,
+    TwoInputStreamOperator,
+)
+from rekindle.datastream.operators.stream_record import StreamRecord, Watermark
+
+__all__ = [
+    "AbstractStreamOperator",
+    "AbstractUdfStreamOperator",
+    "InternalTimer",
+    "InternalTimerService",
+    "KeyGroupRangeAssignment",
+    "KeyGroupStatePartition",
+    "KeyedStateCheckpointOutputStream",
+    "OneInputStreamOperator",
+    "OperatorStateCheckpointOutputStream",
+    "Output",
+    "StateInitializationContext",
+    "StateSnapshotContext",
+    "StreamRecord",
+    "Triggerable",
+    "TwoInputStreamOperator",
+    "Watermark",
+]

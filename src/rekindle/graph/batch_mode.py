@@ -1,0 +1,47 @@
+"""Whether a program runs as a batch, and the job that it then is. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rekindle.datastream.execution_mode import RuntimeExecutionMode
+from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.iterations import in_iteration
+from rekindle.graph.job_graph import JobGraph
+from rekindle.graph.stream_graph import StreamGraph
+
+
+def runs_as_batch(graph: StreamGraph, mode: RuntimeExecutionMode) -> bool:
+    """Tell whether a program runs as a batch in a mode.
+
+    Raises:
+        InvalidProgramError: It is to run as a batch, and a source never ends.
+    """
+    unbounded = [node.name for node in graph.nodes if not node.inputs and not node.bounded]
+    if mode is RuntimeExecutionMode.BATCH and unbounded:
+        raise InvalidProgramError(
+            f"{', '.join(map(repr, unbounded))} may never end, and execution.runtime-mode is BATCH, which is for "
+            "bounded sources only. Set it to STREAMING or AUTOMATIC"
+        )
+    return mode is not RuntimeExecutionMode.STREAMING and not unbounded
+
+
+def as_batch(graph: JobGraph, memory_records: int) -> JobGraph:
+    """Give the job with the operators of a batch, and iterations in rounds.
+
+    Operators in a loop have no end of their input to wait for in each round: they process records as they come.
+
+    Args:
+        graph: The job.
+        memory_records: How many records an operator that gathers its input may hold in memory, in each slot.
+    """
+    loops = {id(loop): loop.in_rounds() for i in graph.iterations if (loop := graph.nodes[i.head].operator.loop)}
+    nodes = []
+    for node in graph.nodes:
+        if not in_iteration(graph, node.id):
+            node = replace(node, operator=node.operator.for_batch(memory_records))
+        elif (loop := getattr(node.operator, "loop", None)) is not None:
+            node = replace(node, operator=type(node.operator)(loops[id(loop)]))
+        nodes.append(node)
+    iterations = tuple(replace(iteration, supersteps=True) for iteration in graph.iterations)
+    return replace(graph, nodes=tuple(nodes), iterations=iterations, batch=True)

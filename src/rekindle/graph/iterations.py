@@ -1,0 +1,111 @@
+"""Iterations: which operators are in a loop, and what comes into it from outside. Pure.
+
+The graph has no cycle. A loop has a head, through which its input comes, and tails, at which feedback leaves the graph;
+what arrives at a tail leaves the head of the same slot in the next epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from rekindle.exceptions import InvalidProgramError
+
+if TYPE_CHECKING:
+    from rekindle.graph.job_graph import JobEdge
+    from rekindle.graph.stream_graph import StreamNode
+
+
+@dataclass(frozen=True, slots=True)
+class JobIteration:
+    """Describe one loop.
+
+    Attributes:
+        head: The node through which records come into it.
+        body: All nodes of it: the head, the tails, the termination criterion and what is between.
+        entries: The edges that come from outside, among them those into the head.
+        supersteps: Whether all of a round is done before the next one begins.
+        max_iterations: The number of rounds, at most.
+        has_criterion: Whether a stream of the loop tells when no more rounds are needed: when it is empty.
+        stays: Whether records stay in their slot, and in one level, all the way round.
+    """
+
+    head: int
+    body: frozenset[int]
+    entries: tuple[JobEdge, ...]
+    supersteps: bool
+    max_iterations: int | None
+    has_criterion: bool
+    stays: bool = False
+
+
+class HasIterations(Protocol):
+    """What knows its loops: a job graph."""
+
+    @property
+    def iterations(self) -> tuple[JobIteration, ...]:
+        """Give all loops."""
+        ...
+
+
+def in_iteration(graph: HasIterations, node: int) -> bool:
+    """Tell whether an operator is in a loop: it sees records again, and the end of a round is no end of its input."""
+    return any(node in iteration.body for iteration in graph.iterations)
+
+
+def loop_bodies(nodes: Sequence[StreamNode]) -> dict[int, frozenset[int]]:
+    """Give the nodes of each loop of a program, by its head.
+
+    Raises:
+        InvalidProgramError: If a loop is not closed, or has another in it.
+    """
+    closing: dict[int, list[int]] = {node.id: [] for node in nodes if getattr(node.operator, "begins_iteration", False)}
+    for node in nodes:
+        if node.loop_of is not None:
+            closing[node.loop_of].append(node.id)
+    bodies: dict[int, frozenset[int]] = {}
+    for head, ends in closing.items():
+        if not ends:
+            raise InvalidProgramError(
+                f"iteration {nodes[head].name!r} has no feedback: call close_with(stream) on what iterate() returned"
+            )
+        body = frozenset(_after(nodes, head) & ancestors(nodes, ends) | {head, *ends})
+        inner = next((other for other in sorted(body) if other in closing and other != head), None)
+        if inner is not None:
+            raise InvalidProgramError(
+                f"iteration {nodes[inner].name!r} is inside the loop of iteration {nodes[head].name!r}: nested "
+                "iterations are not supported. Close the inner one outside the loop, or make both one loop whose "
+                "records say what is to be done with them"
+            )
+        bodies[head] = body
+    return bodies
+
+
+def check_bounded(nodes: Sequence[StreamNode], head: int, body: Iterable[int]) -> None:
+    """Raise if something that comes into rounds never ends."""
+    for node in sorted(ancestors(nodes, body)):
+        if not nodes[node].inputs and not nodes[node].bounded:
+            raise InvalidProgramError(
+                f"iteration {nodes[head].name!r} runs in rounds, because max_iterations or a termination criterion is "
+                f"given, and source {nodes[node].name!r} never ends: round 1 begins when all input is there. Use "
+                "bounded sources, or iterate without them"
+            )
+
+
+def ancestors(nodes: Sequence[StreamNode], of: Iterable[int]) -> set[int]:
+    """Give some nodes and all that they read from."""
+    found = set(of)
+    for node in reversed(nodes):
+        if node.id in found:
+            found.update(edge.source for edge in node.inputs)
+    return found
+
+
+def _after(nodes: Sequence[StreamNode], of: int) -> set[int]:
+    """Give a node and all that read from it."""
+    found = {of}
+    for node in nodes:
+        if any(edge.source in found for edge in node.inputs):
+            found.add(node.id)
+    return found

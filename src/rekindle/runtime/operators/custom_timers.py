@@ -1,0 +1,136 @@
+"""The timer services of a custom operator: any number, by name, each with timers of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rekindle.common.annotations import as_type_info
+from rekindle.datastream.operators.internal_timers import InternalTimer, InternalTimerService, Triggerable
+from rekindle.exceptions import InvalidProgramError
+from rekindle.runtime.clock import Clock
+from rekindle.runtime.operators.operator import MIN_WATERMARK
+from rekindle.serialization.pickle_serializer import PickleSerializer
+from rekindle.serialization.serializer_of import serializer_of
+from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
+from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.namespace_timers import NamespaceTimerQueue
+
+
+class TimerServices:
+    """Keep the timer services of one operator.
+
+    Restored timers stay bytes until the operator asks for their service; those of a service that it does not ask for
+    go into the next snapshot as they came.
+    """
+
+    def __init__(self, backend: KeyedStateBackend, clock: Clock, restored: list[KeyGroupBlock]) -> None:
+        self._backend = backend
+        self._clock = clock
+        self._restored = list(restored)
+        self._services: dict[str, _TimerService] = {}
+        self.watermark = MIN_WATERMARK
+
+    def get(self, name: str, namespace_type: Any, triggerable: Triggerable) -> InternalTimerService:
+        """Give the service of a name."""
+        known = self._services.get(name)
+        if known is not None:
+            if known.triggerable is not triggerable:
+                raise InvalidProgramError(
+                    f"timer service {name!r} of operator {self._backend.owner.name!r} was asked for twice, for "
+                    "different triggerables; give the second one another name"
+                )
+            return known
+        service = _TimerService(name, self, self._backend, self._clock, namespace_serializer(namespace_type))
+        service.triggerable = triggerable
+        for queue in (service.event, service.processing):
+            own = [block for block in self._restored if block.state == queue.name]
+            queue.restore_blocks(own, self._backend.max_parallelism)
+            self._restored = [block for block in self._restored if block.state != queue.name]
+        self._services[name] = service
+        return service
+
+    def advance_watermark(self, watermark: int) -> None:
+        """Fire the event-time timers of all services that are due."""
+        self.watermark = watermark
+        for service in list(self._services.values()):
+            self._fire(service.event, watermark, service.triggerable.on_event_time)
+
+    def advance_processing_time(self, now: int) -> None:
+        """Fire the processing-time timers of all services that are due."""
+        for service in list(self._services.values()):
+            self._fire(service.processing, now, service.triggerable.on_processing_time)
+
+    def next_processing_timer(self) -> int | None:
+        """Tell when the next processing-time timer is due."""
+        dues = (service.processing.next_timestamp() for service in self._services.values())
+        return min((due for due in dues if due is not None), default=None)
+
+    def blocks(self) -> Iterator[KeyGroupBlock]:
+        """Encode all timers."""
+        yield from self._restored
+        for queue in self._queues():
+            yield from queue.snapshot_blocks(self._backend.max_parallelism)
+
+    def names(self) -> list[str]:
+        """Name what :meth:`blocks` gives."""
+        restored = {block.state: None for block in self._restored}
+        return [*restored, *(queue.name for queue in self._queues() if len(queue))]
+
+    def __len__(self) -> int:
+        return len(self._restored) + sum(len(queue) for queue in self._queues())
+
+    def _queues(self) -> Iterator[NamespaceTimerQueue]:
+        for service in self._services.values():
+            yield service.event
+            yield service.processing
+
+    def _fire(self, queue: NamespaceTimerQueue, until: int, react: Callable[[InternalTimer], None]) -> None:
+        while (due := queue.pop_due(until)) is not None:
+            (key, namespace), timestamp = due
+            self._backend.key = key
+            react(InternalTimer(timestamp, key, namespace))
+
+
+class _TimerService(InternalTimerService):
+    triggerable: Triggerable
+
+    def __init__(
+        self,
+        name: str,
+        services: TimerServices,
+        backend: KeyedStateBackend,
+        clock: Clock,
+        serializer: TypeSerializer[Any],
+    ) -> None:
+        self._services = services
+        self._backend = backend
+        self._clock = clock
+        self.event = NamespaceTimerQueue(f"{EVENT_TIMERS}/{name}", backend.owner, serializer)
+        self.processing = NamespaceTimerQueue(f"{PROCESSING_TIMERS}/{name}", backend.owner, serializer)
+
+    def current_processing_time(self) -> int:
+        return self._clock.now()
+
+    def current_watermark(self) -> int:
+        return self._services.watermark
+
+    def register_event_time_timer(self, namespace: Any, time: int) -> None:
+        self.event.register((self._backend.key, namespace), time)
+
+    def delete_event_time_timer(self, namespace: Any, time: int) -> None:
+        self.event.delete((self._backend.key, namespace), time)
+
+    def register_processing_time_timer(self, namespace: Any, time: int) -> None:
+        self.processing.register((self._backend.key, namespace), time)
+
+    def delete_processing_time_timer(self, namespace: Any, time: int) -> None:
+        self.processing.delete((self._backend.key, namespace), time)
+
+
+def namespace_serializer(namespace_type: Any) -> TypeSerializer[Any]:
+    """Give the serializer of namespaces that a program means: a type, a serializer, or None for any object."""
+    if namespace_type is None:
+        return PickleSerializer()
+    return serializer_of(as_type_info(namespace_type, "namespace_serializer"))

@@ -1,0 +1,286 @@
+"""Runs a source function: its loop in a thread of its own, what it emits in a buffer until the slot takes it.
+
+The function's state counts an element as soon as it was emitted. So what is in the buffer at a snapshot belongs to the
+snapshot, and both are taken in one hold of the lock.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from contextlib import AbstractContextManager, suppress
+from operator import index
+from threading import Thread
+from typing import Any
+
+import msgspec
+
+from rekindle.common.type_information import TypeInformation
+from rekindle.datastream.functions import SourceFunction
+from rekindle.runtime.operators.checkpoint_lock import CheckpointLock, SourceClosedError
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.detached import FIXED, detached
+from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
+from rekindle.runtime.operators.source_buffer import SourceBuffer
+from rekindle.runtime.operators.user_function import UserFunctionOperator
+from rekindle.serialization.pickle_serializer import PickleSerializer
+from rekindle.serialization.serializer_of import serializer_of
+from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.state.operator_state.backend import SOURCE_BUFFER, SOURCE_ENDED
+from rekindle.state.operator_state.chunk_list import decode_records, encode_records
+from rekindle.state.operator_state.stored import DistributionMode, StoredList
+from rekindle.state.state_evolution import StateName
+
+_ROOM = 100_000
+_ROOM_BYTES = 64 << 20
+_FIRST_ROOM = 1_000  # until it is known how large elements are
+_WORTHWHILE = 500  # a poll that finds less is the last one of its epoch
+_WAIT_SECONDS, _WAITS = 0.001, 10  # how long a poll waits for so many from a source that is busy
+_END_SECONDS = 0.75
+
+
+class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
+    """Run a SourceFunction."""
+
+    moves_by_itself = True
+
+    function: SourceFunction
+
+    def __init__(self, function: SourceFunction, type_info: TypeInformation | None = None) -> None:
+        super().__init__(function)
+        self.type_info = type_info
+
+    def open(self, context: OperatorContext) -> None:
+        self._context = context
+        self._buffer = SourceBuffer()
+        self._room = min(_FIRST_ROOM, _ROOM)
+        self._lock = CheckpointLock(lambda: len(self._buffer) >= self._room)
+        self._thread: Thread | None = None
+        self._failure: Exception | None = None
+        self._closing = False
+        self._epoch_coming = True  # the first one comes by itself
+        self._busy = False
+        self._paused = False
+        self._taken: dict[str, StoredList] | Exception = {}
+        lists = context.restored_lists
+        self._ended = _has_ended(lists.pop(SOURCE_ENDED, None), context.subtask, context.parallelism)
+        self._restore_buffer(lists.pop(SOURCE_BUFFER, None))
+        super().open(context)
+
+    # --- what the slot calls ---
+
+    def poll(self, max_records: int) -> Chunk | None:
+        if self._thread is None and not self._ended:
+            self._thread = Thread(target=self._run, name=f"source {self._context.name}", daemon=True)
+            self._thread.start()
+        if self._paused:
+            return None
+        worthwhile = min(_WORTHWHILE, max_records)
+        if self._busy:
+            for _ in range(_WAITS):
+                if len(self._buffer) >= worthwhile or self._ended or self._failure is not None:
+                    break
+                time.sleep(_WAIT_SECONDS)
+        with self._lock.claim():
+            self._raise_failure()
+            chunk = self._buffer.take(max_records)
+            if chunk is not None:
+                self._room = _room_for(chunk.values)
+        self._busy = chunk is not None and len(chunk.values) >= worthwhile
+        self._paused = not self._busy
+        return chunk
+
+    def advance_processing_time(self, now: int) -> Chunk | None:
+        self._paused = False
+        return None
+
+    def output_watermark(self, watermark: int) -> int:
+        return self._buffer.watermark
+
+    def output_idle(self, idle: bool) -> bool:
+        return self._buffer.idle
+
+    def has_more(self) -> bool:
+        if self._thread is None and not self._ended:
+            return True
+        with self._lock.claim():
+            self._epoch_coming = bool(self._buffer) or self._failure is not None
+            return self._epoch_coming
+
+    def finished(self) -> bool:
+        return self._ended and not self._buffer
+
+    def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:
+        with self._lock.claim():
+            self._raise_failure()
+            super().prepare_snapshot(checkpoint_id, timestamp)
+            values, timestamps = self._buffer.content()
+            ended = StoredList.of(DistributionMode.UNION, [msgspec.msgpack.encode(self._ended)])
+            try:
+                self._taken = super().snapshot_lists() | {SOURCE_ENDED: ended}
+            except Exception as error:
+                self._taken = error  # declines the checkpoint, as it does for every operator
+                return
+        try:
+            self._taken[SOURCE_BUFFER] = encode_records(values, timestamps, self._serializer, self._buffer_name)
+        except Exception as error:
+            self._taken = error
+
+    def snapshot_lists(self) -> dict[str, StoredList]:
+        taken, self._taken = self._taken, {}
+        if isinstance(taken, Exception):
+            raise taken
+        return taken
+
+    def notify_complete(self, checkpoint_id: int) -> None:
+        with self._lock.claim():
+            super().notify_complete(checkpoint_id)
+
+    def notify_aborted(self, checkpoint_id: int) -> None:
+        with self._lock.claim():
+            super().notify_aborted(checkpoint_id)
+
+    def close(self) -> None:
+        self._closing = True
+        try:
+            if self._thread is not None and self._thread.is_alive():
+                self.function.cancel()
+                self._lock.close(_END_SECONDS)
+                self._thread.join(_END_SECONDS)
+        finally:
+            super().close()
+
+    # --- the source's thread ---
+
+    def _run(self) -> None:
+        emitted = _Context(self, self._lock, self._buffer)
+        try:
+            self.function.run(emitted)
+        except SourceClosedError:
+            return
+        except Exception as error:
+            self._failure = error
+        except BaseException as error:
+            self._failure = RuntimeError(f"run() of {type(self.function).__name__} was ended by {error!r}")
+            self._failure.__cause__ = error
+        finally:
+            emitted.close()
+            self._lock.settle()
+        if self._closing:
+            return
+        self._ended = self._failure is None
+        self._request_epoch()
+
+    def _request_epoch(self) -> None:
+        """See to it that an epoch comes, once for all that is emitted until the slot says that none is coming."""
+        if not self._epoch_coming:
+            self._epoch_coming = True
+            with suppress(OSError):  # the job master has gone, and soon the slot
+                self._context.request_epoch()
+
+    # --- state ---
+
+    @property
+    def _serializer(self) -> TypeSerializer[Any]:
+        return PickleSerializer() if self.type_info is None else serializer_of(self.type_info)
+
+    @property
+    def _buffer_name(self) -> StateName:
+        return StateName(self._context.name, self._context.uid, SOURCE_BUFFER)
+
+    def _restore_buffer(self, stored: StoredList | None) -> None:
+        if stored is None:
+            return
+        for values, timestamps in decode_records(stored, self._serializer, self._buffer_name):
+            if timestamps is None:
+                for value in values:
+                    self._buffer.add(value)
+            else:
+                for value, timestamp in zip(values, timestamps, strict=True):
+                    self._buffer.add_with_timestamp(value, timestamp)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+
+class _Context(SourceFunction.SourceContext):
+    """Put into the buffer what the function emits."""
+
+    def __init__(self, operator: FunctionSourceOperator, lock: CheckpointLock, buffer: SourceBuffer) -> None:
+        self._operator = operator
+        self._lock = lock
+        self._buffer = buffer
+        self._closed = False
+
+    def collect(self, element: Any) -> None:
+        if type(element) not in FIXED:
+            element = detached(element)
+        with self._lock:
+            self._check_open()
+            self._buffer.add(element)
+            self._added()
+
+    def collect_with_timestamp(self, element: Any, timestamp: int) -> None:
+        if type(element) not in FIXED:
+            element = detached(element)
+        with self._lock:
+            self._check_open()
+            self._buffer.add_with_timestamp(element, _milliseconds(timestamp, "collect_with_timestamp"))
+            self._added()
+
+    def emit_watermark(self, timestamp: int) -> None:
+        with self._lock:
+            self._check_open()
+            self._buffer.mark(_milliseconds(timestamp, "emit_watermark"))
+            self._added()
+
+    def mark_as_temporarily_idle(self) -> None:
+        with self._lock:
+            self._check_open()
+            self._buffer.mark(None)
+            self._added()
+
+    def get_checkpoint_lock(self) -> AbstractContextManager[Any]:
+        return self._lock
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SourceClosedError  # a thread that the function started, and that goes on without it
+
+    def _added(self) -> None:
+        if not self._operator._epoch_coming:
+            self._operator._request_epoch()
+
+
+def _room_for(values: list[Any]) -> int:
+    """Tell how many elements may wait, by the size of some that came."""
+    try:
+        size = max(len(pickle.dumps(value, 5)) for value in (values[0], values[-1]))
+    except Exception:
+        size = 1  # it travels within the slot only
+    return min(_ROOM, max(10, _ROOM_BYTES // size))
+
+
+def _milliseconds(timestamp: Any, method: str) -> int:
+    try:
+        return index(timestamp)
+    except TypeError as error:
+        raise TypeError(
+            f"{method} was given the timestamp {timestamp!r}: it is a whole number of milliseconds since the epoch"
+        ) from error
+
+
+def _has_ended(stored: StoredList | None, subtask: int, parallelism: int) -> bool:
+    """Tell from what all old subtasks said whether a subtask has nothing more to emit.
+
+    With another parallelism nobody can tell whose state a subtask got: unless all had ended, it runs, and its function
+    finds in its restored state what is left to do.
+    """
+    ended = [] if stored is None else [msgspec.msgpack.decode(item, type=bool) for item in stored.items]
+    if len(ended) == parallelism:
+        return ended[subtask]
+    return bool(ended) and all(ended)

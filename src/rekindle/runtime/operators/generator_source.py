@@ -1,0 +1,82 @@
+"""A source that makes its records out of numbers, at a limited rate if wanted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rekindle.exceptions import InvalidProgramError
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.detached import FIXED, detached
+from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.rate_limiter import PerCheckpoint, RateLimiter
+from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
+from rekindle.runtime.operators.sources import NumberSequenceOperator
+
+if TYPE_CHECKING:
+    from rekindle.datastream.connectors.datagen import GeneratorFunction, RateLimiterStrategy
+
+
+class GeneratorSourceOperator(NumberSequenceOperator):
+    """Call a function with each number of a sequence; the position is that in the sequence."""
+
+    def __init__(self, function: GeneratorFunction, count: int, strategy: RateLimiterStrategy) -> None:
+        super().__init__(0, count - 1)
+        self.function = function
+        self.strategy = strategy
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        self._context = context
+        self._limiter: RateLimiter | None = self.strategy.create_rate_limiter(context.parallelism)
+        self._exhausted = False  # the last poll emitted all that was allowed
+        self._paused = False  # so does the rest of this epoch go without
+        if isinstance(self._limiter, PerCheckpoint) and not context.checkpointing:
+            raise InvalidProgramError(
+                f"source {context.name!r} emits so many records per checkpoint, and the job takes no checkpoints: it "
+                "would stop after the first of them. Call env.enable_checkpointing(…)"
+            )
+        self.function.open(SlotRuntimeContext(context, None))
+
+    def poll(self, max_records: int) -> Chunk | None:
+        if self._limiter is not None:
+            if self._paused:
+                return None
+            allowed = self._limiter.allowed(self._context.clock.now())
+            self._exhausted = self._paused = allowed <= max_records
+            max_records = min(max_records, allowed)
+            if max_records <= 0:
+                return None
+        numbers = super().poll(max_records)
+        if numbers is None:
+            return None
+        if self._limiter is not None:
+            self._limiter.emitted(len(numbers.values))
+        generate = self.function.map
+        values: list[Any] = []
+        append = values.append
+        for number in numbers.values:
+            value = generate(number)
+            append(value if type(value) in FIXED else detached(value))
+        return Chunk(values)
+
+    def has_more(self) -> bool:
+        return not self.finished() and not self._exhausted
+
+    def advance_processing_time(self, now: int) -> Chunk | None:
+        self._paused = False
+        return super().advance_processing_time(now)
+
+    def next_processing_timer(self) -> int | None:
+        own = self._limiter.next_at() if self._limiter is not None and self._exhausted and not self.finished() else None
+        due = (own, super().next_processing_timer())
+        return min((time for time in due if time is not None), default=None)
+
+    def notify_complete(self, checkpoint_id: int) -> None:
+        if self._limiter is not None:
+            self._limiter.checkpoint_completed()
+            if isinstance(self._limiter, PerCheckpoint) and not self.finished():
+                self._exhausted = False
+                self._context.request_epoch()
+
+    def close(self) -> None:
+        self.function.close()

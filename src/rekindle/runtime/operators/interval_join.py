@@ -1,0 +1,172 @@
+"""The interval join: elements of two streams with one key meet when their timestamps are close enough.
+
+Each side keeps its elements in a map from timestamp to the list of those that have it, as keyed state. Of the other
+side's map only the part is read that an element can be joined with. When the watermark says that nothing can come any
+more for a timestamp, a timer removes its list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rekindle.common.type_information import TypeInformation
+from rekindle.common.typeinfo import Types
+from rekindle.datastream.functions import ProcessJoinFunction
+from rekindle.datastream.output_tag import OutputTag
+from rekindle.datastream.state import MapStateDescriptor
+from rekindle.exceptions import InvalidProgramError
+from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.operators.keyed import KeyedOperator
+from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
+from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
+from rekindle.runtime.operators.stateless import append_results
+from rekindle.serialization.serializer_of import serializer_of
+from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
+from rekindle.state.namespace_timers import NamespaceTimerQueue
+from rekindle.state.ranged_map_state import RangedMapState
+from rekindle.state.timers import TimerQueue
+
+_LEFT, _RIGHT = 0, 1
+_BUFFERS = ("_left-buffer", "_right-buffer")
+_BUCKET = Types.TUPLE([Types.BYTE(), Types.LONG()])  # the side and the timestamp of a list of elements
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Bound ``right.timestamp - left.timestamp`` of a pair, in milliseconds; both bounds are part of it."""
+
+    lower: int
+    upper: int
+
+    def seen_from(self, side: int) -> tuple[int, int]:
+        """Give the bounds of the other side's timestamp minus that of an element of a side."""
+        return (self.lower, self.upper) if side == _LEFT else (-self.upper, -self.lower)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSide:
+    """Describe one of the streams.
+
+    Attributes:
+        type_info: The type of its elements; None: they are pickled.
+        late_tag: The side output of its late elements; None: they are dropped.
+    """
+
+    type_info: TypeInformation | None = None
+    late_tag: OutputTag | None = None
+
+
+class IntervalJoinOperator(KeyedOperator):
+    """Run a ProcessJoinFunction over the pairs of two keyed streams."""
+
+    function: ProcessJoinFunction
+    _timers: NamespaceTimerQueue
+    _buffers: list[RangedMapState]
+
+    def __init__(self, function: ProcessJoinFunction, interval: Interval, left: JoinSide, right: JoinSide) -> None:
+        super().__init__(function)
+        self.interval = interval
+        self.sides = left, right
+        self._watermark = MIN_WATERMARK
+
+    def _prepare(self, context: OperatorContext) -> None:
+        backend = self.backend
+        self._buffers = []
+        for name, side in zip(_BUFFERS, self.sides, strict=True):
+            elements = Types.PICKLED_BYTE_ARRAY() if side.type_info is None else Types.LIST(side.type_info)
+            buffer = backend.get_or_create(MapStateDescriptor(name, Types.LONG(), elements))
+            assert isinstance(buffer, RangedMapState)
+            self._buffers.append(buffer)
+        self._timers = NamespaceTimerQueue(EVENT_TIMERS, backend.owner, serializer_of(_BUCKET))
+        own = (block for block in context.restored_timers if block.state == EVENT_TIMERS)
+        self._timers.restore_blocks(own, backend.max_parallelism)
+
+    def timer_queues(self) -> tuple[TimerQueue, TimerQueue]:
+        return self._timers, TimerQueue(PROCESSING_TIMERS, self.backend.owner)  # there are none in processing time
+
+    def timer_blocks(self) -> Iterator[KeyGroupBlock]:
+        return self._timers.snapshot_blocks(self.backend.max_parallelism)
+
+    def keyed_state_names(self) -> list[str]:
+        return super().keyed_state_names() + ([EVENT_TIMERS] if len(self._timers) else [])
+
+    def timer_count(self) -> int:
+        return len(self._timers)
+
+    def _process(self, chunk: Chunk) -> Chunk:
+        return self._join(chunk, _LEFT)
+
+    def process_second(self, chunk: Chunk) -> Chunk:
+        result = self._join(chunk, _RIGHT)
+        self.backend.after_chunk(len(chunk.values))
+        return result
+
+    def advance_watermark(self, watermark: int) -> None:
+        self._watermark = watermark
+        while (due := self._timers.pop_due(watermark)) is not None:
+            (self.backend.key, (side, timestamp)), _ = due
+            self._buffers[side].remove(timestamp)
+
+    def _join(self, chunk: Chunk, side: int) -> Chunk:
+        assert chunk.keys is not None, "a keyed operator was fed from an edge without keys"
+        backend, watermark, context = self.backend, self._watermark, _PairContext()
+        own, other = self._buffers[side], self._buffers[1 - side]
+        lower, upper = self.interval.seen_from(side)
+        kept_for = max(upper, 0)
+        call, register, late_tag = self.function.process_element, self._timers.register, self.sides[side].late_tag
+        values: list[Any] = []
+        timestamps: list[int | None] = []
+        stamps = chunk.timestamps or [None] * len(chunk.values)
+        for backend.key, value, timestamp in zip(chunk.keys, chunk.values, stamps, strict=True):
+            if timestamp is None or timestamp == MIN_WATERMARK:
+                raise _without_timestamp(value)
+            if timestamp < watermark:
+                if late_tag is not None:
+                    values.append(SideOutput(late_tag.tag_id, value))
+                    timestamps.append(timestamp)
+                continue
+            bucket = own.get(timestamp)
+            if bucket is None:
+                own.put(timestamp, [value])
+                register((backend.key, (side, timestamp)), timestamp + kept_for)
+            else:
+                bucket.append(value)
+                own.put(timestamp, bucket)
+            for other_timestamp, elements in other.between(timestamp + lower, timestamp + upper):
+                later = max(timestamp, other_timestamp)
+                if side == _LEFT:
+                    context.left, context.right = timestamp, other_timestamp
+                    for element in elements:
+                        append_results(call(value, element, context), values, later, timestamps, emitted)
+                else:
+                    context.left, context.right = other_timestamp, timestamp
+                    for element in elements:
+                        append_results(call(element, value, context), values, later, timestamps, emitted)
+        return sorted_out(values, timestamps)
+
+
+class _PairContext(ProcessJoinFunction.Context):
+    """Give the timestamps of a pair."""
+
+    __slots__ = ("left", "right")
+
+    def __init__(self) -> None:
+        self.left = self.right = MIN_WATERMARK
+
+    def get_left_timestamp(self) -> int:
+        return self.left
+
+    def get_right_timestamp(self) -> int:
+        return self.right
+
+    def get_timestamp(self) -> int:
+        return max(self.left, self.right)
+
+
+def _without_timestamp(value: Any) -> InvalidProgramError:
+    return InvalidProgramError(
+        f"{value!r} came to an interval join without a timestamp: elements of both streams need timestamps. Call "
+        "assign_timestamps_and_watermarks before key_by"
+    )

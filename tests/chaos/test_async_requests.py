@@ -1,0 +1,56 @@
+"""Asynchronous requests on real Spark: slots are killed while requests are under way, and the output stays golden."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rekindle.common import Encoder, Time
+from rekindle.datastream import AsyncDataStream, AsyncFunction
+from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
+from support.balances import environment, events, read_output
+from support.processes import wait_until
+
+pytestmark = pytest.mark.usefixtures("no_slots_left")
+
+COUNT = 4_000
+
+
+class Request(AsyncFunction):
+    """Take a while; results of some are there at once, and some have none."""
+
+    async def async_invoke(self, value: int) -> list[str]:
+        if value % 5:
+            await asyncio.sleep(random.random() / 50)
+        return [] if value % 7 == 0 else [f"{value}"]
+
+
+@pytest.mark.parametrize("put", [AsyncDataStream.ordered_wait, AsyncDataStream.unordered_wait])
+def test_slots_killed_with_requests_under_way_lose_and_double_nothing(spark: Any, tmp_path: Path, put: Any) -> None:
+    output = tmp_path / "out"
+    env = environment(spark, str(tmp_path / "checkpoints"), rekindle_epoch_max__records="400")
+    sink = FileSink.for_row_format(str(output), Encoder.simple_string_encoder())
+    sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+    put(events(env, COUNT).rebalance(), Request(), Time.minutes(5), 50).uid("async").sink_to(sink).uid("sink")
+    master = env._submit("killed", None)
+    for _ in range(2):
+        before = len(read_output(str(output))) if output.exists() else 0
+        wait_until(
+            lambda before=before: master.result.done() or (output.exists() and len(read_output(str(output))) > before),
+            "more output is committed",
+            timeout=300,
+        )
+        assert not master.result.done(), "the job was over before it could be killed: the test proves nothing"
+        wait_until(lambda: len(master.slot_pids()) == 2, "both slots run", timeout=300)
+        victim = random.choice(sorted(master.slot_pids().values()))
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda victim=victim: victim not in master.slot_pids().values(), "the loss is noticed")
+    master.result.result(300)
+    assert Counter(read_output(str(output))) == Counter(str(value) for value in range(1, COUNT + 1) if value % 7)

@@ -1,0 +1,91 @@
+"""Slots are killed while records go round in a loop, on real Spark: none is lost, none comes twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rekindle.common import Encoder
+from rekindle.datastream import CheckpointingMode, KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
+from rekindle.datastream.state import ValueStateDescriptor
+from support.balances import environment, events, read_output
+from support.processes import wait_until
+
+pytestmark = pytest.mark.usefixtures("no_slots_left")
+
+EVENTS = 12_000
+KEYS = 20
+
+
+def rounds(event: int) -> int:
+    return 1 + event % 8
+
+
+class Visits(KeyedProcessFunction):
+    """Number the visits of all records of a key."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._visits = runtime_context.get_state(ValueStateDescriptor("visits", None))
+
+    def process_element(self, value: tuple[int, int], ctx: Any) -> Any:
+        visits = (self._visits.value() or 0) + 1
+        self._visits.update(visits)
+        event, left = value
+        yield event, left - 1, visits
+
+
+def visits_job(env: StreamExecutionEnvironment, output: str) -> None:
+    loop = events(env, EVENTS).map(lambda event: (event, rounds(event))).iterate()
+    visited = loop.key_by(lambda item: (item[0] + item[1]) % KEYS).process(Visits())
+    loop.close_with(visited.filter(lambda item: item[1] > 0).map(lambda item: item[:2]))
+    lines = visited.map(lambda item: f"{item[0]},{item[1]},{(item[0] + item[1] + 1) % KEYS},{item[2]}")
+    sink = FileSink.for_row_format(output, Encoder.simple_string_encoder())
+    lines.sink_to(sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build())
+
+
+def assert_golden(output: str) -> None:
+    lines = [tuple(map(int, line.split(","))) for line in read_output(output)]
+    turns = Counter((event, left) for event, left, _, _ in lines)
+    assert turns == Counter((event, left) for event in range(1, EVENTS + 1) for left in range(rounds(event)))
+    per_key: dict[int, list[int]] = {}
+    for _, _, key, visits in lines:
+        per_key.setdefault(key, []).append(visits)
+    assert {key: sorted(visits) for key, visits in per_key.items()} == {
+        key: list(range(1, len(visits) + 1)) for key, visits in per_key.items()
+    }
+
+
+@pytest.mark.parametrize("mode", list(CheckpointingMode))
+def test_killed_slots_lose_no_record_of_a_loop(spark: Any, tmp_path: Path, mode: CheckpointingMode) -> None:
+    """Also at-least-once: the checkpoints of a job with a loop stand between epochs."""
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    rng = random.Random(seed)
+    output = tmp_path / "out"
+    env = environment(spark, str(tmp_path / "checkpoints"), mode)
+    env.get_checkpoint_config().set_force_checkpointing(True)
+    visits_job(env, str(output))
+    master = env._submit("loop", None)
+    for _ in range(2):
+        written = len(read_output(str(output))) if output.exists() else 0
+        wait_until(
+            lambda written=written: (
+                master.result.done() or (output.exists() and len(read_output(str(output))) > written)
+            ),
+            "more output is committed",
+            timeout=180,
+        )
+        assert not master.result.done(), "the job was over before it could be killed: the test proves nothing"
+        wait_until(lambda: len(master.slot_pids()) == 2, "both slots run")
+        victim = rng.choice(sorted(master.slot_pids().values()))
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda victim=victim: victim not in master.slot_pids().values(), "the loss is noticed")
+    master.result.result(300)
+    assert_golden(str(output))

@@ -1,0 +1,87 @@
+"""Sources that live in the slots, and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rekindle.common import Types, WatermarkStrategy
+from rekindle.datastream import DataStream
+from rekindle.datastream.connectors.datagen import DataGeneratorSource
+from rekindle.datastream.functions import CheckpointedFunction, RichParallelSourceFunction
+from rekindle.datastream.state import ListStateDescriptor
+from support.features.feature import Feature
+
+PARTS = 6
+PART = 400
+GENERATED = 2_000
+
+
+class CountInParts(RichParallelSourceFunction, CheckpointedFunction):
+    """Count within several ranges, dealt out to the subtasks: each a list element with what is left of it."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[int, int]] = []
+        self.running = True
+
+    def initialize_state(self, context: Any) -> None:
+        store = context.get_operator_state_store()
+        self.state = store.get_list_state(ListStateDescriptor("parts", Types.PICKLED_BYTE_ARRAY()))
+        if context.is_restored():
+            self.parts = list(self.state.get())
+        else:
+            runtime = self.get_runtime_context()
+            subtask, subtasks = runtime.get_index_of_this_subtask(), runtime.get_number_of_parallel_subtasks()
+            self.parts = [(PART * part, PART * (part + 1)) for part in range(subtask, PARTS, subtasks)]
+
+    def snapshot_state(self, context: Any) -> None:
+        self.state.update(self.parts)
+
+    def run(self, ctx: Any) -> None:
+        while self.running and self.parts:
+            with ctx.get_checkpoint_lock():
+                first, last = self.parts.pop()
+                if first + 1 < last:
+                    self.parts.append((first + 1, last))
+                ctx.collect(first)
+
+    def cancel(self) -> None:
+        self.running = False
+
+
+def function_source(events: DataStream) -> DataStream:
+    return events.get_execution_environment().add_source(CountInParts(), "parts", Types.LONG())
+
+
+def generator(events: DataStream) -> DataStream:
+    source = DataGeneratorSource(lambda n: n * n, GENERATED)
+    env = events.get_execution_environment()
+    return env.from_source(source, WatermarkStrategy.no_watermarks(), "squares").uid("squares")
+
+
+def step(item: tuple[int, int, int]) -> tuple[int, int, int]:
+    start, number, steps = item
+    return start, number // 2 if number % 2 == 0 else 3 * number + 1, steps + 1
+
+
+def collatz(events: DataStream) -> DataStream:
+    """Count how many steps each number takes to 1, going round a loop that has an exchange in it."""
+    loop = events.filter(lambda n: n % 100 == 2).map(lambda n: (n, n, 0)).iterate()
+    stepped = loop.rebalance().map(lambda item: step(step(step(item))) if item[1] > 4 else step(item))
+    loop.close_with(stepped.filter(lambda item: item[1] != 1))
+    return stepped.filter(lambda item: item[1] == 1).map(lambda item: (item[0], item[2]))
+
+
+def steps(count: int) -> Iterator[Any]:
+    for n in range(2, count, 100):
+        item = (n, n, 0)
+        while item[1] != 1:
+            item = step(item)
+        yield n, item[2]
+
+
+SOURCES = [
+    Feature("source functions", function_source, lambda count: range(PARTS * PART)),
+    Feature("generated records", generator, lambda count: [n * n for n in range(GENERATED)]),
+    Feature("iterations", collatz, steps),
+]
