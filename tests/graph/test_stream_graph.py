@@ -40,3 +40,9 @@ def test_what_is_said_of_an_operator_later_counts() -> None:
     graph = written()
     graph.nodes[1].uid = "named"
     assert graph.pending().nodes[1].uid == "named"
+
+
+def test_a_source_that_nothing_reads_from_does_not_run() -> None:
+    graph = written()
+    graph.add("unread", None, ())
+    assert shape(graph.pending()) == shape(written())

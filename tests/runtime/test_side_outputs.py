@@ -218,7 +218,7 @@ class TestTypes:
         stream = environment().from_collection([1]).process(Split())
         stream.get_side_output(HALVES)
         stream.get_side_output(OutputTag("halves", Types.FLOAT()))
-        with pytest.raises(InvalidProgramError, match=r"side output 'halves' of 'Process' .* give .* another id"):
+        with pytest.raises(InvalidProgramError, match=r"side output 'halves' of 'PROCESS' .* give .* another id"):
             stream.get_side_output(OutputTag("halves", Types.STRING()))
 
 

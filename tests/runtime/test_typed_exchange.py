@@ -109,6 +109,31 @@ class TestWhereRecordsAreConverted:
         assert collected(stream, parallelism) == [(0.1, ROUNDED)]
 
     @parallelisms
+    @pytest.mark.parametrize(
+        ("keyed", "keys"),
+        [
+            (lambda one, other: [one.key_by(same)], [0.1]),
+            (lambda one, other: [one.key_by(same)] * 2, [0.1, 0.1]),
+            (lambda one, other: [one.key_by(same), one.key_by(same)], [ROUNDED, ROUNDED]),
+            (lambda one, other: [one.union(other).key_by(same)], [ROUNDED, ROUNDED]),
+        ],
+        ids=["one reader", "one key_by", "two key_by", "union"],
+    )
+    def test_the_key_selector_sees_the_record_after_it_where_it_is_not_chained(
+        self, keyed: Callable[[DataStream, DataStream], list[DataStream]], keys: list[float], parallelism: int
+    ) -> None:
+        class Key(KeyedProcessFunction):
+            def process_element(self, value: float, ctx: Any) -> Iterable[Any]:
+                yield ctx.get_current_key()
+
+        environment = env()
+        one, *others = (
+            stream.process(Key())
+            for stream in keyed(floats(environment), floats(environment))  # type: ignore[arg-type]
+        )
+        assert collected(one.union(*others), parallelism) == keys
+
+    @parallelisms
     def test_the_result_of_a_reduction_is_not_rounded_before_it_leaves_its_chain(self, parallelism: int) -> None:
         stream = floats(env(), 0.1, 0.2).key_by(lambda value: 1).reduce(lambda one, other: one + other)
         assert sorted(collected(stream.map(repr), parallelism)) == [str(ROUNDED), "0.30000000447034836"]

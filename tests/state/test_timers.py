@@ -37,9 +37,23 @@ def test_timers_fire_in_the_order_of_their_timestamps() -> None:
     assert drain(queue_of(("a", 30), ("b", 10), ("c", 20))) == [("b", 10), ("c", 20), ("a", 30)]
 
 
-def test_timers_of_one_timestamp_fire_in_the_order_of_registration_and_keys_need_no_ordering() -> None:
+def test_a_few_timers_of_one_timestamp_fire_in_flinks_order_and_keys_need_no_ordering() -> None:
     keys: list[Hashable] = ["b", 1, None, (2, "x"), frozenset({1}), "a"]
-    assert drain(queue_of(*((key, 5) for key in keys))) == [(key, 5) for key in keys]
+    flinks: list[Hashable] = ["b", "a", frozenset({1}), (2, "x"), None, 1]
+    assert drain(queue_of(*((key, 5) for key in keys))) == [(key, 5) for key in flinks]
+
+
+@pytest.mark.parametrize("first", [(), [(f"early {number}", 1) for number in range(10_000)]])
+def test_many_timers_of_one_timestamp_fire_in_the_order_of_registration(first: list[tuple[str, int]]) -> None:
+    queue = queue_of()
+    for key, timestamp in first:
+        queue.register(key, timestamp)
+        assert drain(queue) == [(key, timestamp)]
+    timers = [(number * 7_919 % 2_003, 5) for number in range(2_000)]
+    for key, timestamp in timers:
+        queue.register(key, timestamp)
+    queue.delete(*timers[17])
+    assert drain(queue) == timers[:17] + timers[18:]
 
 
 def test_a_timer_fires_once_time_has_reached_it_and_not_before() -> None:

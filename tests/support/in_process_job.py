@@ -33,7 +33,7 @@ from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint
 from rekindle.runtime.master.iterations import IterationControl
 from rekindle.runtime.operators.operator import SourceOperator
-from rekindle.runtime.operators.sinks import COLLECTED, CollectOperator, unpickle_collected
+from rekindle.runtime.operators.sinks import COLLECTED, PRINTED, CollectOperator, unpickle_collected
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire import messages as m
@@ -63,12 +63,13 @@ class InProcessJob:
         iterations: What decides what they do in loops.
         clock: The time of all slots.
         collected: The records of all streams given to :func:`collect`, in the order in which they arrived.
+        printed: The lines of all printed streams, in that order.
         requests: How often an operator asked for an epoch.
     """
 
     def __init__(
         self,
-        program: StreamExecutionEnvironment | StreamGraph,
+        program: StreamExecutionEnvironment | StreamGraph | JobGraph,
         parallelism: int = 1,
         *,
         files: CheckpointFiles | None = None,
@@ -81,9 +82,10 @@ class InProcessJob:
         attempt: int = 0,
         clock: ManualClock | None = None,
         batch_memory: int | None = None,
+        job_parameters: Mapping[str, str] | None = None,
     ) -> None:
         program = program._graph if isinstance(program, StreamExecutionEnvironment) else program
-        self.graph: JobGraph = compile_job(program, parallelism, None)
+        self.graph = program if isinstance(program, JobGraph) else compile_job(program, parallelism, None)
         if batch_memory is not None:  # a batch job, and how many records its operators hold in memory
             self.graph = as_batch(self.graph, batch_memory)
         if restore is not None:
@@ -91,6 +93,7 @@ class InProcessJob:
         self.iterations = IterationControl(self.graph.iterations)
         self.clock = clock or ManualClock()
         self.collected: list[Any] = []
+        self.printed: list[str] = []
         self.requests = 0
         self._epoch = 0
         self._attempt = attempt
@@ -107,6 +110,7 @@ class InProcessJob:
                 else RestoredCheckpoint(restore.metadata, restore.files, restore.directory, own),
                 epoch_max_ms=60_000,
                 main_classes={},
+                job_parameters=dict(job_parameters or {}),
                 backend=_with_own_directory(backend or BackendSettings()),
             )
         )
@@ -277,6 +281,8 @@ class InProcessJob:
             self.requests += 1
         elif isinstance(message, m.Output) and message.channel == COLLECTED:
             self.collected += unpickle_collected(message.data)
+        elif isinstance(message, m.Output) and message.channel == PRINTED:
+            self.printed += message.data.decode().splitlines()
 
 
 def _with_own_directory(backend: BackendSettings) -> BackendSettings:

@@ -166,7 +166,7 @@ def test_the_function_is_told_where_it_runs() -> None:
         job_parameters={"a": "b"},
     )
     context = function.context
-    assert context.get_task_name_with_subtasks() == "the counter (2/2)"
+    assert context.get_task_name_with_subtasks() == "the counter (2/2)#3"
     assert (context.get_max_number_of_parallel_subtasks(), context.get_attempt_number()) == (64, 3)
     assert context.get_job_parameter("a", "") == "b"
 

@@ -232,8 +232,9 @@ class CheckpointConfig:
     # -- without effect: epochs are aligned by construction
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
-        """Return what was set; without effect, checkpoints are aligned by construction."""
-        return self._configuration.get(CheckpointingOptions.UNALIGNED)
+        """Return True if unaligned checkpoints were asked for; without exactly-once there are none."""
+        exactly_once = self.get_checkpointing_mode() is CheckpointingMode.EXACTLY_ONCE
+        return exactly_once and self._configuration.get(CheckpointingOptions.UNALIGNED)
 
     def enable_unaligned_checkpoints(self, enabled: bool = True) -> CheckpointConfig:
         """Remember the setting; without effect, checkpoints are aligned by construction."""

@@ -59,6 +59,7 @@ from rekindle.runtime.operators.stateless import (
     PassOperator,
     ProcessOperator,
 )
+from rekindle.state.key_groups import MAX_PARALLELISM_LIMIT
 
 if TYPE_CHECKING:
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
@@ -148,7 +149,13 @@ class DataStream:
 
     def set_max_parallelism(self, max_parallelism: int) -> DataStream:
         """Set the number of key groups of the operator: the highest parallelism it can ever have."""
-        self._own_node("set_max_parallelism").max_parallelism = max_parallelism
+        node = self._own_node("set_max_parallelism")
+        if not 0 < max_parallelism <= MAX_PARALLELISM_LIMIT:
+            raise InvalidProgramError(
+                f"the max parallelism of {node.name!r} must be 1 to {MAX_PARALLELISM_LIMIT}, and {max_parallelism} was "
+                "given"
+            )
+        node.max_parallelism = max_parallelism
         return self
 
     def force_non_parallel(self) -> DataStream:
@@ -202,7 +209,7 @@ class DataStream:
         """Turn each record into any number: the function yields them, or returns an iterable or None."""
         function = as_flat_map_function(func)
         operator = FlatMapOperator(function, "flat_map")
-        return self._transform("Flat Map", operator, output_type, yielded_type(function.flat_map))
+        return self._transform("FlatMap", operator, output_type, yielded_type(function.flat_map))
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the records for which the function returns true."""
@@ -213,7 +220,7 @@ class DataStream:
         """Run a ProcessFunction over the records."""
         function = require(func, ProcessFunction, "process on a stream without a key")
         operator = ProcessOperator(function, "process_element")
-        return self._transform("Process", operator, output_type, yielded_type(function.process_element))
+        return self._transform("PROCESS", operator, output_type, yielded_type(function.process_element))
 
     def transform(
         self, operator_name: str, output_type: RecordType | None, operator: OneInputStreamOperator

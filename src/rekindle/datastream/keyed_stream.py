@@ -81,7 +81,7 @@ class KeyedStream(DataStream, FieldReductions):
         """Turn each record into any number; a FlatMapFunction may keep state per key."""
         function = as_flat_map_function(func)
         operator = KeyedFlatMapOperator(function)
-        return self._transform("Flat Map", operator, output_type, yielded_type(function.flat_map))
+        return self._transform("FlatMap", operator, output_type, yielded_type(function.flat_map))
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the records for which the function returns true; a FilterFunction may keep state per key."""
@@ -93,7 +93,7 @@ class KeyedStream(DataStream, FieldReductions):
         function = as_reduce_function(func)
         hint = self._hint or returned_type(function.reduce)
         operator = ReduceOperator(function, self._type_info or state_type(hint))
-        return self._transform("Keyed Reduce", operator, self._type_info, hint)
+        return self._transform("Reduce", operator, self._type_info, hint)
 
     def process(  # type: ignore[override]
         self, func: KeyedProcessFunction, output_type: RecordType | None = None

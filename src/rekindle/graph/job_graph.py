@@ -34,6 +34,7 @@ class JobEdge:
         type_info: The type by which records are converted on their way; None: they arrive as they were sent.
         tag: The id of the side output that the records come from; None: the main output.
         side: Which input of an operator with two it is, 0 or 1. Either may have several edges.
+        typed_keys: Whether the key selector sees the records converted, not as they were sent.
     """
 
     id: int
@@ -45,6 +46,7 @@ class JobEdge:
     type_info: TypeInformation | None = None
     tag: str | None = None
     side: int = 0
+    typed_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
     settled |= {node.id: settled[node.loop_of] for node in graph.nodes if node.loop_of is not None}
     local = all(node.data_frame is None for node in graph.nodes)
     consumers = Counter(edge.source for node in graph.nodes for edge in node.inputs)
+    readers = Counter(source for source, _ in _readers(graph))
     roots = {node.id for node in graph.nodes if not node.inputs}
     timed = {node.id: getattr(node.operator, "generates_watermarks", False) for node in graph.nodes}
     unasked = {node.id: getattr(node.operator, "emits_unasked", False) for node in graph.nodes}
@@ -159,8 +162,22 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             )
             chained = partitioner.kind is Partitioning.FORWARD and alone and not node.typed_input
             type_info = None if chained else _converting(edge.type_info)
+            # To it, a key selector is such a function as well.
+            united = sum(other.partitioner is edge.partitioner for other in node.inputs) > 1
+            typed_keys = united or readers[edge.source] > 1 or edge.source in roots
             edges.append(
-                JobEdge(len(edges), edge.source, node.id, index, partitioner, exchange, type_info, edge.tag, edge.side)
+                JobEdge(
+                    len(edges),
+                    edge.source,
+                    node.id,
+                    index,
+                    partitioner,
+                    exchange,
+                    type_info,
+                    edge.tag,
+                    edge.side,
+                    typed_keys,
+                )
             )
             level = max(level, levels[edge.source] + exchange)
         spark_fed[node.id] = node.data_frame is not None or (level == 0 and True in fed)
@@ -192,6 +209,15 @@ def _forward_between(source: str, sources: int, target: str, targets: int) -> In
         f"forward() does not allow a change of parallelism: {source!r} has {sources} subtasks and {target!r} has "
         f"{targets}. Give both the same, or use another partitioning: rescale, rebalance, shuffle, broadcast or global_"
     )
+
+
+def _readers(graph: StreamGraph) -> set[tuple[int, object]]:
+    """Give who reads from which node; all that follows one ``key_by`` is one reader."""
+    return {
+        (edge.source, (node.id, index) if edge.partitioner.key_selector is None else id(edge.partitioner))
+        for node in graph.nodes
+        for index, edge in enumerate(node.inputs)
+    }
 
 
 def _converting(type_info: TypeInformation | None) -> TypeInformation | None:

@@ -82,8 +82,12 @@ class StreamGraph:
         return node
 
     def pending(self) -> StreamGraph:
-        """Give what the next job runs: the nodes written since the last one, and all they read from."""
-        needed = ancestors(self.nodes, range(self.submitted, len(self.nodes)))
+        """Give what the next job runs: the operators written since the last one, and all they read from.
+
+        A source that nothing reads from does not run, as in Flink.
+        """
+        written = [node.id for node in self.nodes[self.submitted :] if node.inputs]
+        needed = ancestors(self.nodes, written)
         while ends := {node.id for node in self.nodes if node.loop_of in needed} - needed:  # a loop is run whole
             needed |= ancestors(self.nodes, ends)
         ids = {old: new for new, old in enumerate(sorted(needed))}

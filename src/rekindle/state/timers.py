@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.state import flink_heap
 from rekindle.state.blocks import TIMERS, KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.state_evolution import evolved, other_keys, stored_snapshot_of
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import StoredSerializers
 
+_FEW = 1_000  # up to so many at a time, and so many times ten in all, timers of one timestamp fire in Flink's order
 _SLACK = 64  # deleted timers stay in the heap until they are due, or until there are more of them than of the others
 
 
@@ -29,32 +31,44 @@ class _Timers(msgspec.Struct, frozen=True, array_like=True):
 class TimerQueue:
     """Keep the timers of one time domain; the same (key, timestamp) is one timer."""
 
-    __slots__ = ("_heap", "_live", "_owner", "_sequence", "name")
+    __slots__ = ("_few", "_heap", "_live", "_owner", "_sequence", "name")
 
     def __init__(self, name: str, owner: StateOwner) -> None:
         self.name = name
         self._owner = owner
         self._heap: list[tuple[int, int, Any]] = []
         self._live: dict[tuple[Any, int], int] = {}  # the timers, by their sequence number in the heap
-        self._sequence = itertools.count()  # ties fire in the order of registration, and keys need no ordering
+        self._sequence = itertools.count()  # ties of many fire in the order of registration; keys need no ordering
+        self._few = True  # the heap is Flink's, without deleted timers; else it is one of heapq
 
     def register(self, key: Any, timestamp: int) -> None:
         """Add a timer unless it is there already."""
         timer = (key, timestamp)
         if timer not in self._live:
             self._live[timer] = number = next(self._sequence)
+            if self._few:
+                if len(self._heap) < _FEW and number < 10 * _FEW:
+                    flink_heap.push(self._heap, (timestamp, number, key))
+                    return
+                self._few = False
+                self._heap.sort()
             heapq.heappush(self._heap, (timestamp, number, key))
 
     def delete(self, key: Any, timestamp: int) -> None:
         """Remove a timer if it is there."""
-        if self._live.pop((key, timestamp), None) is not None and len(self._heap) > 2 * len(self._live) + _SLACK:
+        number = self._live.pop((key, timestamp), None)
+        if number is None:
+            return
+        if self._few:
+            flink_heap.remove(self._heap, self._heap.index((timestamp, number, key)))
+        elif len(self._heap) > 2 * len(self._live) + _SLACK:
             self._heap = [entry for entry in self._heap if self._is_live(*entry)]
             heapq.heapify(self._heap)
 
     def pop_due(self, until: int) -> tuple[Any, int] | None:
         """Take the earliest timer that is due at ``until``, as (key, timestamp)."""
         while self._heap and self._heap[0][0] <= until:
-            timestamp, number, key = heapq.heappop(self._heap)
+            timestamp, number, key = self._pop(self._heap)
             if self._is_live(timestamp, number, key):
                 del self._live[key, timestamp]
                 return key, timestamp
@@ -65,7 +79,7 @@ class TimerQueue:
         while self._heap:
             if self._is_live(*self._heap[0]):
                 return self._heap[0][0]
-            heapq.heappop(self._heap)
+            self._pop(self._heap)
         return None
 
     def latest_timestamp(self) -> int | None:
@@ -131,6 +145,10 @@ class TimerQueue:
     def _key_reader(self, stored: StoredSerializers) -> TypeSerializer[Any]:
         name = self._owner.state(self.name)
         return evolved(stored.key, self._owner.key_serializer, name, "key", may_migrate=False).reader
+
+    @property
+    def _pop(self) -> Callable[[list[Any]], Any]:
+        return flink_heap.pop if self._few else heapq.heappop
 
     def _is_live(self, timestamp: int, number: int, key: Any) -> bool:
         """Tell whether an entry of the heap is a timer, not one that was deleted."""

@@ -44,7 +44,7 @@ class SlotRuntimeContext(RuntimeContext):
 
     def get_task_name_with_subtasks(self) -> str:
         context = self._context
-        return f"{context.name} ({context.subtask + 1}/{context.parallelism})"
+        return f"{context.name} ({context.subtask + 1}/{context.parallelism})#{context.attempt}"
 
     def get_job_parameter(self, key: str, default_value: str) -> str:
         return self._context.job_parameters.get(key, default_value)

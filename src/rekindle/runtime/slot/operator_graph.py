@@ -20,6 +20,7 @@ from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, SourceOperator
 from rekindle.runtime.slot.failure import blaming
+from rekindle.runtime.slot.held_inputs import HeldInputs, arrival
 from rekindle.runtime.slot.progress import InputProgress, combined_watermark
 from rekindle.runtime.slot.task_output import TaskOutput
 
@@ -27,13 +28,21 @@ from rekindle.runtime.slot.task_output import TaskOutput
 class RunningNode:
     """Keep one operator with its place in the graph and its progress."""
 
-    __slots__ = ("announced", "finished", "inputs", "node", "operator", "outputs", "watermark")
+    __slots__ = ("announced", "finished", "held", "inputs", "node", "operator", "outputs", "watermark")
 
-    def __init__(self, node: JobNode, operator: Operator, outputs: list[JobEdge], inputs: list[InputProgress]) -> None:
+    def __init__(
+        self,
+        node: JobNode,
+        operator: Operator,
+        outputs: list[JobEdge],
+        inputs: list[InputProgress],
+        held: HeldInputs | None = None,
+    ) -> None:
         self.node = node
         self.operator = operator
         self.outputs = outputs
         self.inputs = inputs
+        self.held = held
         self.watermark = MIN_WATERMARK
         self.finished = False
         self.announced = Progress(0, MIN_WATERMARK, False)
@@ -58,7 +67,9 @@ class OperatorGraph:
                     _input_progress(edge, slot, edge.source in spark_fed, parallelism[edge.source], node.parallelism)
                     for edge in graph.inputs(node.id)
                 ]
-                self._nodes[node.id] = RunningNode(node, node.operator, graph.outputs(node.id), inputs)
+                order = None if node.spark_fed else arrival(graph, node.id)
+                held = None if order is None else HeldInputs(order)
+                self._nodes[node.id] = RunningNode(node, node.operator, graph.outputs(node.id), inputs, held)
         self._levels: list[list[RunningNode]] = [[] for _ in range(graph.levels)]
         for running in self._nodes.values():
             self._levels[running.node.level].append(running)
@@ -69,12 +80,11 @@ class OperatorGraph:
 
     def receive(self, edge_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that came over an exchange."""
-        edge = self._edges[edge_id]
-        self._process(self._nodes[edge.target], chunk, output, edge.side)
+        self._process(self._edges[edge_id], chunk, output)
 
     def receive_source(self, node_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that Spark read for a source."""
-        self._process(self._nodes[node_id], chunk, output)
+        self._run(self._nodes[node_id], chunk, output)
 
     def receive_progress(self, edge_id: int, progress: Progress) -> None:
         """Take word of an upstream subtask."""
@@ -131,6 +141,9 @@ class OperatorGraph:
         """Do what :meth:`finish_level` does, with a pause after each chunk of what was held back until the end."""
         for running in self._levels[level]:
             if running.node.spark_fed is spark_fed:
+                if running.held is not None:
+                    for side, chunk in running.held.release():
+                        self._run(running, chunk, output, side)
                 with blaming(running.node):
                     yield from self._advance(running, now, output)
 
@@ -156,18 +169,30 @@ class OperatorGraph:
         ends = [running.watermark for running in self if running.inputs and not running.outputs]
         return min(ends, default=MAX_WATERMARK)
 
-    def _process(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int = 0) -> None:
+    def _process(self, edge: JobEdge, chunk: Chunk, output: TaskOutput) -> None:
+        running = self._nodes[edge.target]
+        if running.held is None:
+            self._run(running, chunk, output, edge.side)
+        else:
+            for side, part in running.held.add(edge, chunk):
+                self._run(running, part, output, side)
+
+    def _run(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int = 0) -> None:
         with blaming(running.node):
             result = running.operator.process_second(chunk) if side else running.operator.process(chunk)
         self.emit(running, result, output)
 
     def _deliver(self, edge: JobEdge, chunk: Chunk, output: TaskOutput) -> None:
         if edge.exchange:
+            if edge.typed_keys and edge.partitioner.key_selector is not None:
+                chunk = self._converted(edge, chunk)
             with blaming(self._nodes[edge.source].node):
                 output.write(edge, chunk)
             return
         target = self._nodes[edge.target]
         serializers = self._serializers[edge.id]
+        if edge.typed_keys:
+            chunk = self._converted(edge, chunk)
         if edge.partitioner.kind is Partitioning.HASH:
             with blaming(target.node):
                 keys = keys_of(edge, target.node.name, chunk.values, serializers)
@@ -179,10 +204,16 @@ class OperatorGraph:
         elif edge.partitioner.kind is Partitioning.CUSTOM:
             with blaming(self._nodes[edge.source].node):
                 chosen_targets(edge, target.node.name, chunk.values, 1)  # raises if it chooses any but the only one
-        if serializers.values is not None:
-            with blaming(self._nodes[edge.source].node):
-                chunk = Chunk(serializers.values.converted(chunk.values), chunk.timestamps, chunk.keys)
-        self._process(target, chunk, output, edge.side)
+        if not edge.typed_keys:
+            chunk = self._converted(edge, chunk)
+        self._process(edge, chunk, output)
+
+    def _converted(self, edge: JobEdge, chunk: Chunk) -> Chunk:
+        serializer = self._serializers[edge.id].values
+        if serializer is None:
+            return chunk
+        with blaming(self._nodes[edge.source].node):
+            return Chunk(serializer.converted(chunk.values), chunk.timestamps, chunk.keys)
 
     def _advance(self, running: RunningNode, now: int, output: TaskOutput) -> Iterator[None]:
         operator = running.operator

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from logging import NOTSET, WARNING, getLogger
 
 from pyspark.sql import SparkSession
 
@@ -53,6 +54,7 @@ def create_session(configuration: Configuration, parallelism: int) -> SparkSessi
     if active is not None:
         return active
     require_java()
+    quieten_py4j()
     settings = dict(_SESSION_SETTINGS)
     wanted = {key: value for key, value in configuration.to_dict().items() if key.startswith("spark.")}
     master = wanted.get("spark.master", f"local[{max(parallelism, os.cpu_count() or 1)}]")
@@ -69,6 +71,13 @@ def create_session(configuration: Configuration, parallelism: int) -> SparkSessi
     for key, value in (settings | wanted).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def quieten_py4j() -> None:
+    """Keep what py4j tells of its connections out of the logs of programs that log at INFO, unless they ask for it."""
+    logger = getLogger("py4j")
+    if logger.level == NOTSET:
+        logger.setLevel(WARNING)
 
 
 def _worker_sockets() -> dict[str, str]:
