@@ -64,10 +64,18 @@ def step(item: tuple[int, int, int]) -> tuple[int, int, int]:
     return start, number // 2 if number % 2 == 0 else 3 * number + 1, steps + 1
 
 
+def some_steps(item: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Take so many steps that few turns are left to take."""
+    for _ in range(25):
+        if item[1] != 1:
+            item = step(item)
+    return item
+
+
 def collatz(events: DataStream) -> DataStream:
     """Count how many steps each number takes to 1, going round a loop that has an exchange in it."""
     loop = events.filter(lambda n: n % 100 == 2).map(lambda n: (n, n, 0)).iterate()
-    stepped = loop.rebalance().map(lambda item: step(step(step(item))) if item[1] > 4 else step(item))
+    stepped = loop.rebalance().map(some_steps)
     loop.close_with(stepped.filter(lambda item: item[1] != 1))
     return stepped.filter(lambda item: item[1] == 1).map(lambda item: (item[0], item[2]))
 
