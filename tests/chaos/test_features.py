@@ -88,7 +88,7 @@ def labelled(name: str, results: DataStream) -> DataStream:
 
 def slot_killed(job: FeatureJob, rng: random.Random) -> None:
     """Kill a slot in the middle."""
-    master = job.start(2, EVENTS // 8)
+    master = job.start(2, EVENTS // 3)
     for _ in range(rng.randint(1, 3)):
         job.wait_for_output(master)
     victims = set(master.slot_pids().values())
@@ -100,7 +100,7 @@ def slot_killed(job: FeatureJob, rng: random.Random) -> None:
 def other_parallelism(job: FeatureJob, rng: random.Random) -> None:
     """Stop in the middle and go on with more subtasks, then with fewer."""
     for number, parallelism in enumerate((2, 3)):
-        master = job.start(parallelism, EVENTS // 8, go_on=number > 0)
+        master = job.start(parallelism, EVENTS // 3, go_on=number > 0)
         for _ in range(rng.randint(1, 2)):
             job.wait_for_output(master)
         master.cancel()

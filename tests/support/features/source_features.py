@@ -13,8 +13,8 @@ from rekindle.datastream.state import ListStateDescriptor
 from support.features.feature import Feature
 
 PARTS = 6
-PART = 400
-GENERATED = 2_000
+PART = 200
+GENERATED = 1_000
 
 
 class CountInParts(RichParallelSourceFunction, CheckpointedFunction):

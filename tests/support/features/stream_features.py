@@ -78,7 +78,7 @@ def partitioned(events: DataStream) -> DataStream:
 
 def collected(events: DataStream) -> DataStream:
     env = events.get_execution_environment()
-    return env.from_collection([("of a collection", n) for n in range(1_000)]).union(events.map(lambda n: ("event", n)))
+    return env.from_collection([("of a collection", n) for n in range(500)]).union(events.map(lambda n: ("event", n)))
 
 
 STREAMS = [
@@ -98,6 +98,6 @@ STREAMS = [
     Feature(
         "collections and union",
         collected,
-        lambda count: [("of a collection", n) for n in range(1_000)] + [("event", n) for n in range(count)],
+        lambda count: [("of a collection", n) for n in range(500)] + [("event", n) for n in range(count)],
     ),
 ]
