@@ -1,4 +1,4 @@
-"""Runs all tests: those on Spark, which wait for other processes most of the time, and beside them all others.
+"""Runs all tests in two lanes: tests on Spark wait for other processes most of the time.
 
 make runs this with the Python of .venv. Given arguments, it runs pytest with them and does nothing else.
 """
@@ -9,26 +9,62 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+from typing import IO
 
 PYTEST = os.path.join(os.path.dirname(sys.executable), "pytest")
-ON_SPARK = ("tests/chaos", "tests/docs", "tests/integration")
+FIRST_LANE = ("tests/chaos", "tests/docs")
+SECOND_LANE = ("tests/integration",)
+
+
+class Lane(threading.Thread):
+    """Run pytest several times, one after the other.
+
+    Attributes:
+        failed: Whether any of them failed.
+    """
+
+    def __init__(self, runs: list[list[str]], output: IO[bytes]) -> None:
+        super().__init__()
+        self.failed = False
+        self._runs = runs
+        self._output = output
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+
+    def run(self) -> None:
+        for arguments in self._runs:
+            if not self._stopped:
+                self._process = subprocess.Popen(
+                    [PYTEST, "-p", "no:cacheprovider", *arguments], stdout=self._output, stderr=subprocess.STDOUT
+                )
+                self.failed = self._process.wait() != 0 or self.failed
+
+    def stop(self) -> None:
+        """End what runs, and begin nothing else."""
+        self._stopped = True
+        if self._process is not None:
+            self._process.terminate()
 
 
 def main(arguments: list[str]) -> int:
     """Give 0 if all tests pass."""
     if arguments:
         return subprocess.call([PYTEST, *arguments])
+    others = [f"--ignore={directory}" for directory in (*FIRST_LANE, *SECOND_LANE)]
     with tempfile.TemporaryFile() as output:
-        command = [PYTEST, "-p", "no:cacheprovider", *(f"--ignore={directory}" for directory in ON_SPARK)]
-        with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as others:
-            try:
-                failed = subprocess.call([PYTEST, *ON_SPARK])
-            except BaseException:
-                others.terminate()
-                raise
+        beside = Lane([list(SECOND_LANE), others], output)
+        beside.start()
+        try:
+            failed = subprocess.call([PYTEST, *FIRST_LANE])
+            beside.join()
+        except BaseException:
+            beside.stop()
+            beside.join()
+            raise
         output.seek(0)
         print(output.read().decode(errors="replace"), end="")
-    return failed or others.returncode
+    return failed or int(beside.failed)
 
 
 if __name__ == "__main__":

@@ -39,11 +39,10 @@ def kill_a_slot_once_there_is_output(master: Any, output: str) -> None:
     wait_until(lambda: victim not in master.slot_pids().values(), "the loss is noticed")
 
 
-@pytest.mark.parametrize("mode", list(CheckpointingMode))
-def test_a_counting_source_whose_slot_is_killed_gives_each_number_once(spark: Any, tmp_path: Path, mode: Any) -> None:
+def test_a_counting_source_whose_slot_is_killed_gives_each_number_once(spark: Any, tmp_path: Path) -> None:
     """In at-least-once mode, too: snapshots of such a job stand between epochs."""
     output = str(tmp_path / "out")
-    env = environment(spark, str(tmp_path / "checkpoints"), mode)
+    env = environment(spark, str(tmp_path / "checkpoints"), CheckpointingMode.AT_LEAST_ONCE)
     numbers = env.add_source(Numbers(RANGES, SIZE), "numbers", Types.LONG()).uid("numbers")
     numbers.key_by(lambda n: n % 10).map(str).sink_to(files(output)).uid("sink")
     master = env._submit("counting", None)
