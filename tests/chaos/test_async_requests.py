@@ -40,9 +40,9 @@ def test_slots_killed_with_requests_under_way_lose_and_double_nothing(spark: Any
     env = environment(spark, str(tmp_path / "checkpoints"), rekindle_epoch_max__records="400")
     sink = FileSink.for_row_format(str(output), Encoder.simple_string_encoder())
     sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
-    AsyncDataStream.unordered_wait(events(env, COUNT).rebalance(), Request(), Time.minutes(5), 50).uid("async").sink_to(
-        sink
-    ).uid("sink")
+    numbers = events(env, COUNT).rebalance()
+    results = AsyncDataStream.unordered_wait(numbers, Request(), Time.minutes(5), 50).uid("async")
+    results.sink_to(sink).uid("sink")
     master = env._submit("killed", None)
     for _ in range(2):
         before = len(read_output(str(output))) if output.exists() else 0
