@@ -104,6 +104,9 @@ class CustomOperator(Operator):
 
     # --- state ---
 
+    def keeps_records(self) -> bool:
+        return True
+
     def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:
         self._forget_key()
         key_groups = None if self.backend is None else self.backend.key_groups

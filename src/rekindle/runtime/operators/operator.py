@@ -131,6 +131,10 @@ class Operator(ABC):
         """Tell whether records that came have yet to lead to their results, which will come unasked."""
         return False
 
+    def keeps_records(self) -> bool:
+        """Tell whether records may lead to results later, out of state: replaying does not bring those again."""
+        return False
+
     def waiting(self) -> Sequence[Chunk]:
         """Hand over what was kept for this epoch; it is emitted before the operator's other records."""
         return ()
