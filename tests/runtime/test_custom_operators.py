@@ -518,3 +518,47 @@ def test_rocksdb_serves_a_custom_operator_in_the_harness() -> None:
     assert run.process_second(3) == [(3, 56, [53]), (9, None)]
     run.close()
     backend.close()
+
+
+class Totals(AbstractStreamOperator, OneInputStreamOperator):
+    """Tell the sum of all records when there are no more."""
+
+    def initialize_state(self, context: StateInitializationContext) -> None:
+        self.state = context.get_operator_state_store().get_list_state(ListStateDescriptor("sums", Types.LONG()))
+        self.sum = sum(self.state.get())
+
+    def process_element(self, record: StreamRecord[int]) -> None:
+        self.sum += record.value
+
+    def snapshot_state(self, context: StateSnapshotContext) -> None:
+        self.state.update([self.sum])
+
+    def finish(self) -> None:
+        self.output.collect(StreamRecord(self.sum))
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3])
+@pytest.mark.parametrize("again", [1, 2, 3])
+def test_an_operator_that_had_finished_does_not_finish_again(tmp_path: Path, parallelism: int, again: int) -> None:
+    def program() -> StreamExecutionEnvironment:
+        env = StreamExecutionEnvironment.get_execution_environment()
+        short = env.from_collection([1, 2, 3]).uid("short").rebalance()
+        collect(short.transform("total", Types.LONG(), Totals()).uid("total"))
+        collect(env.from_collection(list(range(100, 200))).uid("long"))
+        return env
+
+    files = LocalCheckpointFiles(str(tmp_path))
+    with InProcessJob(program(), parallelism, files=files) as job:
+        for _ in range(5):  # the short stream has ended, the long one has not
+            job.run_epoch(3)
+        checkpoint = job.checkpoint()
+        seen = list(job.collected)
+    assert sum(value for value in seen if value < 100) == 6
+    for _ in range(2):
+        with InProcessJob(program(), again, files=files, restore=checkpoint) as job:
+            job.run_epoch(3)
+            seen, checkpoint = seen + job.collected, job.checkpoint()
+    with InProcessJob(program(), again, files=files, restore=checkpoint) as job:
+        seen += job.run_to_end()
+    assert sum(value for value in seen if value < 100) == 6
+    assert sorted(value for value in seen if value >= 100) == list(range(100, 200))
