@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import compress
+from sys import getrefcount
 from typing import Any
 
 from rekindle.common.type_information import TypeInformation
@@ -130,10 +131,14 @@ class KeyedFilterOperator(KeyedOperator):
     def _process(self, chunk: Chunk) -> Chunk:
         call, backend = self.function.filter, self.backend  # type: ignore[attr-defined]
         kept: list[bool] = []
+        values: list[Any] = []
         for backend.key, value in zip(_keys(chunk), chunk.values, strict=True):
-            kept.append(bool(call(value)))
-        timestamps = None if chunk.timestamps is None else list(compress(chunk.timestamps, kept))
-        return Chunk(list(compress(chunk.values, kept)), timestamps)
+            references = getrefcount(value)
+            passes = bool(call(value))
+            kept.append(passes)
+            if passes:  # what is in state now may be changed there before the chunk is sent
+                values.append(value if getrefcount(value) == references else detached(value))
+        return Chunk(values, None if chunk.timestamps is None else list(compress(chunk.timestamps, kept)))
 
 
 class KeyedFlatMapOperator(KeyedOperator):
