@@ -562,3 +562,28 @@ def test_an_operator_that_had_finished_does_not_finish_again(tmp_path: Path, par
         seen += job.run_to_end()
     assert sum(value for value in seen if value < 100) == 6
     assert sorted(value for value in seen if value >= 100) == list(range(100, 200))
+
+
+class FlushesLater(AbstractStreamOperator, OneInputStreamOperator, Triggerable):
+    """Keep records until a timer in processing time is due; it sets another."""
+
+    def open(self) -> None:
+        self.timers = self.get_internal_timer_service("flush", None, self)
+        self.kept = ListStateDescriptor("kept", Types.LONG())
+
+    def process_element(self, record: StreamRecord[Any]) -> None:
+        self.get_partitioned_state(self.kept).add(record.value)
+        self.timers.register_processing_time_timer(None, self.timers.current_processing_time() + 1_000 * record.value)
+
+    def on_processing_time(self, timer: InternalTimer) -> None:
+        self.output.collect(StreamRecord((timer.get_key(), list(self.get_partitioned_state(self.kept).get()))))
+        self.timers.register_processing_time_timer(None, timer.get_timestamp() + 1_000_000)
+
+    def on_event_time(self, timer: InternalTimer) -> None: ...
+
+
+def test_timers_in_processing_time_fire_at_the_end_of_a_batch() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    collect(env.from_collection([1, 2, 3]).key_by(lambda n: n % 2).transform("later", None, FlushesLater()))
+    with InProcessJob(env, 1, batch_memory=1_000) as job:
+        assert job.run_to_end() == [(1, [1, 3]), (0, [2]), (1, [1, 3])]

@@ -52,6 +52,7 @@ class CustomOperator(Operator):
         lists = Finished.others(context.restored_lists)
         lists = {name: stored for name, stored in lists.items() if name != RAW_PARTITIONS}
         self._finished = Finished(context)
+        self._batch = context.batch
         self.backend = context.keyed_backend() if self.keyed else None
         self._services = services = _Services(replace(context, restored_lists=lists), self.backend)
         self._output = _ChunkOutput()
@@ -103,6 +104,9 @@ class CustomOperator(Operator):
 
     def finish(self) -> Chunk | None:
         self._forget_key()
+        if self._batch and self._services.timers is not None:
+            self._services.timers.exhaust_processing_time()  # a batch waits for no clock, and leaves no timer behind
+            self._forget_key()
         if not self._finished.now:
             self._finished.now = True
             self.operator.finish()
