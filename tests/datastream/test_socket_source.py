@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -75,6 +76,31 @@ def test_it_connects_again_as_often_as_it_may(server: socket.socket, monkeypatch
         wait_until(lambda: job.run_epoch() and len(job.collected) == 2, "both lines have come")
         assert job.collected == ["one", "two"]
     thread.join(60)
+
+
+def test_a_connection_that_breaks_brings_nothing_twice(server: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_source, "_RETRY_SECONDS", 0.0)
+    line_came = threading.Event()
+
+    def run() -> None:
+        client, _ = server.accept()
+        with client:
+            client.sendall(b"on")
+        client, _ = server.accept()
+        client.sendall(b"e\n")
+        assert line_came.wait(60)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()  # which resets the connection
+        client, _ = server.accept()
+        with client:
+            client.sendall(b"two\n")
+
+    threading.Thread(target=run, daemon=True).start()
+    with InProcessJob(stream(server, max_retry=-1)) as job:
+        wait_until(lambda: job.run_epoch() and job.collected, "a line has come")
+        line_came.set()
+        wait_until(lambda: job.run_epoch() and len(job.collected) == 2, "both lines have come")
+        assert job.collected == ["one", "two"]
 
 
 def test_it_ends_after_so_many_connections(server: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:

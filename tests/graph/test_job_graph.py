@@ -9,7 +9,7 @@ import pytest
 
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 from rekindle.graph.job_graph import JobGraph, JobNode, compile_job
-from rekindle.graph.partitioning import FORWARD, REBALANCE, Partitioner, Partitioning
+from rekindle.graph.partitioning import FORWARD, REBALANCE, RESCALE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 
 HASH = Partitioner(Partitioning.HASH, lambda record: record)
@@ -171,10 +171,19 @@ class TestSparkSources:
         union = program.add(Map(), (spark, FORWARD), (hosted, FORWARD))
         job = program.compile()
         from_spark, from_hosted = job.inputs(union.id)
-        assert (from_spark.partitioner, from_spark.exchange) == (REBALANCE, True)
+        assert (from_spark.partitioner, from_spark.exchange) == (RESCALE, True)  # so rows of a task keep their order
         assert (from_hosted.partitioner, from_hosted.exchange) == (FORWARD, False)
         assert node_of(job, union).level == 1
         assert not node_of(job, union).spark_fed
+
+    def test_rows_are_dealt_out_to_all_subtasks_where_watermarks_follow(self) -> None:
+        class Watermarks(Map):
+            generates_watermarks = True
+
+        program = Program()
+        union = program.add(Map(), (program.spark_source(), FORWARD), (program.source(), FORWARD))
+        program.add(Watermarks(), (union, FORWARD))
+        assert program.compile().inputs(union.id)[0].partitioner is REBALANCE
 
     def test_a_forward_edge_from_a_spark_source_of_another_parallelism_becomes_a_rebalance(self) -> None:
         program = Program()

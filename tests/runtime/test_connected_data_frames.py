@@ -8,8 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rekindle.common import Types
+from rekindle.common import Time, Types
 from rekindle.datastream import (
+    AsyncDataStream,
+    AsyncFunction,
     BroadcastProcessFunction,
     DataStream,
     KeyedCoProcessFunction,
@@ -105,6 +107,27 @@ def test_rows_of_a_data_frame_can_be_dealt_out_any_way(way: str) -> None:
         copies = 2 if way == "broadcast" else 1
         assert sorted(job.collected) == [n for n in (1, 2, 3, 4) for _ in range(copies)]
         assert all(report.finished for report in job.run_epoch())
+
+
+class Same(AsyncFunction):
+    async def async_invoke(self, value: Any) -> list[Any]:
+        return [value]
+
+
+@pytest.mark.parametrize("then", ["async", "union"])
+def test_the_rows_of_one_task_keep_their_order_where_the_program_asks_for_no_exchange(then: str) -> None:
+    env = StreamExecutionEnvironment()
+    data = frame(env, "data")
+    if then == "async":
+        data = AsyncDataStream.ordered_wait(data, Same(), Time.hours(1), 10)
+    else:
+        data = data.union(env.from_collection([(-1,)])).map(lambda row: row)
+    collect(data.key_by(lambda row: 0).map(lambda row: row[0]))
+    with InProcessJob(env, 2) as job:
+        job.run_epoch(rows={0: [rows(*range(50))]}, ended=[0])
+        while not all(report.finished for report in job.run_epoch()):
+            pass
+        assert [n for n in job.collected if n >= 0] == list(range(50))
 
 
 def test_forward_from_a_data_frame_that_is_united_with_another_source_stays_in_its_subtask() -> None:

@@ -518,3 +518,72 @@ def test_rocksdb_serves_a_custom_operator_in_the_harness() -> None:
     assert run.process_second(3) == [(3, 56, [53]), (9, None)]
     run.close()
     backend.close()
+
+
+class Totals(AbstractStreamOperator, OneInputStreamOperator):
+    """Tell the sum of all records when there are no more."""
+
+    def initialize_state(self, context: StateInitializationContext) -> None:
+        self.state = context.get_operator_state_store().get_list_state(ListStateDescriptor("sums", Types.LONG()))
+        self.sum = sum(self.state.get())
+
+    def process_element(self, record: StreamRecord[int]) -> None:
+        self.sum += record.value
+
+    def snapshot_state(self, context: StateSnapshotContext) -> None:
+        self.state.update([self.sum])
+
+    def finish(self) -> None:
+        self.output.collect(StreamRecord(self.sum))
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3])
+@pytest.mark.parametrize("again", [1, 2, 3])
+def test_an_operator_that_had_finished_does_not_finish_again(tmp_path: Path, parallelism: int, again: int) -> None:
+    def program() -> StreamExecutionEnvironment:
+        env = StreamExecutionEnvironment.get_execution_environment()
+        short = env.from_collection([1, 2, 3]).uid("short").rebalance()
+        collect(short.transform("total", Types.LONG(), Totals()).uid("total"))
+        collect(env.from_collection(list(range(100, 200))).uid("long"))
+        return env
+
+    files = LocalCheckpointFiles(str(tmp_path))
+    with InProcessJob(program(), parallelism, files=files) as job:
+        for _ in range(5):  # the short stream has ended, the long one has not
+            job.run_epoch(3)
+        checkpoint = job.checkpoint()
+        seen = list(job.collected)
+    assert sum(value for value in seen if value < 100) == 6
+    for _ in range(2):
+        with InProcessJob(program(), again, files=files, restore=checkpoint) as job:
+            job.run_epoch(3)
+            seen, checkpoint = seen + job.collected, job.checkpoint()
+    with InProcessJob(program(), again, files=files, restore=checkpoint) as job:
+        seen += job.run_to_end()
+    assert sum(value for value in seen if value < 100) == 6
+    assert sorted(value for value in seen if value >= 100) == list(range(100, 200))
+
+
+class FlushesLater(AbstractStreamOperator, OneInputStreamOperator, Triggerable):
+    """Keep records until a timer in processing time is due; it sets another."""
+
+    def open(self) -> None:
+        self.timers = self.get_internal_timer_service("flush", None, self)
+        self.kept = ListStateDescriptor("kept", Types.LONG())
+
+    def process_element(self, record: StreamRecord[Any]) -> None:
+        self.get_partitioned_state(self.kept).add(record.value)
+        self.timers.register_processing_time_timer(None, self.timers.current_processing_time() + 1_000 * record.value)
+
+    def on_processing_time(self, timer: InternalTimer) -> None:
+        self.output.collect(StreamRecord((timer.get_key(), list(self.get_partitioned_state(self.kept).get()))))
+        self.timers.register_processing_time_timer(None, timer.get_timestamp() + 1_000_000)
+
+    def on_event_time(self, timer: InternalTimer) -> None: ...
+
+
+def test_timers_in_processing_time_fire_at_the_end_of_a_batch() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    collect(env.from_collection([1, 2, 3]).key_by(lambda n: n % 2).transform("later", None, FlushesLater()))
+    with InProcessJob(env, 1, batch_memory=1_000) as job:
+        assert job.run_to_end() == [(1, [1, 3]), (0, [2]), (1, [1, 3])]

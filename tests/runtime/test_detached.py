@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rekindle.datastream import KeyedProcessFunction
+from rekindle.datastream import FilterFunction, KeyedProcessFunction
 from rekindle.datastream.function_adapters import as_flat_map_function, as_map_function, as_reduce_function
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.runtime.operators.detached import detached
@@ -32,6 +32,25 @@ def test_a_list_that_is_emitted_and_goes_on_growing_in_state() -> None:
     harness = OperatorHarness.keyed(EmitsItsState(), key_selector=lambda value: value[0])
     out = harness.process(("a", 1), ("a", 2))
     assert out == [[1], ("a", [1]), {"seen": [1]}, [1, 2], ("a", [1, 2]), {"seen": [1, 2]}]
+
+
+class CountsInTheFirst(FilterFunction):
+    """Keep the first record of a key, and count the others in it."""
+
+    def open(self, runtime_context: Any) -> None:
+        self._first = runtime_context.get_state(ValueStateDescriptor("first", None))
+
+    def filter(self, value: dict[str, int]) -> bool:
+        first = self._first.value() or value
+        first["seen"] += 1
+        self._first.update(first)
+        return True
+
+
+def test_a_record_that_a_filter_lets_pass_and_changes_in_state() -> None:
+    harness = OperatorHarness.keyed(CountsInTheFirst(), key_selector=lambda value: value["key"])
+    out = harness.process(*({"key": 1, "seen": 0} for _ in range(3)))
+    assert [value["seen"] for value in out] == [1, 0, 0]
 
 
 def test_a_reduce_function_that_changes_its_argument_in_place() -> None:

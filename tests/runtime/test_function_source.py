@@ -64,6 +64,14 @@ def poll(harness: OperatorHarness, most: int = 1_000_000) -> list[Any]:
     return values
 
 
+def first_epoch(harness: OperatorHarness) -> list[Any]:
+    """Run the first epoch after a restore; it may be that buffers leave in it, and nothing else."""
+    operator: Any = harness.operator
+    values = [value for chunk in operator.waiting() for value in chunk.values] + poll(harness)
+    operator.advance_processing_time(harness.clock.now())
+    return values
+
+
 def collect(*values: Any) -> Any:
     def step(ctx: Any) -> None:
         for value in values:
@@ -342,7 +350,7 @@ def test_timestamps_of_what_waits_are_kept() -> None:
     assert (chunk.values, chunk.timestamps) == (["a", "b"], [5, None])
 
 
-def test_what_waits_is_dealt_out_to_another_parallelism() -> None:
+def test_what_waits_in_a_buffer_stays_together_with_another_parallelism() -> None:
     sources = [Steered(), Steered()]
     harnesses = [started(source, subtask=n, parallelism=2) for n, source in enumerate(sources)]
     for n, source in enumerate(sources):
@@ -352,10 +360,25 @@ def test_what_waits_is_dealt_out_to_another_parallelism() -> None:
         values: list[Any] = []
         for subtask in range(parallelism):
             restored = open_source(Steered(), subtask=subtask, parallelism=parallelism, restored=snapshots)
-            own = poll(restored)
-            assert len(own) in range(2_000 // parallelism - 200, 2_000 // parallelism + 201)
+            own = first_epoch(restored)
+            assert len(own) % 1_000 == 0
             values += own
-        assert sorted(values) == list(range(2_000))
+        assert values == list(range(2_000))
+
+
+def test_with_another_parallelism_no_source_runs_before_all_buffers_are_empty() -> None:
+    source = Steered()
+    harness = started(source)
+    source.do(collect(1, 2))
+    snapshots = [harness.snapshot()]
+    for _ in range(2):  # the second time from a snapshot that was taken before the first epoch
+        restored = [open_source(Steered(), subtask=subtask, parallelism=2, restored=snapshots) for subtask in range(2)]
+        snapshots = [restored[subtask].snapshot() for subtask in range(2)]
+        assert all(harness.operator.has_more() for harness in restored)
+        assert [first_epoch(harness) for harness in restored] == [[1, 2], []]
+        assert all(harness.operator._thread is None for harness in restored)  # type: ignore[attr-defined]
+        assert [first_epoch(harness) for harness in restored] == [[], []]
+        assert all(harness.operator._thread is not None for harness in restored)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -384,7 +407,7 @@ def test_a_source_that_had_ended_does_not_run_again(ended: list[bool], paralleli
     found = []
     for subtask in range(parallelism):
         harness = open_source(Steered(), subtask=subtask, parallelism=parallelism, restored=snapshots)
-        values += poll(harness)
+        values += first_epoch(harness) + poll(harness)
         found.append(harness.operator._thread is not None)  # type: ignore[attr-defined]
         assert harness.operator.finished() is not found[-1]  # type: ignore[attr-defined]
     assert found == runs

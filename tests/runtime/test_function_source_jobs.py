@@ -76,6 +76,10 @@ def test_nothing_is_lost_or_doubled_whenever_the_job_crashes_and_however_it_is_r
             break
     assert sorted(kept) == list(range(RANGES * SIZE))
     assert crashes, "the job never crashed: the test proves nothing"
+    for own in range(RANGES):
+        for key in range(7):
+            of_one_range = [n for n in kept if n // SIZE == own and n % 7 == key]
+            assert of_one_range == sorted(of_one_range), "what one subtask at a time emits, in its order"
 
 
 @pytest.mark.parametrize("crash_at", range(1, 9))

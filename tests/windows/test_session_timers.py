@@ -135,3 +135,27 @@ def test_a_session_that_grows_has_one_timer() -> None:
         harness.process(("a", time, 1), timestamps=[time])
         harness.advance_watermark(time - 1)
         assert harness.operator.timer_count() == 1
+
+
+@pytest.mark.parametrize("lateness", [0, 100])
+def test_a_session_that_grew_fires_in_a_job_with_another_lateness(lateness: int) -> None:
+    before = OperatorHarness(operator_of(EventTimeSessionWindows.with_gap(10)), by_key)
+    before.process(("a", 0, 1), ("a", 5, 2), timestamps=[0, 5])
+    operator = operator_of(EventTimeSessionWindows.with_gap(10), allowed_lateness=lateness)
+    after = OperatorHarness(operator, by_key, restored=[before.snapshot()])
+    assert after.advance_watermark(13) == []
+    assert after.advance_watermark(14) == [("a", (0, 15), [1, 2])]
+    assert after.advance_watermark(14 + lateness) == []
+    assert after.operator.timer_count() == 0
+    assert after.snapshot().blocks == ()
+
+
+def test_a_session_in_processing_time_that_grew_fires_at_the_end_of_a_batch() -> None:
+    class Gaps(SessionWindowTimeGapExtractor):
+        def extract(self, element: Event) -> int:
+            return element[1]
+
+    operator = operator_of(ProcessingTimeSessionWindows.with_dynamic_gap(Gaps())).for_batch(1_000)
+    harness = OperatorHarness(operator, by_key)
+    harness.process(("a", 10, 1), ("a", 50, 2), ("b", 10, 3))
+    assert harness.finish() == [("a", (0, 50), [1, 2]), ("b", (0, 10), [3])]

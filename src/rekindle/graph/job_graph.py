@@ -8,6 +8,7 @@ one chunk of records after the other.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,6 +130,7 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
     roots = {node.id for node in graph.nodes if not node.inputs}
     timed = {node.id: getattr(node.operator, "generates_watermarks", False) for node in graph.nodes}
     unasked = {node.id: getattr(node.operator, "emits_unasked", False) for node in graph.nodes}
+    before_watermarks = _before(graph.nodes, (node for node, generates in timed.items() if generates))
     spark_fed: dict[int, bool] = {}  # nodes in a slot with a Spark source, no exchange between them
     nodes: list[JobNode] = []
     edges: list[JobEdge] = []
@@ -146,8 +148,9 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
                 partitioner = REBALANCE
             apart = len(fed) > 1 or timed[node.id] or unasked[node.id]
             if partitioner.kind is Partitioning.FORWARD and spark_fed[edge.source] and apart:
-                # Only an exchange tells when all tasks of a Spark source are done.
-                partitioner = RESCALE if partitioner.asked_for else REBALANCE
+                # Only an exchange tells when all tasks of a Spark source are done. Those of one task keep their order,
+                # except where watermarks follow: a subtask that gets no records would hold them back.
+                partitioner = REBALANCE if node.id in before_watermarks and not partitioner.asked_for else RESCALE
             if partitioner.kind is Partitioning.FORWARD and node.id in bodies and not (local or levels[edge.source]):
                 # Level 0 has no task in each epoch where Spark has sources, and a loop goes on in each.
                 partitioner = RESCALE
@@ -190,6 +193,15 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
     )
     iterations = tuple(_iteration(graph, head, body, edges, levels) for head, body in bodies.items())
     return JobGraph(tuple(nodes), tuple(edges), sources, iterations)
+
+
+def _before(nodes: Sequence[StreamNode], of: Iterable[int]) -> set[int]:
+    """Give some nodes and all whose records come to them as they were dealt out."""
+    found = set(of)
+    for node in reversed(nodes):
+        if node.id in found:
+            found.update(edge.source for edge in node.inputs if edge.partitioner.kind is Partitioning.FORWARD)
+    return found
 
 
 def _iteration(

@@ -29,18 +29,18 @@ class SocketTextStreamFunction(SourceFunction):
         self._delimiter = delimiter
         self._max_retry = max_retry
         self._running = True
+        self._text = ""
         self._socket: socket.socket | None = None
 
     def run(self, ctx: SourceFunction.SourceContext) -> None:
         """Read until the server ends the connection as often as it may."""
         attempts = 0
-        text = ""
         while self._running:
             try:
                 with socket.create_connection(self._address, _CONNECT_SECONDS) as connection:
                     connection.settimeout(None)
                     self._socket = connection
-                    text = self._read(connection, text, ctx)
+                    self._read(connection, ctx)
                 ended: OSError | None = None
             except OSError as error:
                 ended = error
@@ -52,8 +52,8 @@ class SocketTextStreamFunction(SourceFunction):
                 break
             attempts += 1
             time.sleep(_RETRY_SECONDS)
-        if text:
-            ctx.collect(self._stripped(text))
+        if self._text:
+            ctx.collect(self._stripped(self._text))
 
     def cancel(self) -> None:
         """Close the connection."""
@@ -62,14 +62,13 @@ class SocketTextStreamFunction(SourceFunction):
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
 
-    def _read(self, connection: socket.socket, text: str, ctx: Any) -> str:
-        """Emit what comes; return the piece that has not yet come to its end."""
+    def _read(self, connection: socket.socket, ctx: Any) -> None:
+        """Emit what comes; keep the piece that has not yet come to its end, however the connection ends."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while self._running and (data := connection.recv(_READ_BYTES)):
-            *pieces, text = (text + decoder.decode(data)).split(self._delimiter)
+            *pieces, self._text = (self._text + decoder.decode(data)).split(self._delimiter)
             for piece in pieces:
                 ctx.collect(self._stripped(piece))
-        return text
 
     def _cancelled(self) -> bool:
         return not self._running

@@ -34,6 +34,7 @@ from rekindle.exceptions import (
 )
 from rekindle.graph.pickling import main_classes
 from rekindle.graph.struct_pickling import dumps
+from rekindle.runtime.master.barriers import only_between_epochs
 from rekindle.runtime.master.checkpointing import CheckpointExecutor
 from rekindle.runtime.master.epoch_reports import Gathering
 from rekindle.runtime.master.epoch_runner import EpochRunner
@@ -125,16 +126,11 @@ class Attempt:
         self._query: StreamingQuery | None = None
         self._outcome: Outcome | None = None
         self._stopping = False
-        # In the middle of an epoch, what an operator has sent but the next has not seen is in no snapshot. Replaying
-        # the sources brings it again only if the sender has no state; what was collected is already on its way.
-        # What is in a loop is in a snapshot only between two epochs.
-        # A source that moves by itself knows no position but the present one.
+        # What was collected is already on its way.
         self._aligned = (
             shared.settings.checkpoints.mode_exactly_once
-            or shared.graph.levels != 2
             or shared.collected is not None
-            or bool(shared.graph.iterations)
-            or any(getattr(node.operator, "moves_by_itself", False) for node in shared.graph.nodes)
+            or only_between_epochs(shared.graph)
         )
         self._input_ended = False
         self._final_id: int | None = None

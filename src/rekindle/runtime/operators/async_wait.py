@@ -89,6 +89,9 @@ class AsyncWaitOperator(UserFunctionOperator):
     def has_more(self) -> bool:
         return self._requests.has_news()
 
+    def keeps_records(self) -> bool:
+        return True
+
     def under_way(self) -> bool:
         return bool(self._requests.queue.pending)
 

@@ -19,7 +19,7 @@ from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.state import State, StateDescriptor
 from rekindle.exceptions import StateAccessError
 from rekindle.runtime.operators.chunk import Chunk
-from rekindle.runtime.operators.custom_state import RAW_PARTITIONS, InitializationContext, SnapshotContext
+from rekindle.runtime.operators.custom_state import RAW_PARTITIONS, Finished, InitializationContext, SnapshotContext
 from rekindle.runtime.operators.custom_timers import TimerServices, namespace_serializer
 from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
@@ -41,6 +41,7 @@ class CustomOperator(Operator):
     _services: _Services
     _output: _ChunkOutput
     _snapshot: SnapshotContext
+    _finished: Finished
 
     def __init__(self, operator: AbstractStreamOperator, keyed: bool, inputs: int) -> None:
         self.operator: Any = operator
@@ -48,7 +49,10 @@ class CustomOperator(Operator):
         self.inputs = inputs
 
     def open(self, context: OperatorContext) -> None:
-        lists = {name: stored for name, stored in context.restored_lists.items() if name != RAW_PARTITIONS}
+        lists = Finished.others(context.restored_lists)
+        lists = {name: stored for name, stored in lists.items() if name != RAW_PARTITIONS}
+        self._finished = Finished(context)
+        self._batch = context.batch
         self.backend = context.keyed_backend() if self.keyed else None
         self._services = services = _Services(replace(context, restored_lists=lists), self.backend)
         self._output = _ChunkOutput()
@@ -71,6 +75,7 @@ class CustomOperator(Operator):
     def _each(self, call: Callable[[StreamRecord[Any]], None], chunk: Chunk) -> Chunk | None:
         stamps = chunk.timestamps or [None] * len(chunk.values)
         backend = self.backend
+        self._finished.now = False
         if backend is None:
             for record in map(StreamRecord, chunk.values, stamps):
                 call(record)
@@ -99,10 +104,18 @@ class CustomOperator(Operator):
 
     def finish(self) -> Chunk | None:
         self._forget_key()
-        self.operator.finish()
+        if self._batch and self._services.timers is not None:
+            self._services.timers.exhaust_processing_time()  # a batch waits for no clock, and leaves no timer behind
+            self._forget_key()
+        if not self._finished.now:
+            self._finished.now = True
+            self.operator.finish()
         return self._output.take()
 
     # --- state ---
+
+    def keeps_records(self) -> bool:
+        return True
 
     def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:
         self._forget_key()
@@ -112,7 +125,7 @@ class CustomOperator(Operator):
 
     def snapshot_lists(self) -> dict[str, StoredList]:
         partitions = StoredList.of(DistributionMode.SPLIT, self._snapshot.partitions.written())
-        lists = self._services.operator_state.snapshot()
+        lists = self._services.operator_state.snapshot() | self._finished.lists()
         return lists | {RAW_PARTITIONS: partitions} if len(partitions) else lists
 
     def raw_keyed_state(self) -> Iterable[tuple[int, bytes]]:

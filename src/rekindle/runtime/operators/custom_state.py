@@ -6,6 +6,8 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
+import msgspec
+
 from rekindle.datastream.operators.state_contexts import (
     KeyedStateCheckpointOutputStream,
     KeyGroupStatePartition,
@@ -18,9 +20,40 @@ from rekindle.datastream.state import OperatorStateStore
 from rekindle.exceptions import StateAccessError
 from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.state.key_groups import KeyGroupRange
+from rekindle.state.operator_state.backend import FINISHED
+from rekindle.state.operator_state.stored import DistributionMode, StoredList
 
 RAW_PARTITIONS = "_raw-partitions"
 """The list state in which raw operator state is kept: an item is a partition."""
+
+
+class Finished:
+    """Remember that ``finish`` was called: a job that is restored after that does not call it again.
+
+    With another parallelism it is called again, unless all old subtasks were finished.
+
+    Attributes:
+        now: Whether the input has ended, and no record has come since.
+    """
+
+    def __init__(self, context: OperatorContext) -> None:
+        self._own = context.subtask, context.parallelism
+        stored = context.restored_items(FINISHED)
+        before = [msgspec.msgpack.decode(item, type=tuple[int, int]) for item in stored]
+        self.now = self._own in before or any(len(before) == parallelism for _, parallelism in before)
+        if context.batch and context.restored_checkpoint_id is not None:
+            self.now = True  # all that is left to do is to commit
+
+    def lists(self) -> dict[str, StoredList]:
+        """Give what is part of a snapshot."""
+        if not self.now:
+            return {}
+        return {FINISHED: StoredList.of(DistributionMode.UNION, [msgspec.msgpack.encode(self._own)])}
+
+    @staticmethod
+    def others(lists: dict[str, StoredList]) -> dict[str, StoredList]:
+        """Give the other states of an operator."""
+        return {name: stored for name, stored in lists.items() if name != FINISHED}
 
 
 class InitializationContext(StateInitializationContext):

@@ -67,6 +67,14 @@ class TimerServices:
         dues = (service.processing.next_timestamp() for service in self._services.values())
         return min((due for due in dues if due is not None), default=None)
 
+    def exhaust_processing_time(self) -> None:
+        """Let processing time go on to the last timer that is set now, and fire what comes of it in event time, too."""
+        dues = (service.processing.latest_timestamp() for service in self._services.values())
+        last = max((due for due in dues if due is not None), default=None)
+        while last is not None and (due := self.next_processing_timer()) is not None and due <= last:
+            self.advance_processing_time(last)
+            self.advance_watermark(self.watermark)
+
     def blocks(self) -> Iterator[KeyGroupBlock]:
         """Encode all timers."""
         yield from self._restored

@@ -1,13 +1,15 @@
 """Runs a source function: its loop in a thread of its own, what it emits in a buffer until the slot takes it.
 
 The function's state counts an element as soon as it was emitted. So what is in the buffer at a snapshot belongs to the
-snapshot, and both are taken in one hold of the lock.
+snapshot, and both are taken in one hold of the lock. With another parallelism buffer and state may come to different
+subtasks: then all that was in buffers leaves in the first epoch, and no function runs before it is over.
 """
 
 from __future__ import annotations
 
 import pickle
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from operator import index
 from threading import Thread
@@ -63,13 +65,23 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         self._paused = False
         self._taken: dict[str, StoredList] | Exception = {}
         lists = context.restored_lists
-        self._ended = _has_ended(lists.pop(SOURCE_ENDED, None), context.subtask, context.parallelism)
+        said = _said(lists.pop(SOURCE_ENDED, None))
+        self._ended = _has_ended(said, context.subtask, context.parallelism)
+        self._buffers_first = any(held for _, held in said) or len(said) not in (0, context.parallelism)
         self._restore_buffer(lists.pop(SOURCE_BUFFER, None))
         super().open(context)
 
     # --- what the slot calls ---
 
+    def waiting(self) -> Sequence[Chunk]:
+        if not self._buffers_first:
+            return ()
+        restored = self._buffer.take(len(self._buffer))
+        return () if restored is None else (restored,)
+
     def poll(self, max_records: int) -> Chunk | None:
+        if self._buffers_first:
+            return None
         if self._thread is None and not self._ended:
             self._thread = Thread(target=self._run, name=f"source {self._context.name}", daemon=True)
             self._thread.start()
@@ -91,7 +103,7 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         return chunk
 
     def advance_processing_time(self, now: int) -> Chunk | None:
-        self._paused = False
+        self._paused = self._buffers_first = False
         return None
 
     def output_watermark(self, watermark: int) -> int:
@@ -115,7 +127,8 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
             self._raise_failure()
             super().prepare_snapshot(checkpoint_id, timestamp)
             values, timestamps = self._buffer.content()
-            ended = StoredList.of(DistributionMode.UNION, [msgspec.msgpack.encode(self._ended)])
+            said = msgspec.msgpack.encode((self._ended, self._buffers_first))
+            ended = StoredList.of(DistributionMode.UNION, [said])
             try:
                 self._taken = super().snapshot_lists() | {SOURCE_ENDED: ended}
             except Exception as error:
@@ -274,13 +287,19 @@ def _milliseconds(timestamp: Any, method: str) -> int:
         ) from error
 
 
-def _has_ended(stored: StoredList | None, subtask: int, parallelism: int) -> bool:
+def _said(stored: StoredList | None) -> list[tuple[bool, bool]]:
+    """Read what all old subtasks said: whether they had ended, and whether buffers were to leave first."""
+    items = [] if stored is None else stored.items
+    return [msgspec.msgpack.decode(item, type=tuple[bool, bool]) for item in items]
+
+
+def _has_ended(said: list[tuple[bool, bool]], subtask: int, parallelism: int) -> bool:
     """Tell from what all old subtasks said whether a subtask has nothing more to emit.
 
     With another parallelism nobody can tell whose state a subtask got: unless all had ended, it runs, and its function
     finds in its restored state what is left to do.
     """
-    ended = [] if stored is None else [msgspec.msgpack.decode(item, type=bool) for item in stored.items]
+    ended = [has_ended for has_ended, _ in said]
     if len(ended) == parallelism:
         return ended[subtask]
     return bool(ended) and all(ended)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import compress
+from sys import getrefcount
 from typing import Any
 
 from rekindle.common.type_information import TypeInformation
@@ -44,6 +45,9 @@ class KeyedOperator(UserFunctionOperator):
         from rekindle.runtime.operators.batch.key_by_key import KeyByKeyOperator
 
         return KeyByKeyOperator(self, memory_records)
+
+    def keeps_records(self) -> bool:
+        return True
 
     def minds_other_keys(self) -> bool:
         """Tell whether it makes a difference if records of other keys come before the last timer of a key."""
@@ -127,10 +131,14 @@ class KeyedFilterOperator(KeyedOperator):
     def _process(self, chunk: Chunk) -> Chunk:
         call, backend = self.function.filter, self.backend  # type: ignore[attr-defined]
         kept: list[bool] = []
+        values: list[Any] = []
         for backend.key, value in zip(_keys(chunk), chunk.values, strict=True):
-            kept.append(bool(call(value)))
-        timestamps = None if chunk.timestamps is None else list(compress(chunk.timestamps, kept))
-        return Chunk(list(compress(chunk.values, kept)), timestamps)
+            references = getrefcount(value)
+            passes = bool(call(value))
+            kept.append(passes)
+            if passes:  # what is in state now may be changed there before the chunk is sent
+                values.append(value if getrefcount(value) == references else detached(value))
+        return Chunk(values, None if chunk.timestamps is None else list(compress(chunk.timestamps, kept)))
 
 
 class KeyedFlatMapOperator(KeyedOperator):

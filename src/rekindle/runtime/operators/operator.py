@@ -34,9 +34,10 @@ class OperatorContext:
     ``restored_raw`` the bytes it wrote itself, by key group. ``restored`` tells whether the checkpoint knew the
     operator, ``restored_checkpoint_id`` names the checkpoint that the job goes on from. ``request_epoch`` may be called
     by any thread of the operator's own, when it has something to emit and no epoch may come by itself. ``superstep``
-    gives the number of the round, to an operator in an iteration that has rounds. ``event_loop`` is the slot's, for
-    operators that wait for something outside. ``fresh_directory`` makes a directory on local disk that goes with the
-    attempt, given what for. ``metrics`` is the group of what its functions count and measure.
+    gives the number of the round, to an operator in an iteration that has rounds. ``batch`` tells whether the job is a
+    batch, whose only checkpoint is at its end. ``event_loop`` is the slot's, for operators that wait for something
+    outside. ``fresh_directory`` makes a directory on local disk that goes with the attempt, given what for. ``metrics``
+    is the group of what its functions count and measure.
     """
 
     job_id: str
@@ -58,6 +59,7 @@ class OperatorContext:
     restored_checkpoint_id: int | None = None
     request_epoch: Callable[[], None] = lambda: None
     superstep: Callable[[], int] | None = None
+    batch: bool = False
     event_loop: EventLoopThread = field(default_factory=EventLoopThread)
     fresh_directory: Callable[[str], str] = lambda purpose: tempfile.mkdtemp(prefix=f"rekindle-{purpose}-")
     metrics: MetricGroup = field(default_factory=lambda: SlotMetricGroup(SystemClock()))
@@ -129,6 +131,10 @@ class Operator(ABC):
 
     def under_way(self) -> bool:
         """Tell whether records that came have yet to lead to their results, which will come unasked."""
+        return False
+
+    def keeps_records(self) -> bool:
+        """Tell whether records may lead to results later, out of state: replaying does not bring those again."""
         return False
 
     def waiting(self) -> Sequence[Chunk]:

@@ -49,6 +49,9 @@ class UserFunctionOperator(Operator):
         elif isinstance(function, ListCheckpointed):
             self.operator_state.own_list_state().update(function.snapshot_state(checkpoint_id, timestamp) or [])
 
+    def keeps_records(self) -> bool:
+        return isinstance(self.function, CheckpointedFunction | ListCheckpointed)
+
     def snapshot_lists(self) -> dict[str, StoredList]:
         return self.operator_state.snapshot()
 

@@ -33,7 +33,7 @@ from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.runtime.operators.merging_windows import MergingWindowSet
-from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.operator import Operator, OperatorContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
@@ -99,6 +99,11 @@ class WindowOperator(KeyedOperator):
         self._timestamps.append(timestamp)
 
     # --- life ---
+
+    def for_batch(self, memory_records: int) -> Operator:
+        if not self._event_time:
+            self._lazy_timers = False  # time goes on to the last timer of a key there: it must be where it belongs
+        return super().for_batch(memory_records)
 
     def _prepare(self, context: OperatorContext) -> None:
         assigner, backend = self.windowing.assigner, self.backend
@@ -271,11 +276,16 @@ class WindowOperator(KeyedOperator):
                 self._skipped(value, timestamp)
 
     def _renew_timer(self, windows: MergingWindowSet, earlier: TimeWindow, timestamp: int) -> None:
-        """Set the timer of a session that has grown since a timer was set for what it was then."""
+        """Set the timers of a session that has grown since a timer was set for what it was then.
+
+        It may have grown in a job that this one was restored from, whose lateness or trigger was another.
+        """
         for window in windows:
             if window[0] <= earlier[0] and earlier[1] <= window[1] and window[1] - 1 > timestamp:
-                queue = self._context.event_timers if self._event_time else self._context.processing_timers
-                queue.register((self.backend.key, window), window[1] - 1)
+                if self._fires_at_end:
+                    queue = self._context.event_timers if self._event_time else self._context.processing_timers
+                    queue.register((self.backend.key, window), window[1] - 1)
+                self._set_cleanup_timer(window)
 
     def _add_to_session(self, windows: Collection[TimeWindow], value: Any, timestamp: int) -> bool:
         """Do what :meth:`_add_merging` does, where the key has one open session at most and the element belongs to it.
@@ -367,7 +377,7 @@ class WindowOperator(KeyedOperator):
                 open_windows = self._merging_windows()
                 state_window = open_windows.state_window(window)
                 if state_window is None:
-                    if self._lazy_timers:
+                    if isinstance(window, TimeWindow):
                         self._renew_timer(open_windows, window, timestamp)
                     continue  # else the window is gone, and its trigger left a timer behind
             context.window = window

@@ -342,6 +342,7 @@ class Slot:
                 restored_checkpoint_id=None if restored is None else restored.metadata.checkpoint_id,
                 request_epoch=lambda: self._send(m.RequestEpoch()),
                 superstep=self._iterations.superstep(node.id),
+                batch=self._job.graph.batch,
                 event_loop=self._event_loop,
                 fresh_directory=self._local.fresh,
                 metrics=self._metrics.group(node.uid, node.name, self.index),

@@ -31,7 +31,10 @@ SOURCE_BUFFER = "~source-buffer"
 SOURCE_ENDED = "~source-ended"
 """The state that tells which subtasks of a source function have ended."""
 
-_OWN_NAMES = frozenset({LIST_CHECKPOINTED, SOURCE_BUFFER, SOURCE_ENDED})
+FINISHED = "~finished"
+"""The state that tells which subtasks of a custom operator have finished."""
+
+_OWN_NAMES = frozenset({LIST_CHECKPOINTED, SOURCE_BUFFER, SOURCE_ENDED, FINISHED})
 
 S = TypeVar("S", OperatorListState, OperatorBroadcastState)
 

@@ -1,4 +1,4 @@
-"""Records that wait in an operator, as operator state: items of some hundred records each, to be dealt out."""
+"""Records that wait in an operator, as operator state: one item, so that they stay together and in their order."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from rekindle.serialization.compatibility import Outcome
 from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.state.state_evolution import StateName, evolved, stored_snapshot_of
-
-_ITEM_RECORDS = 200
 
 Timestamps = list[int | None] | None
 _encode = msgspec.msgpack.Encoder().encode
@@ -31,13 +29,9 @@ def encode_records(
     if not values:
         return StoredList(DistributionMode.SPLIT)
 
-    def items() -> Iterator[bytes]:
-        for start in range(0, len(values), _ITEM_RECORDS):
-            part = slice(start, start + _ITEM_RECORDS)
-            yield _encode((serializer.all_to_bytes(values[part]), None if timestamps is None else timestamps[part]))
-
     try:
-        return StoredList.of(DistributionMode.SPLIT, items(), (stored_snapshot_of(serializer, name),))
+        item = _encode((serializer.all_to_bytes(values), timestamps))
+        return StoredList.of(DistributionMode.SPLIT, [item], (stored_snapshot_of(serializer, name),))
     except SerializationError:
         raise
     except Exception as error:
@@ -47,7 +41,7 @@ def encode_records(
 def decode_records(
     stored: StoredList, serializer: TypeSerializer[Any], name: StateName
 ) -> Iterator[tuple[list[Any], Timestamps]]:
-    """Read records back, whatever they were written with, some hundred at a time.
+    """Read records back, whatever they were written with, those of one old subtask after those of another.
 
     Raises:
         StateMigrationException: They cannot follow the program's type.
