@@ -27,9 +27,10 @@ class BufferingSink(SinkFunction, CheckpointedFunction):
     def snapshot_state(self, context):
         self.checkpointed.update(self.buffered)
 
-    def close(self):
+    def finish(self):  # the input has ended
         if self.buffered:
             self.write(self.buffered)
+            self.buffered = []
 
     def write(self, batch):
         print("written:", *(f"{word}={count}" for word, count in batch))

@@ -30,3 +30,11 @@ def test_what_waits_for_its_batch_is_in_the_checkpoint_and_is_dealt_out() -> Non
         again = OperatorHarness.unkeyed(sink(2, written.append), subtask=subtask, parallelism=2, restored=[snapshot])
         again.process(6)
     assert written == [[1, 2, 3], [4, 5, 6], [4, 6], [5, 6]]
+
+
+def test_what_waits_at_the_end_is_written() -> None:
+    written: list[list[int]] = []
+    harness = OperatorHarness.unkeyed(example()(3, written.append))
+    harness.process(1, 2, 3, 4)
+    harness.finish()
+    assert written == [[1, 2, 3], [4]]

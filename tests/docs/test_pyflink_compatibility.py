@@ -179,6 +179,26 @@ def test_what_is_ticked_is_there_and_takes_pyflinks_parameters(row: Row) -> None
         assert takes(thing, signature), f"it takes {inspect.signature(thing)}"
 
 
+def defaults(signature: str) -> dict[str, str]:
+    """Give the defaults of parameters, as they are written."""
+    arguments = ast.parse(f"def f{signature}: pass").body[0].args  # type: ignore[attr-defined]
+    named = arguments.args[len(arguments.args) - len(arguments.defaults) :]
+    pairs = [
+        *zip(named, arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return {argument.arg: ast.unparse(default) for argument, default in pairs if default is not None}
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.signature and row.status.startswith("there")], ids=str)
+def test_what_is_there_has_pyflinks_defaults(row: Row) -> None:
+    thing = resolve(row)
+    own = inspect.signature(thing).parameters if callable(thing) else {}
+    for name, default in defaults(row.signature or "()").items():
+        if name in own:
+            assert default in (repr(own[name].default), str(own[name].default)), f"{name} is {own[name].default!r}"
+
+
 @pytest.mark.parametrize("row", [row for row in ROWS if row.missing], ids=str)
 def test_what_is_not_ticked_is_absent_or_refused_and_the_page_says_why(row: Row) -> None:
     assert len(row.status) > len("not: ")

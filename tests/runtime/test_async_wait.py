@@ -435,7 +435,7 @@ class NoPredicate(AsyncRetryStrategy):
     ("settings", "error", "words"),
     [
         (Settings(NotAsync()), InvalidProgramError, "should be declared as 'async def'"),
-        (Settings(lambda value: value), TypeError, "takes a AsyncFunction"),
+        (Settings(lambda value: value), TypeError, "takes an AsyncFunction"),
         (Settings(strategy=None), InvalidProgramError, "Async retry strategy should not be None."),
         (Settings(timeout=0, strategy=retrying()), ConfigurationError, "Timeout should be configured"),
         (Settings(strategy=NoPredicate()), InvalidProgramError, "Retry predicate of the async retry strategy"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from rekindle.datastream import DataStream, KeyedProcessFunction, ProcessFunction, StreamExecutionEnvironment
 from rekindle.exceptions import (
     CheckpointCorruptError,
     JobExecutionError,
@@ -17,8 +19,9 @@ from rekindle.exceptions import (
     UserCodeError,
 )
 from rekindle.runtime.master.failures import query_error, slot_error, spark_error
-from rekindle.runtime.slot.failure import describe_failure
+from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.runtime.wire import messages as m
+from support.in_process_job import InProcessJob, collect
 
 
 def test_an_error_of_user_code_carries_operator_subtask_and_traceback() -> None:
@@ -65,3 +68,43 @@ def test_state_that_does_not_fit_is_the_same_error_here(kind: type[StateRestoreE
     error = slot_error(describe_failure(kind("state 'count' of operator 'sum' …"), 0))
     assert type(error) is kind
     assert str(error) == "state 'count' of operator 'sum' …"
+
+
+class One(ProcessFunction):
+    def process_element(self, value: int, ctx: Any) -> int:
+        return value
+
+
+class OnePerKey(KeyedProcessFunction):
+    def process_element(self, value: int, ctx: Any) -> int:
+        return value
+
+
+def error_of(program: Callable[[DataStream], DataStream]) -> str:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    collect(program(env.from_collection([7])))
+    with InProcessJob(env) as job, pytest.raises(OperatorError) as info:
+        job.run_to_end()
+    return describe_failure(info.value, 0).summary
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda numbers: numbers.flat_map(lambda n: n),
+        lambda numbers: numbers.process(One()),
+        lambda numbers: numbers.key_by(lambda n: n).process(OnePerKey()),
+        lambda numbers: numbers.key_by(lambda n: n).flat_map(lambda n: n),
+    ],
+)
+def test_a_function_that_returns_one_result_instead_of_a_list_is_told_so(
+    program: Callable[[DataStream], DataStream],
+) -> None:
+    assert error_of(program) == (
+        "TypeError: 'int' object is not iterable: functions that may give any number of results yield them, or return "
+        "a list or None"
+    )
+
+
+def test_the_same_error_in_user_code_is_left_as_it_is() -> None:
+    assert error_of(lambda numbers: numbers.map(lambda n: list(n))) == "TypeError: 'int' object is not iterable"

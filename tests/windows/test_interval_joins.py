@@ -239,11 +239,11 @@ class TestFunctions:
             one.interval_join(two).between(2, 1)
         with pytest.raises(TypeError, match="call key_by on it"):
             one.interval_join(one.map(lambda value: value))  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="interval_join takes a KeyedStream, and was given a int"):
+        with pytest.raises(TypeError, match="interval_join takes a KeyedStream, and was given an int"):
             one.interval_join(1)  # type: ignore[arg-type]
         with pytest.raises(InvalidProgramError, match="must be of one type"):
             one.interval_join(two.key_by(by_key, key_type=Types.LONG()))
         with pytest.raises(TypeError, match="takes a ProcessJoinFunction"):
             one.interval_join(two).between(1, 2).process(lambda a, b, ctx: None)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="takes a OutputTag"):
+        with pytest.raises(TypeError, match="takes an OutputTag"):
             one.interval_join(two).between(1, 2).side_output_left_late_data("late")  # type: ignore[arg-type]

@@ -330,7 +330,7 @@ class TestFunctions:
         joining = windowed([], [], TumblingEventTimeWindows.of(10))
         with pytest.raises(TypeError, match="make it the join method of a FlatJoinFunction"):
             joining.apply(flat)
-        with pytest.raises(TypeError, match="takes a JoinFunction or a callable, and was given a int"):
+        with pytest.raises(TypeError, match="takes a JoinFunction or a callable, and was given an int"):
             joining.apply(1)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match=r"was given the class: write Groups\(\)"):
             windowed([], [], TumblingEventTimeWindows.of(10), "co_group").apply(Groups)
@@ -339,7 +339,7 @@ class TestFunctions:
     def test_what_is_no_stream_or_of_another_program_is_refused(self) -> None:
         one, _ = streams([], [])
         other, _ = streams([], [])
-        with pytest.raises(TypeError, match="join takes a DataStream, and was given a int"):
+        with pytest.raises(TypeError, match="join takes a DataStream, and was given an int"):
             one.join(1)  # type: ignore[arg-type]
         with pytest.raises(InvalidProgramError, match="co_group takes streams of one environment"):
             one.co_group(other)

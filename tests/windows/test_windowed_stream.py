@@ -346,11 +346,14 @@ class TestRefused:
         for call, words in (
             (lambda: keyed().window(Show()), "window takes a WindowAssigner, and was given a Show"),  # type: ignore[arg-type]
             (lambda: windowed.trigger(1), "trigger takes a Trigger"),
-            (lambda: windowed.evictor(1), "evictor takes a Evictor"),
-            (lambda: windowed.side_output_late_data("late"), "side_output_late_data takes a OutputTag"),
+            (lambda: windowed.evictor(1), "evictor takes an Evictor"),
+            (lambda: windowed.side_output_late_data("late"), "side_output_late_data takes an OutputTag"),
             (lambda: windowed.process(ShowApplied()), "process takes a ProcessWindowFunction"),
             (lambda: windowed.apply(ShowAll()), "apply takes a WindowFunction"),
-            (lambda: windowed.reduce(max, ShowAll()), "WindowFunction or a ProcessWindowFunction, and is a ShowAll"),
+            (
+                lambda: windowed.reduce(max, ShowAll()),
+                "a ProcessWindowFunction, and was given a ShowAll",
+            ),
         ):
             with pytest.raises(TypeError, match=words):
                 call()

@@ -142,7 +142,7 @@ class WatermarkStrategy:
         max_allowed_watermark_drift: Duration,
         update_interval: Duration | None = None,
     ) -> WatermarkStrategy:
-        """Return this strategy, with the source held back to the others in its group.
+        """Return this strategy, with a group in which Flink holds sources back that are ahead; here none is held back.
 
         Args:
             watermark_group: The name that the aligned sources share.

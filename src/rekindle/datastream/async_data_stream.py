@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from rekindle.common.time import Time
+from rekindle.common.time import Time, duration_to_millis
 from rekindle.datastream.async_functions import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
 from rekindle.datastream.async_retry_strategies import NO_RETRY_STRATEGY
 from rekindle.datastream.data_stream import DataStream
@@ -125,13 +125,14 @@ def _descriptor(
         )
     if strategy is None:
         raise InvalidProgramError("Async retry strategy should not be None.")
-    if strategy is not NO_RETRY_STRATEGY and timeout.to_milliseconds() <= 0:
+    timeout_ms = duration_to_millis(timeout, "timeout")
+    if strategy is not NO_RETRY_STRATEGY and timeout_ms <= 0:
         raise ConfigurationError("Timeout should be configured when do async with retry.")
     if strategy.get_retry_predicate() is None:
         raise InvalidProgramError(f"Retry predicate of the async retry strategy '{type(strategy)}' is None.")
     if capacity < 1:
         raise ConfigurationError(f"the capacity of an asynchronous operator must be at least 1, got {capacity}")
-    return AsyncFunctionDescriptor(function, timeout, capacity, strategy, mode)
+    return AsyncFunctionDescriptor(function, Time.milliseconds(timeout_ms), capacity, strategy, mode)
 
 
 def _transformed(stream: DataStream, descriptor: AsyncFunctionDescriptor, output_type: RecordType | None) -> DataStream:

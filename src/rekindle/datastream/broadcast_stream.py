@@ -13,17 +13,20 @@ from rekindle.datastream.functions import BroadcastProcessFunction, KeyedBroadca
 from rekindle.datastream.keyed_stream import KeyedStream
 from rekindle.datastream.state import MapStateDescriptor
 from rekindle.datastream.type_hints import yielded_type
+from rekindle.datastream.wrong_arguments import Unfinished
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
 
 __all__ = ["BroadcastConnectedStream", "BroadcastStream"]
 
 
-class BroadcastStream:
+class BroadcastStream(Unfinished):
     """A stream that goes to every subtask, with the states in which its records are kept.
 
     It can only be connected: ``data.connect(broadcast_stream).process(function)``.
     """
+
+    _next_step = "connect, of another stream,"
 
     def __init__(self, input_stream: DataStream, broadcast_state_descriptors: Sequence[MapStateDescriptor]) -> None:
         for descriptor in broadcast_state_descriptors:
@@ -40,8 +43,10 @@ class BroadcastStream:
         self.broadcast_state_descriptors = list(broadcast_state_descriptors)
 
 
-class BroadcastConnectedStream:
+class BroadcastConnectedStream(Unfinished):
     """A stream, keyed or not, and a broadcast stream, which one function reads."""
+
+    _next_step = "process"
 
     def __init__(
         self,

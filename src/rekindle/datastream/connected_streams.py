@@ -20,6 +20,7 @@ from rekindle.datastream.functions import (
 )
 from rekindle.datastream.keyed_stream import KeyedStream
 from rekindle.datastream.type_hints import returned_type, yielded_type
+from rekindle.datastream.wrong_arguments import Unfinished, wrong_kind
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.stream_graph import StreamEdge
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
 __all__ = ["ConnectedStreams"]
 
 
-class ConnectedStreams:
+class ConnectedStreams(Unfinished):
     """Two streams, of any types, that one function reads; its state is shared by both.
 
     Nothing is promised about the order in which records of the two arrive.
     """
+
+    _next_step = "map, flat_map or process"
 
     def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
         check_one_environment(stream1, stream2)
@@ -159,7 +162,7 @@ def check_one_environment(
     """Raise unless two streams belong to one program."""
     for stream in (first, second):
         if not isinstance(stream, DataStream):
-            raise TypeError(f"{method} takes {takes}, and was given a {type(stream).__name__}")
+            raise wrong_kind(method, takes, stream, DataStream)
     if first._environment is not second._environment:
         raise InvalidProgramError(f"{method} takes streams of one environment, and was given streams of two")
 

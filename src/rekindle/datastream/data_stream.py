@@ -22,6 +22,7 @@ from rekindle.datastream.function_adapters import (
 from rekindle.datastream.functions import (
     FilterFunction,
     FlatMapFunction,
+    KeyedProcessFunction,
     KeySelector,
     MapFunction,
     ProcessFunction,
@@ -32,6 +33,7 @@ from rekindle.datastream.operator_settings import check_slot_sharing_group, chec
 from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.projection import projection
 from rekindle.datastream.type_hints import returned_type, yielded_type
+from rekindle.datastream.wrong_arguments import wrong_kind
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import (
     BROADCAST,
@@ -87,6 +89,21 @@ _STREAMS_ELSEWHERE = {
     "ConnectedStreams",
     "KeyedStream",
     "WindowedStream",
+}
+_FOR_KEYED_STREAMS = {
+    "as_queryable_state",
+    "count_window",
+    "filter_with_state",
+    "flat_map_with_state",
+    "interval_join",
+    "map_with_state",
+    "max",
+    "max_by",
+    "min",
+    "min_by",
+    "reduce",
+    "sum",
+    "window",
 }
 
 
@@ -218,6 +235,9 @@ class DataStream:
 
     def process(self, func: ProcessFunction, output_type: RecordType | None = None) -> DataStream:
         """Run a ProcessFunction over the records."""
+        given: Any = func
+        if isinstance(given, KeyedProcessFunction):
+            raise TypeError(f"{type(given).__name__} is a KeyedProcessFunction: call key_by(...) before process")
         function = require(func, ProcessFunction, "process on a stream without a key")
         operator = ProcessOperator(function, "process_element")
         return self._transform("PROCESS", operator, output_type, yielded_type(function.process_element))
@@ -266,6 +286,8 @@ class DataStream:
     def union(self, *streams: DataStream) -> DataStream:
         """Merge this stream with others of the same type."""
         for stream in streams:
+            if not isinstance(stream, DataStream):
+                raise wrong_kind("union", "streams, one after the other", stream, DataStream)
             if stream._environment is not self._environment:
                 raise InvalidProgramError("only streams of one environment can be united")
             if stream.get_type() != self.get_type():
@@ -472,6 +494,17 @@ class DataStream:
             return [record for record, _ in zip(iterator, range(limit), strict=False)]
 
     # --- inside ---
+
+    if not TYPE_CHECKING:  # a checker of types shall go on to find misspelt names
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what to do where a method is called that only keyed streams have."""
+            if name in _FOR_KEYED_STREAMS:
+                other = f", or use {name}_all" if name in ("window", "count_window") else ""
+                message = f"a stream without a key has no {name!r}: call key_by(...) before it{other}"
+            else:
+                message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=self)
 
     def _own_node(self, method: str) -> StreamNode:
         if self._node is None:

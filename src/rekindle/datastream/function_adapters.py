@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from rekindle.datastream.functions import (
+    CheckpointedFunction,
+    CheckpointListener,
     CoGroupFunction,
     FilterFunction,
     FlatJoinFunction,
@@ -14,10 +16,13 @@ from rekindle.datastream.functions import (
     Function,
     JoinFunction,
     KeySelector,
+    ListCheckpointed,
     MapFunction,
     Partitioner,
     ReduceFunction,
 )
+from rekindle.datastream.wrong_arguments import with_article, wrong_kind
+from rekindle.exceptions import InvalidProgramError
 
 F = TypeVar("F", bound=Function)
 
@@ -109,25 +114,15 @@ def as_co_group_function(function: Any) -> CoGroupFunction:
 
 def as_key_selector(selector: Any) -> Callable[[Any], Any]:
     """Take a KeySelector or a callable; return what is called per record."""
-    if isinstance(selector, KeySelector):
-        return selector.get_key
-    if callable(selector):
-        call: Callable[[Any], Any] = selector
-        return call
-    raise TypeError(f"key_by takes a KeySelector or a callable, and was given a {type(selector).__name__}")
+    _check_called(selector, KeySelector, "key_by")
+    call: Callable[[Any], Any] = selector.get_key if isinstance(selector, KeySelector) else selector
+    return call
 
 
 def as_partitioner(partitioner: Any, selector: Any) -> tuple[Callable[[Any, int], int], Callable[[Any], Any]]:
     """Take a Partitioner or a callable, and a KeySelector or a callable; return what is called per record."""
-    if not isinstance(partitioner, Partitioner) and not callable(partitioner):
-        raise TypeError(
-            f"partition_custom takes a Partitioner or a callable, and was given a {type(partitioner).__name__}"
-        )
-    if not isinstance(selector, KeySelector) and not callable(selector):
-        raise TypeError(
-            f"the key_selector of partition_custom is a KeySelector or a callable, and a {type(selector).__name__} "
-            "was given"
-        )
+    _check_called(partitioner, Partitioner, "partition_custom")
+    _check_called(selector, KeySelector, "the key_selector of partition_custom")
     choose = partitioner.partition if isinstance(partitioner, Partitioner) else partitioner
     return choose, as_key_selector(selector)
 
@@ -145,8 +140,32 @@ def rich_functions(*given: Any) -> tuple[Function, ...]:
 def require(function: Any, kind: Callable[..., F], method: str) -> F:
     """Take an instance of a function class, and nothing else."""
     if not isinstance(function, cast(type, kind)):
-        raise TypeError(f"{method} takes a {kind.__name__}, and was given a {type(function).__name__}")
+        raise wrong_kind(method, with_article(kind.__name__), function, cast(type, kind))
     return cast(F, function)
+
+
+def refuse_operator_state(function: Any, method: str, instead: str) -> None:
+    """Raise if a function wants to take part in checkpoints where nobody would call it for them.
+
+    Args:
+        function: The function.
+        method: What it was given to.
+        instead: What to do.
+    """
+    if isinstance(function, CheckpointedFunction | ListCheckpointed | CheckpointListener):
+        raise InvalidProgramError(
+            f"{type(function).__name__} wants to take part in checkpoints, and functions of {method} do not: {instead}"
+        )
+
+
+def _check_called(given: Any, kind: type[Function], method: str) -> None:
+    """Raise unless something is a function of a kind, or a callable in its place; both without operator state."""
+    refuse_operator_state(given, method, "keep the state in a function of an operator before it")
+    takes = f"{with_article(kind.__name__)} or a callable"
+    if isinstance(given, kind):
+        return
+    if not callable(given) or (isinstance(given, type) and issubclass(given, Function)):
+        raise wrong_kind(method, takes, given, kind)
 
 
 def _adapt(function: Any, kind: Callable[..., F], adapter: Callable[[Any], F], method: str) -> F:
@@ -156,4 +175,4 @@ def _adapt(function: Any, kind: Callable[..., F], adapter: Callable[[Any], F], m
         raise TypeError(f"{method} takes an instance, and was given the class: write {function.__name__}()")
     if callable(function):
         return adapter(function)
-    raise TypeError(f"{method} takes a {kind.__name__} or a callable, and was given a {type(function).__name__}")
+    raise wrong_kind(method, f"{with_article(kind.__name__)} or a callable", function, cast(type, kind))

@@ -14,14 +14,17 @@ from rekindle.datastream.keyed_stream import KeyedStream
 from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.type_hints import state_type, yielded_type
 from rekindle.datastream.window_settings import TimeAmount, require_instance
+from rekindle.datastream.wrong_arguments import Unfinished
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 from rekindle.runtime.operators.interval_join import Interval, IntervalJoinOperator, JoinSide
 
 __all__ = ["IntervalJoin", "IntervalJoined"]
 
 
-class IntervalJoin:
+class IntervalJoin(Unfinished):
     """Two keyed streams, waiting for how far apart in time the elements of a pair may be."""
+
+    _next_step = "between(lower_bound, upper_bound)"
 
     def __init__(self, stream_one: KeyedStream, stream_two: KeyedStream) -> None:
         check_one_environment(stream_one, stream_two, "interval_join", "a KeyedStream")
@@ -67,8 +70,10 @@ class IntervalJoin:
         )
 
 
-class IntervalJoined:
+class IntervalJoined(Unfinished):
     """Two keyed streams and an interval, waiting for what is to be done with each pair."""
+
+    _next_step = "process"
 
     def __init__(self, left: KeyedStream, right: KeyedStream, lower_bound: int, upper_bound: int) -> None:
         self._streams = left, right

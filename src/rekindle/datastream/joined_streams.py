@@ -22,6 +22,7 @@ from rekindle.datastream.functions import CoGroupFunction, FlatJoinFunction, Fun
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
 from rekindle.datastream.window_settings import WindowSettings
 from rekindle.datastream.windowing.assigner import WindowAssigner
+from rekindle.datastream.wrong_arguments import Unfinished
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.operators.co_group import CoGroupOperator
 from rekindle.serialization.serializer_of import serializer_of
@@ -38,6 +39,8 @@ class WithWindow(WindowSettings):
     Assigners, triggers and evictors see an element as ``(0, element)`` if it is of the first stream, and as
     ``(1, element)`` if it is of the second.
     """
+
+    _next_step = "apply"
 
     def __init__(self, keyed: EqualTo, window_assigner: WindowAssigner[Any, Any]) -> None:
         super().__init__(window_assigner)
@@ -95,9 +98,10 @@ class _WithWindowCoGroup(WithWindow):
         return self._result("CoGroup", grouping, output_type, yielded_type(grouping.co_group))
 
 
-class PairedStreams:
+class PairedStreams(Unfinished):
     """Two streams that are to meet in windows."""
 
+    _next_step = "where(key_selector)"
     _method: ClassVar[str]
     _with_window: ClassVar[type[WithWindow]]
 
@@ -130,8 +134,10 @@ class CoGroupedStreams(PairedStreams):
     _with_window = _WithWindowCoGroup
 
 
-class Where:
+class Where(Unfinished):
     """Two streams, with the keys of the first."""
+
+    _next_step = "equal_to(key_selector)"
 
     def __init__(self, streams: PairedStreams, key_selector: Selector, key_type: TypeInformation | None) -> None:
         self._streams = streams
@@ -153,13 +159,15 @@ class Where:
         return EqualTo(self._streams, (self._key_selector, key_selector), first or second)
 
 
-class EqualTo:
+class EqualTo(Unfinished):
     """Two streams with keys.
 
     Attributes:
         streams: The streams, without their keys.
         key_type: The type of the keys of both.
     """
+
+    _next_step = "window(assigner)"
 
     def __init__(
         self, streams: PairedStreams, key_selectors: tuple[Selector, Selector], key_type: TypeInformation | None

@@ -40,3 +40,9 @@ class SinkFunction(Function):
             value: The element.
             context: Its timestamp and the current times; not to be kept.
         """
+
+    def write_watermark(self, watermark: int) -> None:
+        """Hear that event time has come to a watermark, once an epoch at most; nothing needs to be done."""
+
+    def finish(self) -> None:
+        """Write what is still held back: all input has ended. ``close`` is called after failures, too."""

@@ -10,6 +10,7 @@ from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.windowing.assigner import MergingWindowAssigner, WindowAssigner
 from rekindle.datastream.windowing.evictors import Evictor
 from rekindle.datastream.windowing.trigger import Trigger
+from rekindle.datastream.wrong_arguments import Unfinished, with_article, wrong_kind
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 from rekindle.runtime.operators.window import Windowing
 from rekindle.runtime.operators.window_contents import ElementContents, EvictedContents, WindowContents
@@ -18,7 +19,7 @@ TimeAmount = Time | Duration | int
 """What says how long something takes; an int is a number of milliseconds."""
 
 
-class WindowSettings:
+class WindowSettings(Unfinished):
     """Collect how windows are made and evaluated."""
 
     def __init__(self, window_assigner: WindowAssigner[Any, Any]) -> None:
@@ -68,5 +69,5 @@ class WindowSettings:
 def require_instance(given: Any, kind: type, method: str) -> Any:
     """Take an instance of a class, and nothing else."""
     if not isinstance(given, kind):
-        raise TypeError(f"{method} takes a {kind.__name__}, and was given a {type(given).__name__}")
+        raise wrong_kind(method, with_article(kind.__name__), given, kind)
     return given

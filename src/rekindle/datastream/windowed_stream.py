@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from rekindle.common.type_information import TypeInformation
 from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.declared_types import RecordType, declared_type
-from rekindle.datastream.function_adapters import as_reduce_function, require
+from rekindle.datastream.function_adapters import as_reduce_function, refuse_operator_state, require
 from rekindle.datastream.functions import (
     AggregateFunction,
     AllWindowFunction,
@@ -28,6 +28,7 @@ from rekindle.datastream.running_aggregates import FieldReductions
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
 from rekindle.datastream.window_settings import WindowSettings, require_instance
 from rekindle.datastream.windowing.assigner import WindowAssigner
+from rekindle.datastream.wrong_arguments import with_article, wrong_kind
 from rekindle.runtime.operators.window import WindowOperator
 from rekindle.runtime.operators.window_contents import AccumulatedContents, EvictedContents, WindowContents
 
@@ -37,6 +38,7 @@ __all__ = ["AllWindowedStream", "WindowedStream"]
 class _Windowed(WindowSettings, FieldReductions):
     """Evaluate windows of one stream."""
 
+    _next_step = "reduce, aggregate, apply or process"
     _applied: ClassVar[Any]
     _processed: ClassVar[Any]
     _pass_through: ClassVar[type[Function]]
@@ -113,6 +115,7 @@ class _Windowed(WindowSettings, FieldReductions):
     def _accumulated(
         self, function: ReduceFunction | AggregateFunction, type_info: TypeInformation | None
     ) -> WindowContents:
+        refuse_operator_state(function, "reduce and aggregate", "keep the state in the window_function beside it")
         if self._evictor is None:
             return AccumulatedContents(function, type_info)
         return EvictedContents(self._evictor, self._element_type(), function)
@@ -127,10 +130,8 @@ class _Windowed(WindowSettings, FieldReductions):
         if function is None:
             function = self._pass_through()
         elif not isinstance(function, (self._applied, self._processed)):
-            raise TypeError(
-                f"window_function must be a {self._applied.__name__} or a {self._processed.__name__}, and is a "
-                f"{type(function).__name__}"
-            )
+            takes = f"{with_article(self._applied.__name__)} or {with_article(self._processed.__name__)}"
+            raise wrong_kind("window_function", takes, function, self._applied)
         windowing = self._windowing(contents, self.get_execution_environment())
         return self._transform(type(self._assigner).__name__, WindowOperator(windowing, function), output_type, hint)
 

@@ -10,13 +10,14 @@ from rekindle.datastream import (
     BroadcastProcessFunction,
     CoFlatMapFunction,
     CoMapFunction,
+    CoProcessFunction,
     DataStream,
     KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
     RuntimeContext,
 )
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from support.features.feature import END_OF_TIME, KEYS, Feature, key_of, of_key
+from support.features.feature import END_OF_TIME, KEYS, Feature, key_of, of_key, time_of
 
 RULES = MapStateDescriptor("rules", Types.LONG(), Types.STRING())
 ALSO = MapStateDescriptor("rules seen", Types.STRING(), Types.LONG())
@@ -48,6 +49,14 @@ class Sides(CoMapFunction):
 
     def map2(self, value: int) -> Any:
         return "second", value
+
+
+class SidesAndTimes(CoProcessFunction):
+    def process_element1(self, value: int, ctx: Any) -> Iterator[Any]:
+        yield "first", value, ctx.timestamp()
+
+    def process_element2(self, value: int, ctx: Any) -> Iterator[Any]:
+        yield "second", value, ctx.timestamp()
 
 
 class CountSides(CoFlatMapFunction):
@@ -122,6 +131,11 @@ def co_map(events: DataStream) -> DataStream:
     return even.connect(odd).map(Sides())
 
 
+def co_process_without_keys(events: DataStream) -> DataStream:
+    even, odd = halves(events)
+    return even.connect(odd).process(SidesAndTimes())
+
+
 def co_flat_map(events: DataStream) -> DataStream:
     even, odd = halves(events)
     return even.key_by(key_of).connect(odd.key_by(key_of)).flat_map(CountSides())
@@ -143,6 +157,11 @@ CONNECTED = [
         ],
     ),
     Feature("co-map", co_map, lambda count: [("second" if n % 2 else "first", n) for n in range(count)]),
+    Feature(
+        "co-process",
+        co_process_without_keys,
+        lambda count: [("second" if n % 2 else "first", n, time_of(n)) for n in range(count)],
+    ),
     Feature("keyed co-flat-map", co_flat_map, counted_sides),
     Feature(
         "keyed broadcast state",

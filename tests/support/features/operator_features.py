@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rekindle.common import Time, Types
-from rekindle.datastream import AsyncDataStream, AsyncFunction, DataStream
+from rekindle.datastream import AsyncDataStream, AsyncFunction, AsyncRetryStrategy, DataStream
+from rekindle.datastream.async_retry_predicates import empty_result_predicate
 from rekindle.datastream.operators import (
     AbstractStreamOperator,
     KeyGroupRangeAssignment,
@@ -64,6 +65,19 @@ class Square(AsyncFunction):
         return [(value, value * value)]
 
 
+class Reluctant(AsyncFunction):
+    """Give no answer to the first request for a number."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.asked: set[int] = set()
+
+    async def async_invoke(self, value: int) -> list[Any]:
+        if value in self.asked:
+            return [(value, value * value)]
+        self.asked.add(value)
+        return []
+
+
 def squares(count: int) -> Iterator[Any]:
     return ((n, n * n) for n in range(count))
 
@@ -73,6 +87,12 @@ def waited(events: DataStream) -> DataStream:
     ordered = AsyncDataStream.ordered_wait(spread, Square(), Time.seconds(600), 20)
     unordered = AsyncDataStream.unordered_wait(spread, Square(), Time.seconds(600), 20)
     return ordered.map(lambda pair: ("in order", *pair)).union(unordered.map(lambda pair: ("as they come", *pair)))
+
+
+def tried_again(events: DataStream) -> DataStream:
+    strategy = AsyncRetryStrategy.fixed_delay(3, 5, empty_result_predicate, None)
+    spread = events.rebalance().map(lambda n: n)
+    return AsyncDataStream.unordered_wait_with_retry(spread, Reluctant(), Time.seconds(600), strategy, 20)
 
 
 OPERATORS = [
@@ -86,4 +106,5 @@ OPERATORS = [
         waited,
         lambda count: [(way, *pair) for way in ("in order", "as they come") for pair in squares(count)],
     ),
+    Feature("asynchronous requests that are tried again", tried_again, squares),
 ]

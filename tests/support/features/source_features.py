@@ -1,4 +1,4 @@
-"""Sources that live in the slots, and loops."""
+"""Sources that live in the slots, and iterations."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from rekindle.common import Types, WatermarkStrategy
-from rekindle.datastream import DataStream
+from rekindle.datastream import DataStream, MapFunction, RuntimeContext
 from rekindle.datastream.connectors.datagen import DataGeneratorSource
 from rekindle.datastream.functions import CheckpointedFunction, RichParallelSourceFunction
-from rekindle.datastream.state import ListStateDescriptor
+from rekindle.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from support.features.feature import Feature
 
 PARTS = 6
 PART = 200
 GENERATED = 1_000
+ITEMS = 30
+ROUNDS = 12
 
 
 class CountInParts(RichParallelSourceFunction, CheckpointedFunction):
@@ -59,6 +61,16 @@ def generator(events: DataStream) -> DataStream:
     return env.from_source(source, WatermarkStrategy.no_watermarks(), "squares").uid("squares")
 
 
+class AddRounds(MapFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.context = runtime_context
+        self.sum = runtime_context.get_state(ValueStateDescriptor("sum", Types.LONG()))
+
+    def map(self, value: tuple[int, int]) -> tuple[int, int]:
+        self.sum.update((self.sum.value() or 0) + self.context.get_superstep_number())
+        return value[0], self.sum.value()
+
+
 def step(item: tuple[int, int, int]) -> tuple[int, int, int]:
     start, number, steps = item
     return start, number // 2 if number % 2 == 0 else 3 * number + 1, steps + 1
@@ -88,8 +100,17 @@ def steps(count: int) -> Iterator[Any]:
         yield n, item[2]
 
 
+def in_rounds(events: DataStream) -> DataStream:
+    """Add to each number of a small collection, in rounds, the number of the round, summed up in state per key."""
+    numbers = events.get_execution_environment().from_collection(list(range(ITEMS)))
+    loop = numbers.map(lambda n: (n, 0)).iterate(max_iterations=ROUNDS)
+    loop.uid("rounds")
+    return loop.close_with(loop.key_by(lambda item: item[0]).map(AddRounds()))
+
+
 SOURCES = [
     Feature("source functions", function_source, lambda count: range(PARTS * PART)),
     Feature("generated records", generator, lambda count: [n * n for n in range(GENERATED)]),
     Feature("iterations", collatz, steps),
+    Feature("iterations in rounds", in_rounds, lambda count: [(n, ROUNDS * (ROUNDS + 1) // 2) for n in range(ITEMS)]),
 ]

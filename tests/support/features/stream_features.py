@@ -8,7 +8,7 @@ from typing import Any
 from rekindle.common import Types
 from rekindle.datastream import DataStream, FlatMapFunction, MapFunction
 from rekindle.datastream.functions import CheckpointedFunction, ListCheckpointed
-from rekindle.datastream.state import ListStateDescriptor
+from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor
 from support.features.feature import Feature
 
 
@@ -56,6 +56,22 @@ class Counting(MapFunction, ListCheckpointed):
         return self.name, value
 
 
+class CountInEveryCopy(FlatMapFunction, CheckpointedFunction):
+    """Count all events in every subtask, in a map of which each has a copy; tell of it now and then."""
+
+    def initialize_state(self, context: Any) -> None:
+        store = context.get_operator_state_store()
+        self.counts = store.get_broadcast_state(MapStateDescriptor("counts", Types.LONG(), Types.LONG()))
+
+    def snapshot_state(self, context: Any) -> None:
+        pass
+
+    def flat_map(self, value: int) -> Iterator[Any]:
+        self.counts.put(value % 10, (self.counts.get(value % 10) or 0) + 1)
+        if value % 10 == 9:
+            yield value, sum(count for _, count in self.counts.items())
+
+
 def at_most_the_rest_is_missing(results: list[int], count: int) -> Iterable[int]:
     """Add the few that may still wait in the buffers at the end, nine in each of up to three subtasks."""
     missing = sorted(set(range(count)) - set(results))
@@ -76,6 +92,11 @@ def partitioned(events: DataStream) -> DataStream:
     return first.union(*others)
 
 
+def projected(events: DataStream) -> DataStream:
+    fields = Types.TUPLE([Types.LONG(), Types.STRING(), Types.LONG()])
+    return events.map(lambda n: (n, str(n), -n), fields).project(2, 0).rebalance().map(lambda pair: pair)
+
+
 def collected(events: DataStream) -> DataStream:
     env = events.get_execution_environment()
     return env.from_collection([("of a collection", n) for n in range(500)]).union(events.map(lambda n: ("event", n)))
@@ -88,6 +109,13 @@ STREAMS = [
         range,
         at_most_the_rest_is_missing,
     ),
+    Feature(
+        "broadcast maps in operator state",
+        lambda events: events.broadcast().flat_map(CountInEveryCopy()),
+        lambda count: [(n, n + 1) for n in range(9, count, 10)],
+        lambda results, count: set(results),  # one from each subtask, all of them the same
+    ),
+    Feature("projections", projected, lambda count: [(-n, n) for n in range(count)]),
     Feature(
         "partitioning",
         partitioned,

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from rekindle.common import Types
+from rekindle.common import Types, WatermarkStrategy
+from rekindle.common.watermark_generator import WatermarkGenerator, WatermarkOutput
 from rekindle.datastream import DataStream, KeyedProcessFunction, OutputTag, ProcessFunction, RuntimeContext
 from rekindle.datastream.state import MapStateDescriptor, ValueStateDescriptor
-from support.features.feature import END_OF_TIME, KEYS, Feature, key_of, of_key, summed, time_of
+from support.features.feature import END_OF_TIME, KEYS, EventTimes, Feature, key_of, of_key, summed, time_of
 
 BUCKET = 700
 ODD = OutputTag("odd", Types.LONG())
@@ -57,6 +58,23 @@ class CountSinceLastTimer(KeyedProcessFunction):
             self.count.clear()
 
 
+class EveryTenth(WatermarkGenerator):
+    """Emit a watermark behind every tenth event."""
+
+    def on_event(self, value: int, timestamp: int, output: WatermarkOutput) -> None:
+        if value % 10 == 0:
+            output.emit_watermark(timestamp)
+
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        pass
+
+
+def punctuated(events: DataStream) -> DataStream:
+    strategy = WatermarkStrategy.for_generator(EveryTenth).with_timestamp_assigner(EventTimes())
+    own_time = events.assign_timestamps_and_watermarks(strategy).set_parallelism(1)
+    return own_time.key_by(key_of).process(CountPerBucket())
+
+
 class SortOut(ProcessFunction):
     def process_element(self, value: int, ctx: Any) -> Iterator[Any]:
         yield (ODD, value) if value % 2 else value
@@ -75,5 +93,6 @@ TIMES = [
         lambda count: [(key, len(of_key(key, count))) for key in range(KEYS)],
         summed,
     ),
+    Feature("watermarks of a generator of one's own", punctuated, buckets),
     Feature("side outputs", sides, lambda count: [("odd" if n % 2 else "even", n) for n in range(count)]),
 ]

@@ -17,6 +17,7 @@ from rekindle.datastream.window import (
     EventTimeSessionWindows,
     GlobalWindows,
     PurgingTrigger,
+    SessionWindowTimeGapExtractor,
     SlidingEventTimeWindows,
     TimeWindow,
     TumblingEventTimeWindows,
@@ -102,6 +103,13 @@ def late_or_not(events: DataStream) -> DataStream:
     return counted.map(lambda listed: (listed[0], len(listed[1]))).union(late)
 
 
+class GapOfItsKey(SessionWindowTimeGapExtractor):
+    """Give each key a gap of its own: the events of key 0 are too far apart to be in one session."""
+
+    def extract(self, element: int) -> int:
+        return 50 + 80 * key_of(element)
+
+
 class Jumbled(TimestampAssigner):
     """Give every third event a time long past."""
 
@@ -156,6 +164,18 @@ WINDOWS = [
             events.key_by(key_of).window(EventTimeSessionWindows.with_gap(Time.milliseconds(500))).apply(Listed())
         ),
         sessions,
+    ),
+    Feature(
+        "session windows with a dynamic gap, aggregate",
+        lambda events: (
+            events.key_by(key_of)
+            .window(EventTimeSessionWindows.with_dynamic_gap(GapOfItsKey()))
+            .aggregate(Mean(), Listed())
+        ),
+        lambda count: (
+            [(key, (n,)) for key, inside in sessions(count) if key == 0 for n in inside]
+            + [(key, (sum(inside) / len(inside),)) for key, inside in sessions(count) if key > 0]
+        ),
     ),
     Feature(
         "count windows",

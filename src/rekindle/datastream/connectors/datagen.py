@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rekindle.datastream.basic_functions import Function
 from rekindle.datastream.connectors.base import Source
 from rekindle.datastream.declared_types import RecordType, declared_type
+from rekindle.datastream.function_adapters import refuse_operator_state
 from rekindle.exceptions import InvalidProgramError
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class DataGeneratorSource(Source):
                     f"{type(generator_function).__name__}"
                 )
             generator_function = _CallableGenerator(generator_function)
+        refuse_operator_state(generator_function, "DataGeneratorSource", "the number of a record is its only state")
         self.type_info = declared_type(type_info, "type_info of DataGeneratorSource")
         self._function = generator_function
         self._count = count

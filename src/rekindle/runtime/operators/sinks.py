@@ -83,6 +83,10 @@ class SinkFunctionOperator(UserFunctionOperator):
 
     def advance_watermark(self, watermark: int) -> None:
         self._context.watermark = watermark
+        self.function.write_watermark(watermark)
+
+    def finish(self) -> None:
+        self.function.finish()
 
 
 class SinkContext(SinkFunction.Context):

@@ -11,6 +11,8 @@ from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.wire.messages import SlotFailed
 
 _PACKAGE = os.path.dirname(os.path.abspath(rekindle.__file__)) + os.sep
+_OPERATORS = os.path.join(_PACKAGE, "runtime", "operators") + os.sep
+_NO_RESULTS = ": functions that may give any number of results yield them, or return a list or None"
 
 
 class OperatorError(Exception):
@@ -59,7 +61,15 @@ def explain(failure: SlotFailed) -> str:
 
 def _summary(error: BaseException) -> str:
     lines = traceback.format_exception_only(error)
-    return "".join(lines).strip()
+    return "".join(lines).strip() + (_NO_RESULTS if _is_no_iterable(error) else "")
+
+
+def _is_no_iterable(error: BaseException) -> bool:
+    """Tell whether an operator could not walk through what a function had returned."""
+    if not isinstance(error, TypeError) or not str(error).endswith("object is not iterable"):
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and os.path.abspath(frames[-1].filename).startswith(_OPERATORS)
 
 
 def _trimmed_traceback(error: BaseException) -> str:
