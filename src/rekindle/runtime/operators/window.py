@@ -250,7 +250,7 @@ class WindowOperator(KeyedOperator):
         return added
 
     def _extend_sessions(self, chunk: Chunk, stamps: Sequence[int | None]) -> None:
-        """Add elements where most go: into the one open session of their key, at its end.
+        """Add elements where most go: into an open session of their key, at its end.
 
         Its timer stays where it is, though the session grows; :meth:`_renew_timer` moves it when it is due.
         """
@@ -263,14 +263,18 @@ class WindowOperator(KeyedOperator):
             timestamp = MIN_TIMESTAMP if stamp is None else stamp
             start = timestamp if now is None else now()
             windows = opened()
-            if windows is not None and len(windows) == 1 and start != MIN_TIMESTAMP:
-                (window, state_window) = windows[0]
+            if windows is not None and start != MIN_TIMESTAMP:
+                (window, state_window) = windows[0] if len(windows) == 1 else _around(windows, start)
                 if window[0] <= start <= window[1]:
                     end = start + gap(value)
-                    if end > window[1]:
-                        extend([(_new_window(TimeWindow, (window[0], end)), state_window)])
-                    add(state_window, value, timestamp)
-                    continue
+                    if end <= window[1]:
+                        add(state_window, value, timestamp)
+                        continue
+                    if len(windows) == 1 or all(not window[1] < other[0] <= end for other, _ in windows):
+                        longer = (_new_window(TimeWindow, (window[0], end)), state_window)
+                        extend([longer if pair[0] is window else pair for pair in windows])
+                        add(state_window, value, timestamp)
+                        continue
             assigned = assigner.assign_windows(value, timestamp, self._assigner_context)
             if not self._add_to_session(assigned, value, timestamp):
                 self._skipped(value, timestamp)
@@ -458,3 +462,11 @@ class WindowOperator(KeyedOperator):
         chunk = sorted_out(self._values, self._timestamps)
         self._values, self._timestamps = [], []
         return chunk
+
+
+def _around(windows: list[tuple[TimeWindow, TimeWindow]], timestamp: int) -> tuple[TimeWindow, TimeWindow]:
+    """Give the session that a timestamp lies in, or any if it lies in none."""
+    for pair in windows:
+        if pair[0][0] <= timestamp <= pair[0][1]:
+            return pair
+    return windows[-1]
