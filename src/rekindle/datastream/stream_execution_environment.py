@@ -413,13 +413,14 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def _spark_session(self, slots: int) -> SparkSession:
         from pyspark.sql import SparkSession
 
-        from rekindle.runtime.spark.session import create_session
+        from rekindle.runtime.spark.session import create_session, use_this_python
 
         if self._session is None:
             self._owns_session = SparkSession.getActiveSession() is None
             self._session = create_session(self._configuration, slots)
             if self._owns_session:
                 atexit.register(self.close)
+        use_this_python(self._session)
         self._ship_python_files(self._session)
         return self._session
 

@@ -162,7 +162,7 @@ class EpochRunner:
             seconds=time.monotonic() - started,
             watermark=min(report.watermark for report in answers),
         )
-        self._pacer.epoch_finished(summary.polled, summary.seconds)
+        self._pacer.epoch_finished(summary.polled, summary.seconds, max(report.busy_ms for report in answers) / 1000)
         with self._lock:
             self._end(epoch, answers)
         self._shared.view.epoch_finished(summary)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from threading import Condition, RLock
 
@@ -70,6 +71,7 @@ class Slot:
         self._spark_fed_done = True
         self._records_in = 0
         self._records_polled = 0
+        self._busy = 0.0
         self._positions: Lists = {}
         self._partition_functions: list[Function] = []
         self._event_loop = EventLoopThread()
@@ -107,6 +109,7 @@ class Slot:
             self._seen.clear()
             self._spark_fed_done = False
             self._records_in = self._records_polled = 0
+            self._busy = 0.0
             self._graph.end_spark_sources(order.ended_sources)
             self._iterations.begin_epoch(order.iterations)
             self._epoch_opened.notify_all()
@@ -125,6 +128,7 @@ class Slot:
                 more=self._graph.has_more(),
                 next_timer=self._graph.next_processing_timer(),
                 watermark=self._graph.watermark(),
+                busy_ms=int(self._busy * 1000),
                 iterations=self._iterations.report(),
             )
         self._send(report)
@@ -191,8 +195,7 @@ class Slot:
             waited = self._emit_waiting(self._graph.level(task.level), task, output, send)
         for edge, payload in frames:
             item = decode(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
-            with self._lock:
-                self._check_current(task)
+            with self._at_work(task):
                 if isinstance(item, Progress):
                     self._graph.receive_progress(edge, item)
                 else:
@@ -212,8 +215,7 @@ class Slot:
         steps = self._graph.finishing_level(task.level, self._clock.now(), output) if advances else iter(())
         more = True
         while more:
-            with self._lock:
-                self._check_current(task)
+            with self._at_work(task):
                 more = next(steps, _DONE) is not _DONE
                 ready = output.take() if more else output.finish()
             for envelope in ready:
@@ -233,13 +235,11 @@ class Slot:
         """Emit what operators kept, such as the feedback of an iteration; return how many records."""
         emitted = 0
         for running in nodes:
-            with self._lock:
-                self._check_current(task)
+            with self._at_work(task):
                 chunks = running.operator.waiting()
             for chunk in chunks:
                 emitted += chunk.count()
-                with self._lock:
-                    self._check_current(task)
+                with self._at_work(task):
                     self._graph.emit(running, chunk, output)
                     ready = output.take()
                 for envelope in ready:
@@ -269,6 +269,17 @@ class Slot:
             if task.level > 0:
                 self._finish_spark_fed()
 
+    @contextmanager
+    def _at_work(self, task: m.OpenTask) -> Iterator[None]:
+        """Do something for a task, and nothing else meanwhile."""
+        with self._lock:
+            self._check_current(task)
+            started = time.monotonic()
+            try:
+                yield
+            finally:
+                self._busy += time.monotonic() - started
+
     def _check_current(self, task: m.OpenTask) -> None:
         if self._epoch is None or self._epoch.epoch != task.epoch:
             raise SlotProtocolError(f"epoch {task.epoch} is over, and a late task of it was refused")
@@ -288,8 +299,7 @@ class Slot:
         while active and budget > 0 and time.monotonic() < until:
             share = max(1, min(_POLL_RECORDS, budget // len(active)))  # the first source must not starve the others
             for running in list(active)[:budget]:
-                with self._lock:
-                    self._check_current(task)
+                with self._at_work(task):
                     chunk = self._poll(running, share)
                     if chunk is None:
                         active.remove(running)

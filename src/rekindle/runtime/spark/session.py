@@ -73,6 +73,17 @@ def create_session(configuration: Configuration, parallelism: int) -> SparkSessi
     return builder.getOrCreate()
 
 
+def use_this_python(session: SparkSession) -> None:
+    """Let the workers of a local session run the Python of this program, unless it says which one they shall run.
+
+    PySpark takes whatever ``python3`` the PATH finds, which may not be the one that Rekindle is installed for.
+    """
+    context = session.sparkContext
+    chosen = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
+    if (context.master or "").startswith("local") and not chosen:
+        context.pythonExec = sys.executable
+
+
 def quieten_py4j() -> None:
     """Keep what py4j tells of its connections out of the logs of programs that log at INFO, unless they ask for it."""
     logger = getLogger("py4j")

@@ -125,6 +125,7 @@ class EpochReport(_Message, frozen=True):
     more: bool  # a hosted source has more records at once, or an operator more results
     next_timer: int | None
     watermark: int
+    busy_ms: int = 0  # how long the slot had work
     iterations: list[IterationReport] = []
 
 
