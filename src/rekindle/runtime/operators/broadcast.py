@@ -12,10 +12,10 @@ from rekindle.datastream.functions import (
     KeyedStateFunction,
 )
 from rekindle.datastream.state import BroadcastState, MapStateDescriptor, ReadOnlyBroadcastState, StateDescriptor
-from rekindle.datastream.timerservice import TimerService
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedContext
+from rekindle.runtime.operators.no_timers import NoTimers
 from rekindle.runtime.operators.operator import Operator, OperatorContext
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import StatelessContext, append_results
@@ -133,7 +133,7 @@ class _ReadOnlyContext(StatelessContext, BroadcastProcessFunction.ReadOnlyContex
         return self.states.find(state_descriptor)[1]
 
 
-class _FullContext(BroadcastProcessFunction.Context, TimerService):
+class _FullContext(NoTimers, BroadcastProcessFunction.Context):
     """Serve the broadcast side: time, which is that of the data side, but no timers, as there is no key."""
 
     def __init__(self, data_side: _ReadOnlyContext | _KeyedReadOnlyContext) -> None:
@@ -150,22 +150,6 @@ class _FullContext(BroadcastProcessFunction.Context, TimerService):
 
     def current_watermark(self) -> int:
         return self._data_side.watermark
-
-    def timer_service(self) -> TimerService:
-        """Give the service that tells the time; PyFlink's context has it, too."""
-        return self
-
-    def register_processing_time_timer(self, timestamp: int) -> None:
-        raise self._no_key()
-
-    def register_event_time_timer(self, timestamp: int) -> None:
-        raise self._no_key()
-
-    def delete_processing_time_timer(self, timestamp: int) -> None:
-        raise self._no_key()
-
-    def delete_event_time_timer(self, timestamp: int) -> None:
-        raise self._no_key()
 
     def _no_key(self) -> Exception:
         return TypeError(

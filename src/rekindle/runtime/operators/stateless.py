@@ -7,9 +7,9 @@ from itertools import compress
 from typing import Any
 
 from rekindle.datastream.functions import Function, ProcessFunction
-from rekindle.datastream.timerservice import TimerService
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
+from rekindle.runtime.operators.no_timers import NoTimers
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.user_function import UserFunctionOperator
@@ -92,7 +92,7 @@ class ProcessOperator(FunctionOperator):
         self._context.watermark = watermark
 
 
-class StatelessContext(ProcessFunction.Context, TimerService):
+class StatelessContext(NoTimers, ProcessFunction.Context):
     """Give time, and refuse timers: they belong to a key."""
 
     def __init__(self, context: OperatorContext) -> None:
@@ -100,9 +100,6 @@ class StatelessContext(ProcessFunction.Context, TimerService):
         self._name = context.name
         self.current_timestamp: int | None = None
         self.watermark = MIN_WATERMARK
-
-    def timer_service(self) -> TimerService:
-        return self
 
     def timestamp(self) -> int | None:
         return self.current_timestamp
@@ -112,18 +109,6 @@ class StatelessContext(ProcessFunction.Context, TimerService):
 
     def current_watermark(self) -> int:
         return self.watermark
-
-    def register_processing_time_timer(self, timestamp: int) -> None:
-        raise self._no_key()
-
-    def register_event_time_timer(self, timestamp: int) -> None:
-        raise self._no_key()
-
-    def delete_processing_time_timer(self, timestamp: int) -> None:
-        raise self._no_key()
-
-    def delete_event_time_timer(self, timestamp: int) -> None:
-        raise self._no_key()
 
     def _no_key(self) -> Exception:
         return TypeError(
