@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from rekindle.datastream.checkpointing_mode import CheckpointingMode
     from rekindle.datastream.closeable_iterator import CloseableIterator
     from rekindle.datastream.connected_streams import ConnectedStreams
-    from rekindle.datastream.data_stream import DataStream, DataStreamSink
+    from rekindle.datastream.data_stream import DataStream
+    from rekindle.datastream.data_stream_sink import DataStreamSink
     from rekindle.datastream.execution_mode import RuntimeExecutionMode
     from rekindle.datastream.externalized_checkpoint_retention import (
         ExternalizedCheckpointCleanup,
@@ -181,7 +182,8 @@ _MODULES = {
     "checkpointing_mode": ("CheckpointingMode",),
     "closeable_iterator": ("CloseableIterator",),
     "connected_streams": ("ConnectedStreams",),
-    "data_stream": ("DataStream", "DataStreamSink"),
+    "data_stream": ("DataStream",),
+    "data_stream_sink": ("DataStreamSink",),
     "execution_mode": ("RuntimeExecutionMode",),
     "externalized_checkpoint_retention": ("ExternalizedCheckpointCleanup", "ExternalizedCheckpointRetention"),
     "functions": (

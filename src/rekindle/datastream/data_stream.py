@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from rekindle.common import TypeInformation, WatermarkStrategy
 from rekindle.common.typeinfo import PickledBytesTypeInfo, RowTypeInfo, Types
 from rekindle.datastream.connectors.base import Sink
+from rekindle.datastream.data_stream_sink import DataStreamSink
 from rekindle.datastream.declared_types import RecordType, declared_type
 from rekindle.datastream.function_adapters import (
     as_filter_function,
@@ -535,52 +536,6 @@ class DataStream:
         return DataStreamSink(node)
 
 
-class DataStreamSink:
-    """The end of a stream."""
-
-    def __init__(self, node: StreamNode) -> None:
-        self._node = node
-
-    def name(self, name: str) -> DataStreamSink:
-        """Name the sink, for people."""
-        self._node.name = name
-        return self
-
-    def uid(self, uid: str) -> DataStreamSink:
-        """Give the sink an identity: by it, its state is found again when the program has changed."""
-        self._node.uid = uid
-        return self
-
-    def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
-        """Give the sink the uid that was derived for it before, 32 hexadecimal digits, to find its state again."""
-        self._node.uid = checked_uid_hash(uid_hash)
-        return self
-
-    def set_description(self, description: str) -> DataStreamSink:
-        """Describe the sink: the execution plan shows it instead of the name."""
-        self._node.description = description
-        return self
-
-    def disable_chaining(self) -> DataStreamSink:
-        """Chain the sink with no operator: records come as their type shows them."""
-        self._node.chaining = Chaining.NEVER
-        return self
-
-    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStreamSink:
-        """Accept the name of a group of operators; all operators with one subtask index share a slot anyway."""
-        check_slot_sharing_group(slot_sharing_group)
-        return self
-
-    def set_parallelism(self, parallelism: int) -> DataStreamSink:
-        """Set the number of subtasks of the sink."""
-        if parallelism < 1:
-            raise InvalidProgramError(
-                f"the parallelism of {self._node.name!r} must be at least 1, and {parallelism} was given"
-            )
-        self._node.parallelism = parallelism
-        return self
-
-
 def __getattr__(name: str) -> Any:
     """Find the streams that PyFlink has in this module, and Rekindle in modules of their own."""
     from rekindle import datastream
@@ -588,19 +543,3 @@ def __getattr__(name: str) -> Any:
     if name in _STREAMS_ELSEWHERE:
         return getattr(datastream, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _not_yet(owner: str, method: str) -> Callable[..., NoReturn]:
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"{owner}.{method} is not supported yet")
-
-    refuse.__name__ = method
-    refuse.__qualname__ = f"{owner}.{method}"
-    refuse.__doc__ = "Not supported yet: raises NotImplementedError."
-    return refuse
-
-
-def declare_unsupported(cls: type, *methods: str) -> None:
-    """Give a class the methods that PyFlink has and Rekindle has not yet; each raises, naming itself."""
-    for method in methods:
-        setattr(cls, method, _not_yet(cls.__name__, method))

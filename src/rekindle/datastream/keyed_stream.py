@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rekindle.common import TypeInformation
-from rekindle.datastream.data_stream import DataStream, declare_unsupported
+from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.declared_types import RecordType, declared_type
 from rekindle.datastream.function_adapters import (
     as_filter_function,
@@ -23,7 +23,7 @@ from rekindle.datastream.functions import (
     MapFunction,
     ReduceFunction,
 )
-from rekindle.datastream.refused_methods import refuse_method, refuse_methods_of_operators
+from rekindle.datastream.refused_methods import declare_unsupported, refuse_method, refuse_methods_of_operators
 from rekindle.datastream.running_aggregates import FieldReductions
 from rekindle.datastream.stateful_functions import (
     FilterWithState,

@@ -1,4 +1,4 @@
-"""Methods that a kind of stream inherits and cannot have: they raise what PyFlink raises."""
+"""Methods that a kind of stream inherits and cannot have, which raise what PyFlink raises, and those not there yet."""
 
 from __future__ import annotations
 
@@ -44,9 +44,17 @@ def refuse_method(cls: type, method: str, words: str, why: str) -> None:
     setattr(cls, method, _refusing(method, words, why))
 
 
-def _refusing(method: str, words: str, why: str) -> Callable[..., NoReturn]:
+def declare_unsupported(cls: type, *methods: str) -> None:
+    """Give a class the methods that PyFlink has and Rekindle has not yet; each raises, naming itself."""
+    for method in methods:
+        words = f"{cls.__name__}.{method} is not supported yet"
+        why = "Not supported yet: raises NotImplementedError."
+        setattr(cls, method, _refusing(method, words, why, NotImplementedError))
+
+
+def _refusing(method: str, words: str, why: str, kind: type[Exception] = Exception) -> Callable[..., NoReturn]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise Exception(words)  # PyFlink's type, too
+        raise kind(words)
 
     refuse.__name__ = method
     refuse.__doc__ = why
