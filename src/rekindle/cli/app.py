@@ -1,13 +1,15 @@
-"""The commands of ``rekindle``."""
+"""The commands of ``rekindle``, each in a file of its own beside this one."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 import rekindle
+from rekindle.cli.demo import demo
+from rekindle.cli.exit_codes import exit_code_of
+from rekindle.cli.output import print_error
 from rekindle.exceptions import RekindleError
 
 app = typer.Typer(
@@ -17,6 +19,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(demo)
 
 
 def _version(wanted: bool) -> None:
@@ -34,22 +37,11 @@ def _root(
     pass
 
 
-@app.command()
-def demo(
-    events: Annotated[int, typer.Option(help="How many events go through the job.", min=1_000)] = 400_000,
-    keep: Annotated[str | None, typer.Option(help="Keep output and checkpoints in this directory.")] = None,
-) -> None:
-    """Run a stateful job on Spark, kill one of its processes with SIGKILL, and count what came out."""
-    from rekindle.demo.run import run_demo
-
-    if not run_demo(events, keep, Console()):
-        raise typer.Exit(1)
-
-
 def main() -> None:
     """Run the command line; errors that Rekindle explains are shown without a traceback."""
     try:
         app()
     except RekindleError as error:
-        Console(stderr=True).print(f"[red]error:[/red] {error}", highlight=False)
-        raise SystemExit(1) from None
+        code = exit_code_of(error)
+        print_error(str(error), code)
+        raise SystemExit(int(code)) from None

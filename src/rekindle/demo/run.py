@@ -7,7 +7,8 @@ import shutil
 import signal
 import tempfile
 import time
-from typing import TextIO
+from dataclasses import dataclass
+from typing import Any, TextIO
 
 from rich.console import Console
 
@@ -81,8 +82,42 @@ class DemoView(ProgressView):
             os.kill(pid, signal.SIGKILL)
 
 
-def run_demo(events: int, keep: str | None, console: Console) -> bool:
-    """Run the demonstration; tell whether every event was counted exactly once."""
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """Tell how the demonstration went.
+
+    Attributes:
+        verdict: What came out, compared with the truth.
+        killed: The process that was killed; None: the job was over too soon.
+        directory: Where output and checkpoints are, if they are kept.
+    """
+
+    verdict: Verdict
+    killed: int | None
+    directory: str | None
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether a process was killed, and every event counted exactly once all the same."""
+        return self.killed is not None and self.verdict.exactly_once
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the result as a document."""
+        verdict = self.verdict
+        return {
+            "passed": self.passed,
+            "killed_pid": self.killed,
+            "in": verdict.events,
+            "out": verdict.written,
+            "lost": verdict.lost,
+            "duplicated": verdict.duplicated,
+            "wrong_balances": verdict.wrong_balances,
+            "directory": self.directory,
+        }
+
+
+def run_demo(events: int, keep: str | None, console: Console) -> DemoResult:
+    """Run the demonstration, and tell about it on a console."""
     directory = keep or tempfile.mkdtemp(prefix="rekindle-demo-")
     os.makedirs(directory, exist_ok=True)
     try:
@@ -102,13 +137,16 @@ def run_demo(events: int, keep: str | None, console: Console) -> bool:
         finally:
             environment.close()
         view.say("reading the output and comparing it with the truth, computed in plain Python …")
-        return _report(verify(events, f"{directory}/balances"), view.killed, directory if keep else None, console)
+        result = DemoResult(verify(events, f"{directory}/balances"), view.killed, directory if keep else None)
+        _report(result, console)
+        return result
     finally:
         if keep is None:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _report(verdict: Verdict, killed: int | None, directory: str | None, console: Console) -> bool:
+def _report(result: DemoResult, console: Console) -> None:
+    verdict = result.verdict
     console.print()
     console.print(f"  in          {verdict.events:>9,}", highlight=False)
     console.print(f"  out         {verdict.written:>9,}", highlight=False)
@@ -117,13 +155,11 @@ def _report(verdict: Verdict, killed: int | None, directory: str | None, console
     if verdict.wrong_balances:
         console.print(f"  wrong balances {verdict.wrong_balances:,}", highlight=False)
     console.print()
-    if killed is None:
+    if result.killed is None:
         console.print("[red]No process was killed: the job was over too soon. Try more events (--events).[/red]")
-        return False
-    if not verdict.exactly_once:
+    elif not verdict.exactly_once:
         console.print("[red]The output is wrong.[/red]")
-        return False
-    console.print("[bold green]Every event was counted exactly once.[/bold green]")
-    if directory is not None:
-        console.print(f"Output and checkpoints are in {directory}", highlight=False)
-    return True
+    else:
+        console.print("[bold green]Every event was counted exactly once.[/bold green]")
+        if result.directory is not None:
+            console.print(f"Output and checkpoints are in {result.directory}", highlight=False)

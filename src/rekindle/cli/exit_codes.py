@@ -1,0 +1,42 @@
+"""How a command ends, as a number that scripts can decide by. docs/cli.md lists them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from rekindle.exceptions import RekindleError
+
+
+class ExitCode(IntEnum):
+    """List what the exit code of a command means."""
+
+    OK = 0
+    FAILED = 1  # what was asked for did not succeed: the job failed, there is no savepoint
+    USAGE = 2  # the command was not understood, or a setting cannot work
+    NOT_FOUND = 3  # there is no such job, checkpoint, savepoint, operator, state or key
+    UNREACHABLE = 4  # the job cannot be spoken to: nobody answers, or the token is refused
+    CANCELLED = 5  # the job that the command waited for was cancelled
+    INTERRUPTED = 130  # Ctrl-C
+
+
+class CommandError(RekindleError):
+    """A command cannot do what it was asked to.
+
+    Attributes:
+        exit_code: How the process ends.
+    """
+
+    def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def exit_code_of(error: RekindleError) -> ExitCode:
+    """Tell how the process ends after an error."""
+    from rekindle.exceptions import ConfigurationError, JobCancelledError
+
+    if isinstance(error, CommandError):
+        return error.exit_code
+    if isinstance(error, ConfigurationError):
+        return ExitCode.USAGE
+    return ExitCode.CANCELLED if isinstance(error, JobCancelledError) else ExitCode.FAILED

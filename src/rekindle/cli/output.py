@@ -1,0 +1,40 @@
+"""What commands print: tables and lines for people, or one JSON document for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+JSON = "--json"
+
+Json = Annotated[bool, typer.Option(JSON, help="Print one JSON document instead of text.")]
+"""The option that every command has."""
+
+
+def print_json(document: Any) -> None:
+    """Print the document: with ``--json`` nothing else goes to standard output."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def console() -> Console:
+    """Give the console that results are printed on."""
+    return Console(soft_wrap=True, highlight=False)
+
+
+def messages() -> Console:
+    """Give the console for progress and errors: standard error, so that results can be piped."""
+    return Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def print_error(message: str, exit_code: int) -> None:
+    """Say what went wrong; a program that asked for JSON gets that as JSON, too."""
+    if JSON in sys.argv[1:]:
+        print_json({"error": message, "exit_code": int(exit_code)})
+    from rich.text import Text
+
+    messages().print(Text("error: ", style="red") + Text(message, style="default"))

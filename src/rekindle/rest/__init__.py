@@ -1,0 +1,1 @@
+"""The REST interface: Flink's paths and JSON shapes."""
