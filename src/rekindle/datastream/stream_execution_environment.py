@@ -17,9 +17,10 @@ from rekindle.common import (
     TypeInformation,
     WatermarkStrategy,
 )
+from rekindle.common.configuration_files import layered_configuration
+from rekindle.common.configuration_layers import lay_over
 from rekindle.common.options import (
     CheckpointingOptions,
-    CoreOptions,
     ExecutionOptions,
     PipelineOptions,
     RekindleOptions,
@@ -70,11 +71,14 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     """Make streams, set how they are executed, and execute them on Spark."""
 
     def __init__(self, configuration: Configuration | None = None, spark_session: SparkSession | None = None) -> None:
-        self._configuration = Configuration(configuration) if configuration is not None else Configuration()
-        warn_unknown_keys(self._configuration, stacklevel=4)
+        self._configuration = layered_configuration(stacklevel=4)
+        if configuration is not None:
+            warn_unknown_keys(configuration, stacklevel=4)
+            lay_over(self._configuration, configuration)
         self._session = spark_session
         self._owns_session = False
         self._config = ExecutionConfig()
+        self._config.configure(self._configuration)
         self._checkpoint_config = CheckpointConfig(self._configuration)
         self._state_backend: StateBackend | None = None
         self._graph = StreamGraph()
@@ -86,7 +90,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         """Return an environment.
 
         Args:
-            configuration: Settings by key, Flink's names; keys that start with ``spark.`` go to Spark.
+            configuration: Settings by key, Flink's names; keys that start with ``spark.`` go to Spark. They win over
+                those of the command line, of the environment and of ``conf/rekindle-conf.yaml``.
             spark_session: The session to run on; without one, the active session, or a new one on this machine.
         """
         return StreamExecutionEnvironment(configuration, spark_session)
@@ -105,9 +110,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def get_parallelism(self) -> int:
         """Return the parallelism of operators that set none of their own: by default the number of cores."""
         own = self._config.get_parallelism()
-        if own > 0:
-            return own
-        return self._configuration.get(CoreOptions.DEFAULT_PARALLELISM) or self.get_default_local_parallelism()
+        return own if own > 0 else self.get_default_local_parallelism()
 
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
         """Set the number of key groups of operators that set none: the highest parallelism they can ever have."""
@@ -116,8 +119,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
     def get_max_parallelism(self) -> int:
         """Return the number of key groups, -1 where it is derived from the parallelism."""
-        own = self._config.get_max_parallelism()
-        return own if own > 0 else self._configuration.get(PipelineOptions.MAX_PARALLELISM)
+        return self._config.get_max_parallelism()
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
         """Set whether the program runs as a stream, as a batch, or as its sources allow."""
@@ -195,7 +197,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def configure(self, configuration: Configuration) -> None:
         """Take over all settings of a configuration."""
         warn_unknown_keys(configuration, stacklevel=3)
-        self._configuration.add_all(configuration)
+        lay_over(self._configuration, configuration)
+        self._config.configure(configuration)
 
     # --- sources ---
 
@@ -388,8 +391,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def _compile(self) -> JobGraph:
         max_parallelism = self.get_max_parallelism()
         program = self._graph.pending()
-        derived = self._config.has_auto_generated_uids_enabled()
-        if not (derived and self._configuration.get(PipelineOptions.AUTO_GENERATE_UIDS)):
+        if not self._config.has_auto_generated_uids_enabled():
             require_uids(program.nodes)
         graph = compile_job(program, self.get_parallelism(), max_parallelism if max_parallelism > 0 else None)
         if runs_as_batch(program, RuntimeExecutionMode[self._configuration.get(ExecutionOptions.RUNTIME_MODE)]):
