@@ -18,6 +18,9 @@ RekindleError
     │   ├── StateMigrationException  a state's type changed in a way that state cannot follow
     │   └── SerializerSnapshotError  what is known of how state was written cannot be written or read back
     └── InvalidCheckpointTransitionError  a bug: the checkpoint coordinator was driven wrongly
+
+SystemExit
+└── ProgramPlanned              the program was run for its plan only, and got as far as that
 """
 
 from __future__ import annotations
@@ -132,3 +135,7 @@ class InvalidCheckpointTransitionError(CheckpointError):
         lines = [f"{self.problem} This is a bug in Rekindle; the last events were:"]
         lines += [f"  {event}" for event in self.history] or ["  (none)"]
         return "\n".join(lines)
+
+
+class ProgramPlanned(SystemExit):
+    """The program was run for its plan only: ``execute`` wrote it down, and ends the program here."""

@@ -7,10 +7,15 @@ from typing import Annotated
 import typer
 
 import rekindle
+from rekindle.cli.config import config
 from rekindle.cli.demo import demo
 from rekindle.cli.exit_codes import exit_code_of
+from rekindle.cli.info import info
 from rekindle.cli.output import print_error
+from rekindle.cli.run import run
 from rekindle.exceptions import RekindleError
+
+_OWN_OPTIONS_FIRST = {"allow_interspersed_args": False}  # what follows the program is the program's
 
 app = typer.Typer(
     name="rekindle",
@@ -20,6 +25,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(config)
+app.command(context_settings=_OWN_OPTIONS_FIRST)(run)
+app.command(context_settings=_OWN_OPTIONS_FIRST)(info)
 
 
 def _version(wanted: bool) -> None:

@@ -45,6 +45,7 @@ from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
 from rekindle.graph.plan import plan_of
+from rekindle.graph.plan_only import end_if_only_planned
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
 from rekindle.graph.uids import require_uids
 from rekindle.runtime.clock import SystemClock
@@ -53,6 +54,7 @@ from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.progress import ProgressView, progress_view
+from rekindle.runtime.master.reported_view import reported
 from rekindle.runtime.operators.event_time import EventTime
 from rekindle.runtime.operators.function_source import FunctionSourceOperator
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
@@ -367,6 +369,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def _submit(
         self, job_name: str | None, collected: CollectedRecords | None, view: ProgressView | None = None
     ) -> JobMaster:
+        end_if_only_planned(self)
         graph = self._compile()
         name = job_name or self._configuration.get(PipelineOptions.NAME) or _DEFAULT_JOB_NAME
         settings = settle(
@@ -383,7 +386,14 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         if view is None:
             view = progress_view(self._configuration.get(RekindleOptions.PROGRESS), name)
         session = self._spark_session(graph.slots)
-        master = JobMaster(session, load_files(graph, session), settings, SystemClock(), view, collected)
+        master = JobMaster(
+            session,
+            load_files(graph, session),
+            settings,
+            SystemClock(),
+            reported(view, settings.job_id),
+            collected,
+        )
         master.start()
         self._graph.submitted = len(self._graph.nodes)
         return master

@@ -1,0 +1,95 @@
+"""Reports what a job does to the command that runs the program.
+
+Checkpoints as such write no line, or a long run would fill the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import replace
+from typing import TextIO
+
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.checkpoint.paths import METADATA
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from rekindle.common.job_status import JobStatus
+from rekindle.exceptions import CheckpointError
+from rekindle.runtime.master.progress import EpochSummary, ProgressView
+from rekindle.runtime.master.run_report import RUN_REPORT, JobReport
+
+
+def reported(view: ProgressView, job_id: str) -> ProgressView:
+    """Let a job be reported, if a command asks for that."""
+    path = os.environ.get(RUN_REPORT)
+    if not path:
+        return view
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_APPEND)
+    except FileNotFoundError:  # the command has ended, and wants to know no more
+        return view
+    return ReportedView(view, job_id, file)
+
+
+class ReportedView(ProgressView):
+    """Show what another view shows, and report it as well."""
+
+    def __init__(self, view: ProgressView, job_id: str, file: int) -> None:
+        super().__init__(view.job_name)
+        self._view = view
+        self._file = file
+        self._started = time.monotonic()
+        self._stored: StoredCheckpoint | None = None
+        self._report = JobReport(job_id, view.job_name, JobStatus.CREATED.name)
+
+    def start(self) -> None:
+        self._view.start()
+        self._tell(JobStatus.CREATED)
+
+    def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
+        self._view.attempt_started(attempt, checkpoint_id)
+        self._tell(JobStatus.RUNNING)
+
+    def epoch_finished(self, summary: EpochSummary) -> None:
+        self._view.epoch_finished(summary)
+
+    def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
+        self._view.checkpoint_completed(checkpoint)
+        if isinstance(checkpoint.location, StoredCheckpoint):
+            self._stored = checkpoint.location
+
+    def savepoint_completed(self, location: str) -> None:
+        self._view.savepoint_completed(location)
+        self._report = replace(self._report, savepoint=location)
+        self._tell(JobStatus[self._report.status])
+
+    def notice(self, line: str) -> None:
+        self._view.notice(line)
+
+    def failed(self, error: BaseException, delay_ms: int | None) -> None:
+        self._view.failed(error, delay_ms)
+        self._report = replace(self._report, failure=str(error))
+        self._tell(JobStatus.FAILING if delay_ms is None else JobStatus.RESTARTING)
+
+    def ended(self, status: str) -> None:
+        self._view.ended(status)
+        self._report = replace(self._report, checkpoint=self._last_checkpoint())
+        self._tell(JobStatus[status])
+
+    def show(self, text: str, stream: TextIO) -> None:
+        self._view.show(text, stream)
+
+    def _tell(self, status: JobStatus) -> None:
+        runtime = round((time.monotonic() - self._started) * 1000)
+        self._report = replace(self._report, status=status.name, runtime_ms=runtime)
+        os.write(self._file, self._report.to_line().encode())
+
+    def _last_checkpoint(self) -> str | None:
+        stored = self._stored
+        if stored is None or stored.files is None:
+            return None
+        with suppress(CheckpointError):  # that the storage cannot be reached is no reason to fail now
+            if METADATA in stored.files.list(stored.directory):
+                return stored.files.describe(stored.directory)
+        return None
