@@ -52,7 +52,7 @@ def start_detached(program: Program, log: str | None) -> DetachedJob:
         log: The file for its output; None: one in this user's directory for them.
 
     Raises:
-        CommandError: The program ended before a job ran; the end of its log is shown.
+        CommandError: The program ended before a job ran, and the end of its log is shown; or Ctrl-C, which ends it.
     """
     command = program.command()
     with tempfile.TemporaryDirectory(prefix="rekindle-run-") as directory:
@@ -118,7 +118,7 @@ def _wait_for_job(process: subprocess.Popen[bytes], report: str, name: str) -> J
     except KeyboardInterrupt:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
-        raise
+        raise CommandError(f"interrupted: {name} was ended before its job ran", ExitCode.INTERRUPTED) from None
 
 
 def _show_end_of(log: Path) -> None:

@@ -23,22 +23,16 @@ from rekindle.runtime.master.run_report import RUN_REPORT, JobReport
 def reported(view: ProgressView, job_id: str) -> ProgressView:
     """Let a job be reported, if a command asks for that."""
     path = os.environ.get(RUN_REPORT)
-    if not path:
-        return view
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_APPEND)
-    except FileNotFoundError:  # the command has ended, and wants to know no more
-        return view
-    return ReportedView(view, job_id, file)
+    return ReportedView(view, job_id, path) if path else view
 
 
 class ReportedView(ProgressView):
     """Show what another view shows, and report it as well."""
 
-    def __init__(self, view: ProgressView, job_id: str, file: int) -> None:
+    def __init__(self, view: ProgressView, job_id: str, path: str) -> None:
         super().__init__(view.job_name)
         self._view = view
-        self._file = file
+        self._path = path
         self._started = time.monotonic()
         self._stored: StoredCheckpoint | None = None
         self._report = JobReport(job_id, view.job_name, JobStatus.CREATED.name)
@@ -83,7 +77,12 @@ class ReportedView(ProgressView):
     def _tell(self, status: JobStatus) -> None:
         runtime = round((time.monotonic() - self._started) * 1000)
         self._report = replace(self._report, status=status.name, runtime_ms=runtime)
-        os.write(self._file, self._report.to_line().encode())
+        with suppress(FileNotFoundError):  # the command has ended, and wants to know no more
+            file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
+            try:
+                os.write(file, self._report.to_line().encode())
+            finally:
+                os.close(file)
 
     def _last_checkpoint(self) -> str | None:
         stored = self._stored
