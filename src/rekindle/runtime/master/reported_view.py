@@ -6,6 +6,7 @@ Checkpoints as such write no line, or a long run would fill the disk.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -33,6 +34,7 @@ class ReportedView(ProgressView):
         super().__init__(view.job_name)
         self._view = view
         self._path = path
+        self._lock = threading.Lock()  # savepoints are completed in threads of their own
         self._started = time.monotonic()
         self._stored: StoredCheckpoint | None = None
         self._report = JobReport(job_id, view.job_name, JobStatus.CREATED.name)
@@ -55,29 +57,41 @@ class ReportedView(ProgressView):
 
     def savepoint_completed(self, location: str) -> None:
         self._view.savepoint_completed(location)
-        self._report = replace(self._report, savepoint=location)
-        self._tell(JobStatus[self._report.status])
+        self._tell(savepoint=location)
 
     def notice(self, line: str) -> None:
         self._view.notice(line)
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         self._view.failed(error, delay_ms)
-        self._report = replace(self._report, failure=str(error))
-        self._tell(JobStatus.FAILING if delay_ms is None else JobStatus.RESTARTING)
+        self._tell(JobStatus.FAILING if delay_ms is None else JobStatus.RESTARTING, failure=str(error))
 
     def ended(self, status: str) -> None:
         self._view.ended(status)
-        self._report = replace(self._report, checkpoint=self._last_checkpoint())
-        self._tell(JobStatus[status])
+        self._tell(JobStatus[status], checkpoint=self._last_checkpoint())
 
     def show(self, text: str, stream: TextIO) -> None:
         self._view.show(text, stream)
 
-    def _tell(self, status: JobStatus) -> None:
+    def _tell(
+        self,
+        status: JobStatus | None = None,
+        checkpoint: str | None = None,
+        savepoint: str | None = None,
+        failure: str | None = None,
+    ) -> None:
+        """Write a line; what is not given is as it was."""
         runtime = round((time.monotonic() - self._started) * 1000)
-        self._report = replace(self._report, status=status.name, runtime_ms=runtime)
-        with suppress(FileNotFoundError):  # the command has ended, and wants to know no more
+        with self._lock, suppress(FileNotFoundError):  # the command may have ended, and wants to know no more then
+            before = self._report
+            self._report = replace(
+                before,
+                status=before.status if status is None else status.name,
+                runtime_ms=runtime,
+                checkpoint=checkpoint or before.checkpoint,
+                savepoint=savepoint or before.savepoint,
+                failure=failure or before.failure,
+            )
             file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
             try:
                 os.write(file, self._report.to_line().encode())
