@@ -10,7 +10,7 @@ import pytest
 from rekindle.cli.run import exit_code_of_program
 from rekindle.common.job_status import JobStatus
 from rekindle.runtime.master.run_report import JobReport
-from support.command_line import TIMEOUT, Ended, rekindle, rekindle_command
+from support.command_line import TIMEOUT, Ended, rekindle, rekindle_command, rekindle_here
 from support.processes import all_pids, wait_until
 
 RETENTION = "execution.checkpointing.externalized-checkpoint-retention"
@@ -78,18 +78,18 @@ def test_a_program_that_raises_ends_with_1_and_its_traceback(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("arguments", [(), ("missing.py",), ("-D", "bad", "x.py"), ("-p", "0", "x.py"), ("-z", "x.py")])
 def test_what_cannot_work_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    assert rekindle("run", *arguments, cwd=tmp_path).code == 2
+    assert rekindle_here("run", *arguments, cwd=tmp_path).code == 2
 
 
 def test_a_log_is_for_detached_programs_only(tmp_path: Path) -> None:
-    ended = rekindle("run", "--log", "x.log", write(tmp_path, "print('hello')"), cwd=tmp_path)
+    ended = rekindle_here("run", "--log", "x.log", write(tmp_path, "print('hello')"), cwd=tmp_path)
     assert ended.code == 2
     assert "only the output of a detached program" in " ".join(ended.err.split())
     assert not (tmp_path / "x.log").exists()
 
 
 def test_the_help_is_readable() -> None:
-    ended = rekindle("run", "--help")
+    ended = rekindle_here("run", "--help")
     assert ended.code == 0
     for option in ("-s", "-n", "-p", "-d", "-D", "--log", "--module", "--json"):
         assert option in ended.out
