@@ -83,7 +83,7 @@ class JobMaster:
         origin = None if path is None else RestorePath(path, fallback)
         self._recovery = Recovery(settings.restart_strategy, fallback, origin)
         self._program = graph
-        restored = None if origin is None else as_restored(origin.current)
+        restored = None if origin is None else as_restored(origin.current, settings.claim)
         self._graph = graph if restored is None else self._fitted(restored)
         self._plan = EpochPlan(session, self._graph)
         self._coordinator = CheckpointCoordinator(
@@ -292,6 +292,10 @@ class JobMaster:
         kept = [] if status not in _KEPT[self.settings.retention] else completed
         try:
             self._checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in kept if not checkpoint.savepoint})
+            for checkpoint in completed:
+                if checkpoint.claimed and checkpoint not in kept:
+                    assert isinstance(checkpoint.location, StoredCheckpoint)
+                    self._checkpoints.drop(checkpoint.location, claimed=True)
         except Exception:
             log.exception("the checkpoints of job %s could not be cleaned up", self.settings.job_id)
         # What slots on this machine left behind because they were killed, or because a restart did not come about.

@@ -87,14 +87,18 @@ class Recovery:
         return None if stored is None else as_restored(stored)
 
 
-def as_restored(stored: StoredCheckpoint) -> CompletedCheckpoint:
-    """Describe a checkpoint that a job is started from: it is not the job's own, to share with or to delete."""
+def as_restored(stored: StoredCheckpoint, claimed: bool = False) -> CompletedCheckpoint:
+    """Describe a checkpoint that a job is started from: it is not the job's own, to share with or to delete.
+
+    Unless it is ``claimed``: then it takes the place of one that the job has completed, and is deleted as such.
+    """
     metadata = stored.metadata
     return CompletedCheckpoint(
         metadata.checkpoint_id,
         metadata.epoch,
         metadata.timestamp,
         stored,
-        savepoint=True,
+        savepoint=not claimed,
         size=metadata.state_size,
+        claimed=claimed,
     )
