@@ -39,6 +39,7 @@ from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
 from rekindle.runtime.master.savepoints import Savepoints
+from rekindle.runtime.master.what_is_left import what_is_left
 from rekindle.runtime.restart import GiveUp, Restart
 from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.slot.local_directory import job_directory
@@ -253,7 +254,7 @@ class JobMaster:
         if isinstance(decision, GiveUp):
             self._view.failed(failure, None)
             raise JobExecutionError(
-                f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}"
+                f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}{self._advice(JobStatus.FAILED)}"
             ) from failure
         delay_ms = decision.delay_ms if isinstance(decision, Restart) else 0
         self._view.failed(failure, delay_ms)
@@ -286,10 +287,22 @@ class JobMaster:
         assert isinstance(stored, StoredCheckpoint)
         return fit_to_checkpoint(self._program, stored.metadata, self.settings.allow_non_restored_state)
 
+    def _kept(self, status: JobStatus) -> list[CompletedCheckpoint]:
+        """Give the checkpoints that outlive a job that ends in this way."""
+        completed = [*self._coordinator.completed(), *self._coordinator.damaged()]
+        return completed if status in _KEPT[self.settings.retention] else []
+
+    def _left(self, status: JobStatus) -> str:
+        return what_is_left(self.settings, self._coordinator.completed(), self._kept(status))
+
+    def _advice(self, status: JobStatus) -> str:
+        """Say in an error how to go on, if the job was to be able to."""
+        return f". {self._left(status)}" if self.settings.checkpointing else ""
+
     def _clean_up(self, status: JobStatus) -> None:
         """Delete this job's checkpoints unless they are to be kept in this case, and whatever else is left of them."""
         completed = [*self._coordinator.completed(), *self._coordinator.damaged()]
-        kept = [] if status not in _KEPT[self.settings.retention] else completed
+        kept = self._kept(status)
         try:
             self._checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in kept if not checkpoint.savepoint})
             for checkpoint in completed:
@@ -307,7 +320,9 @@ class JobMaster:
             self._status = status
             self._attempt = None
         if status is JobStatus.CANCELED:
-            error = JobCancelledError(f"job {self.settings.job_name!r} was cancelled")
+            error = JobCancelledError(f"job {self.settings.job_name!r} was cancelled{self._advice(status)}")
+        if status is not JobStatus.FINISHED and not self.settings.batch:
+            self._view.notice(self._left(status))
         self._view.ended(status.name)
         self._savepoints.job_ended(status.name)
         if self._collected is not None:
