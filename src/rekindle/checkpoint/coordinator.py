@@ -406,7 +406,7 @@ class CheckpointCoordinator:
         """
         if not self._closed or attempt <= self._attempt:
             raise self._invalid(f"Attempt {attempt} cannot follow attempt {self._attempt} now.")
-        successor = CheckpointCoordinator(
+        successor = type(self)(
             self._options,
             participants,
             attempt,
