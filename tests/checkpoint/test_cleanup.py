@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,26 @@ def test_if_it_cannot_be_read_nothing_is_deleted(caplog: pytest.LogCaptureFixtur
     assert "can be deleted by hand" in caplog.text
 
 
+class CrashingFiles(LocalCheckpointFiles):
+    """A directory whose process ends at one of its operations."""
+
+    def __init__(self, root: str, last: int) -> None:
+        super().__init__(root)
+        self.left = last
+
+    def list(self, directory: str) -> list[str]:
+        self._step()
+        return super().list(directory)
+
+    def delete(self, path: str) -> None:
+        self._step()
+        super().delete(path)
+
+    def _step(self) -> None:
+        self.left -= 1
+        crash(self.left == 0)
+
+
 class TestClaimed:
     """A checkpoint of another job that this one has claimed."""
 
@@ -147,6 +168,27 @@ class TestClaimed:
         assert self.names(job) == {"chk-1/_metadata", "chk-1/slot-0-0", "shared/1-0-0-x"}
         delete_claimed(RestorePath(str(job / "chk-1")).current)
         assert not job.exists()
+
+    def test_a_crash_at_every_operation_leaves_the_others_whole(self, job: Path, tmp_path: Path) -> None:
+        for last in range(1, 100):
+            copy = tmp_path / f"copy-{last}"
+            shutil.copytree(job, copy)
+            stored = RestorePath(str(copy / "chk-3")).current
+            crashing = CrashingFiles(str(copy), last)
+            over = False
+            try:
+                delete_claimed(StoredCheckpoint(stored.metadata, crashing, "chk-3"))
+                over = True
+            except CrashedError:
+                pass
+            for found in copy.glob(f"chk-*/{paths.METADATA}"):
+                for handle in RestorePath(str(found)).current.metadata.handles:
+                    for file in handle.files():
+                        assert (found.parent / (file.path or "")).exists(), f"after a crash at operation {last}"
+            assert len(list(copy.glob(f"chk-[12]/{paths.METADATA}"))) == 2
+            if over:
+                return
+        raise AssertionError("there were more operations than tried")
 
     def test_one_beside_it_that_cannot_be_read_keeps_everything(
         self, job: Path, caplog: pytest.LogCaptureFixture

@@ -620,9 +620,9 @@ class IgnoresTheLimitOfConcurrentOnes(CheckpointCoordinator):
 
 class PausesOnlyAfterSuccess(CheckpointCoordinator):
     def _abort(self, now, pending, reason, detail, counted=True):  # type: ignore[no-untyped-def]
-        before = self._last_end
+        before = self._schedule._last_end
         instructions = super()._abort(now, pending, reason, detail, counted)
-        self._last_end = before
+        self._schedule._last_end = before
         return instructions
 
 

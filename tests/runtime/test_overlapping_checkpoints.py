@@ -22,8 +22,10 @@ from rekindle.datastream import KeyedProcessFunction, RuntimeContext, StreamExec
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.slot import snapshotter
+from rekindle.runtime.wire.messages import SnapshotDone, TriggerSnapshot
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
+from rekindle.testing import ManualClock
 from support.in_process_job import JOB_ID, InProcessJob, collect
 from support.processes import wait_until
 
@@ -237,3 +239,29 @@ def test_the_slot_measures_every_operator(tmp_path: Path, backend: BackendSettin
     else:
         assert again[1] == again[0]
     assert all(subtask.end_to_end_ms >= 0 for task in first.tasks for subtask in task.subtasks)
+
+
+class WatchedClock(ManualClock):
+    """A clock that counts how often it was asked."""
+
+    asked = 0
+
+    def now(self) -> int:
+        self.asked += 1
+        return super().now()
+
+
+def test_the_slot_tells_how_long_the_order_took_and_how_long_it_waited_for_the_end_of_a_chunk(tmp_path: Path) -> None:
+    with InProcessJob(program(), files=LocalCheckpointFiles(str(tmp_path))) as job:
+        slot, clock = job.slots[0], WatchedClock(10_000)
+        slot._clock = clock
+        order = TriggerSnapshot(1, 1, timestamp=9_950)
+        with slot._lock:  # as while a chunk is processed
+            thread = threading.Thread(target=slot.snapshot, args=(order,))
+            thread.start()
+            wait_until(lambda: clock.asked, "the slot has heard of it")
+            clock.advance(30)
+        thread.join()
+        done = job._answers.get(timeout=30)[1]
+        assert isinstance(done, SnapshotDone)
+        assert (done.start_delay_ms, done.alignment_ms) == (50, 30)

@@ -82,7 +82,7 @@ class JobMaster:
         self._savepoints = Savepoints(settings.job_id)
         path, fallback = settings.restore_path, settings.fallback_to_earlier
         origin = None if path is None else RestorePath(path, fallback)
-        self._recovery = Recovery(settings.restart_strategy, fallback, origin)
+        self._recovery = Recovery(settings.restart_strategy, fallback, origin, settings.claim)
         self._program = graph
         restored = None if origin is None else as_restored(origin.current, settings.claim)
         self._graph = graph if restored is None else self._fitted(restored)
