@@ -6,6 +6,7 @@ or slots make of it. The clock is the test's.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import fields
@@ -308,6 +309,38 @@ def test_what_is_claimed_is_kept_or_deleted_like_the_jobs_own(tmp_path: Path, re
     master = master_of(dir=tmp_path / "own", externalized_checkpoint_retention=retention, **keys)
     master._clean_up(JobStatus.CANCELED)
     assert origin.exists() == stays
+
+
+class Meeting(LocalCheckpointFiles):
+    """A directory that notes how many files are being deleted at a time."""
+
+    def __init__(self, root: str, patience: int) -> None:
+        super().__init__(root)
+        self.patience = patience
+        self.lock = threading.Condition()
+        self.at_once = self.most = 0
+
+    def delete(self, path: str) -> None:
+        with self.lock:
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+            self.lock.notify_all()
+            if "slot" not in path and not path.endswith(paths.METADATA):
+                self.lock.wait_for(lambda: self.most > 1, timeout=self.patience)
+            self.at_once -= 1
+        super().delete(path)
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_cleaner_parallel_mode(tmp_path: Path, parallel: bool) -> None:
+    master = master_of(dir=tmp_path, num_retained=3, **{PREFIX + "cleaner.parallel-mode": parallel})
+    files = Meeting(str(tmp_path), patience=30 if parallel else 0)
+    master._checkpoints._files = files
+    for number in (1, 2, 3):
+        checkpointed(master, number)
+    master._clean_up(JobStatus.FINISHED)
+    assert list(tmp_path.iterdir()) == []
+    assert (files.most > 1) == parallel
 
 
 def test_history(tmp_path: Path) -> None:

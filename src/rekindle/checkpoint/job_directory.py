@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.claimed import delete_claimed
@@ -22,6 +23,7 @@ from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError
 
 log = logging.getLogger(__name__)
+_DELETED_AT_ONCE = 8
 
 
 class JobCheckpointDirectory:
@@ -30,11 +32,13 @@ class JobCheckpointDirectory:
     Args:
         files: The storage; None: checkpoints are kept in the job master's memory, and there is nothing to do here.
         job_id: The job, which is also the name of its directory.
+        parallel: Whether several files are deleted at a time.
     """
 
-    def __init__(self, files: CheckpointFiles | None, job_id: str) -> None:
+    def __init__(self, files: CheckpointFiles | None, job_id: str, *, parallel: bool = False) -> None:
         self._files = files
         self._job_id = job_id
+        self._parallel = parallel
         self._registry = SharedStateRegistry()
 
     def commit(self, metadata: CheckpointMetadata) -> StoredCheckpoint:
@@ -111,8 +115,13 @@ class JobCheckpointDirectory:
             plan = classify(found, references, stuck.union(retained))
         for checkpoint_id in plan.ended:
             self._registry.unregister(checkpoint_id)
-        for name in plan.delete:
-            self._delete(files, self._path(name))
+        doomed = [self._path(name) for name in plan.delete]
+        if self._parallel and len(doomed) > 1:  # no metadata refers to any of it: the order does not matter
+            with ThreadPoolExecutor(min(_DELETED_AT_ONCE, len(doomed)), "clean-up") as pool:
+                list(pool.map(lambda path: self._delete(files, path), doomed))
+        else:
+            for path in doomed:
+                self._delete(files, path)
 
     def _written_for(self, files: CheckpointFiles, checkpoint_id: int) -> frozenset[str]:
         try:

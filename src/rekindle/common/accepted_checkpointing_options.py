@@ -31,13 +31,6 @@ class AcceptedCheckpointingOptions:
         .default_value(False)
         .with_description("Accepted; state is restored before the first record.")
     )
-    CLEANER_PARALLEL_MODE = (
-        _key("execution.checkpointing.cleaner.parallel-mode")
-        .boolean_type()
-        .default_value(True)
-        .with_fallback_keys("state.checkpoint.cleaner.parallel-mode")
-        .with_description("Accepted; files are deleted one after the other, metadata first.")
-    )
     CREATE_SUBDIR = (
         _key("execution.checkpointing.create-subdir")
         .boolean_type()

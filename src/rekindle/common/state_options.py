@@ -141,6 +141,13 @@ class CheckpointingOptions(AcceptedCheckpointingOptions):
         .with_fallback_keys("execution.checkpointing.alignment-timeout")
         .with_description("Accepted; there is nothing to align between epochs.")
     )
+    CLEANER_PARALLEL_MODE = (
+        _key("execution.checkpointing.cleaner.parallel-mode")
+        .boolean_type()
+        .default_value(True)
+        .with_fallback_keys("state.checkpoint.cleaner.parallel-mode")
+        .with_description("Whether files that are no longer needed are deleted several at a time.")
+    )
     HISTORY_SIZE = (
         _key("web.checkpoints.history")
         .int_type(minimum=0)

@@ -78,7 +78,9 @@ class JobMaster:
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
         self._lock = threading.Lock()
-        self._checkpoints = JobCheckpointDirectory(settings.checkpoint_files, settings.job_id)
+        self._checkpoints = JobCheckpointDirectory(
+            settings.checkpoint_files, settings.job_id, parallel=settings.parallel_clean_up
+        )
         self._savepoints = Savepoints(settings.job_id)
         path, fallback = settings.restore_path, settings.fallback_to_earlier
         origin = None if path is None else RestorePath(path, fallback)

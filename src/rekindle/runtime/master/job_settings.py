@@ -62,6 +62,7 @@ class JobSettings:
     savepoint_directory: str | None = None
     fallback_to_earlier: bool = False
     claim: bool = False
+    parallel_clean_up: bool = True
     batch: bool = False
 
     @property
@@ -136,6 +137,7 @@ def settle(
         backend=settle_backend(state_backend, configuration),
         savepoint_directory=settle_savepoint_directory(state_backend, configuration),
         fallback_to_earlier=configuration.get(StateRecoveryOptions.FALLBACK_TO_EARLIER),
+        parallel_clean_up=configuration.get(CheckpointingOptions.CLEANER_PARALLEL_MODE),
         claim=configuration.get(StateRecoveryOptions.CLAIM_MODE) == "CLAIM",
         batch=batch,
     )
