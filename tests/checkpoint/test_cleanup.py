@@ -210,6 +210,11 @@ class TestClaimed:
         delete_claimed(RestorePath(str(tmp_path / "savepoint-1")).current)
         assert [path.name for path in tmp_path.iterdir()] == ["beside"]
 
+    def test_what_somebody_has_put_into_its_directory_stays(self, job: Path) -> None:
+        (job / "chk-3" / "README").write_text("why we kept this one")
+        delete_claimed(RestorePath(str(job / "chk-3")).current)
+        assert {path.name for path in (job / "chk-3").iterdir()} == {"README"}
+
     def test_the_directory_of_a_job_leaves_alone_what_is_not_claimed(self, job: Path, tmp_path: Path) -> None:
         own = JobCheckpointDirectory(LocalCheckpointFiles(str(tmp_path)), "another job")
         restored = RestorePath(str(job / "chk-3")).current

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 def delete_claimed(checkpoint: StoredCheckpoint) -> None:
     """Delete a checkpoint or savepoint with all files that belong to it alone; its metadata first.
 
+    Whatever else somebody has put beside its files stays, and so does then its directory.
     What cannot be deleted is logged, and can be deleted by hand: nothing needs it any more.
     """
     files = checkpoint.files
@@ -27,16 +28,23 @@ def delete_claimed(checkpoint: StoredCheckpoint) -> None:
         return
     try:
         references = _beside(files, checkpoint)
+        shared = FoundFiles(frozenset(), checkpoint.shared_names())
+        doomed = [*_own(checkpoint), *classify(shared, references, references.keys()).delete]
         files.delete(paths.join(checkpoint.directory, paths.METADATA))
-        files.delete(checkpoint.directory)
-        found = FoundFiles(frozenset(), checkpoint.shared_names())
-        for name in classify(found, references, references.keys()).delete:
-            files.delete(name)
-        for directory in (paths.SHARED, "") if paths.checkpoint_id_of(checkpoint.directory) is not None else ():
+        for path in doomed:
+            files.delete(path)
+        of_the_job = (paths.SHARED, "") if paths.checkpoint_id_of(checkpoint.directory) is not None else ()
+        for directory in (checkpoint.directory, *of_the_job):
             if not files.list(directory):
                 files.delete(directory)
     except CheckpointError as error:
         log.warning("%s. What is left of %s can be deleted by hand", error, checkpoint.describe())
+
+
+def _own(checkpoint: StoredCheckpoint) -> list[str]:
+    """Name the files in its own directory."""
+    files = (file for handle in checkpoint.metadata.handles for file in handle.files() if not file.shared)
+    return [paths.resolve(checkpoint.directory, file.path) for file in files if file.path is not None]
 
 
 def _beside(files: CheckpointFiles, checkpoint: StoredCheckpoint) -> dict[int, frozenset[str]]:
