@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from rekindle.common.accepted_checkpointing_options import AcceptedCheckpointingOptions
 from rekindle.common.config_options import ConfigOption
 from rekindle.common.configuration import Configuration
 from rekindle.common.configuration_origin import OriginKind
@@ -59,6 +60,7 @@ _WARNED: dict[str | tuple[str, type[Warning], int], int] = {}  # what Python rem
 
 _GROUPS: tuple[type, ...] = (
     CheckpointingOptions,
+    AcceptedCheckpointingOptions,
     StateBackendOptions,
     RocksDBOptions,
     StateRecoveryOptions,
