@@ -9,7 +9,7 @@ What could not be deleted is tried once more at the end of the job.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, encode_metadata
@@ -27,11 +27,15 @@ class JobCheckpointDirectory:
     Args:
         files: The storage; None: checkpoints are kept in the job master's memory, and there is nothing to do here.
         job_id: The job, which is also the name of its directory.
+        may_delete: Tells whether anything may be deleted: not when another driver may need it.
     """
 
-    def __init__(self, files: CheckpointFiles | None, job_id: str) -> None:
+    def __init__(
+        self, files: CheckpointFiles | None, job_id: str, may_delete: Callable[[], bool] = lambda: True
+    ) -> None:
         self._files = files
         self._job_id = job_id
+        self.may_delete = may_delete
         self._registry = SharedStateRegistry()
 
     def commit(self, metadata: CheckpointMetadata) -> StoredCheckpoint:
@@ -47,22 +51,27 @@ class JobCheckpointDirectory:
             self._files.create(paths.join(directory, paths.METADATA), encode_metadata(metadata))
         return stored
 
+    def adopt(self, checkpoint: StoredCheckpoint) -> None:
+        """Take over a checkpoint that an earlier driver of this job completed in this directory."""
+        if checkpoint.files is self._files:
+            self._registry.register(checkpoint.metadata.checkpoint_id, checkpoint.shared_names())
+
     def drop(self, checkpoint: StoredCheckpoint) -> None:
         """Delete a completed checkpoint, and the files that it was the last to refer to.
 
         One that is not in this job's directory, such as the one that the job was started from, is left alone.
         """
-        if self._files is not None and checkpoint.files is self._files:
+        if self._files is not None and checkpoint.files is self._files and self.may_delete():
             self._remove(self._files, checkpoint.metadata.checkpoint_id, frozenset())
 
     def discard(self, checkpoint_id: int) -> None:
         """Delete all that was written for an aborted checkpoint, also by slots that never acknowledged it."""
-        if self._files is not None:
+        if self._files is not None and self.may_delete():
             self._remove(self._files, checkpoint_id, self._written_for(self._files, checkpoint_id))
 
     def sweep(self, retained: Collection[int]) -> None:
         """Delete whatever is left but the retained checkpoints, and the directory itself if that is all."""
-        if self._files is None:
+        if self._files is None or not self.may_delete():
             return
         try:
             self._sweep(self._files, retained)

@@ -14,6 +14,7 @@ from typing import Any
 
 from rekindle.common.config_options import ConfigOption
 from rekindle.common.configuration import Configuration
+from rekindle.common.high_availability_options import HighAvailabilityOptions
 from rekindle.common.job_options import CoreOptions, ExecutionOptions, PipelineOptions, RestartStrategyOptions
 from rekindle.common.runtime_options import (
     HeartbeatOptions,
@@ -35,6 +36,7 @@ __all__ = [
     "CoreOptions",
     "ExecutionOptions",
     "HeartbeatOptions",
+    "HighAvailabilityOptions",
     "JobManagerOptions",
     "PipelineOptions",
     "PythonOptions",
@@ -62,6 +64,7 @@ _GROUPS: tuple[type, ...] = (
     ExecutionOptions,
     CoreOptions,
     HeartbeatOptions,
+    HighAvailabilityOptions,
     JobManagerOptions,
     TaskManagerOptions,
     QueryableStateOptions,

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import threading
 import time
+import uuid
 from concurrent.futures import Future
 
 from pyspark.sql import SparkSession
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
+from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.restoring import WRITTEN_AGAIN, RestorePath, fit_to_checkpoint
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.job_execution_result import JobExecutionResult
@@ -23,9 +25,11 @@ from rekindle.datastream.checkpoint_storage import checked_directory
 from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.exceptions import (
     CheckpointCorruptError,
+    CheckpointError,
     ConfigurationError,
     JobCancelledError,
     JobExecutionError,
+    JobFencedError,
     StateRestoreError,
 )
 from rekindle.graph.job_graph import JobGraph
@@ -38,6 +42,7 @@ from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
 from rekindle.runtime.master.savepoints import Savepoints
+from rekindle.runtime.master.takeover import take_over
 from rekindle.runtime.restart import GiveUp, Restart
 from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.slot.local_directory import job_directory
@@ -66,7 +71,12 @@ class JobMaster:
         view: ProgressView,
         collected: CollectedRecords | None = None,
     ) -> None:
-        self.settings = settings
+        def fitted(metadata: CheckpointMetadata) -> JobGraph:
+            return fit_to_checkpoint(graph, metadata, settings.allow_non_restored_state)
+
+        self._takeover = take_over(settings, clock, fitted)
+        self._ownership = self._takeover.ownership
+        self.settings = settings = self._takeover.settings
         self.result: Future[JobExecutionResult] = Future()
         self._session = session
         self._clock = clock
@@ -76,28 +86,41 @@ class JobMaster:
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
         self._lock = threading.Lock()
-        self._checkpoints = JobCheckpointDirectory(settings.checkpoint_files, settings.job_id)
+        self._keeps_all = False
+        self._checkpoints = JobCheckpointDirectory(
+            settings.checkpoint_files, settings.job_id, lambda: not self._ownership.fenced
+        )
         self._savepoints = Savepoints(settings.job_id)
-        path, fallback = settings.restore_path, settings.fallback_to_earlier
+        completed, first_id = self._takeover.completed, self._takeover.first_id
+        path, fallback = None if completed else settings.restore_path, settings.fallback_to_earlier
         origin = None if path is None else RestorePath(path, fallback)
         self._recovery = Recovery(settings.restart_strategy, fallback, origin)
         self._program = graph
-        restored = None if origin is None else as_restored(origin.current)
+        if origin is not None:
+            completed = (as_restored(origin.current),)
+            first_id = max(first_id, completed[-1].checkpoint_id + 1)
+        restored = completed[-1] if completed else None
         self._graph = graph if restored is None else self._fitted(restored)
         self._plan = EpochPlan(session, self._graph)
         self._coordinator = CheckpointCoordinator(
             settings.checkpoints,
             frozenset(range(self._graph.slots)),
             attempt=0,
-            next_checkpoint_id=1 if restored is None else restored.checkpoint_id + 1,
+            next_checkpoint_id=first_id,
             now=clock.now(),
-            completed=() if restored is None else (restored,),
+            completed=completed,
         )
+        for checkpoint in completed:
+            if not checkpoint.savepoint and isinstance(checkpoint.location, StoredCheckpoint):
+                self._checkpoints.adopt(checkpoint.location)
 
     def start(self) -> None:
         """Run the job in a thread of its own."""
         self._open_storage()
+        self._takeover.begin()
         self._view.start()
+        if self._takeover.before is not None:
+            self._view.notice(f"job {self.settings.job_id} is taken over from {self._takeover.before.describe()}")
         threading.Thread(target=self._run, name=f"job-{self.settings.job_name}", daemon=True).start()
 
     @property
@@ -153,7 +176,7 @@ class JobMaster:
         """Find out now, not at the first checkpoint, whether checkpoints can be written."""
         files = self.settings.checkpoint_files
         if files is not None and self.settings.checkpointing:
-            probe = f"{self.settings.job_id}/_probe"
+            probe = f"{self.settings.job_id}/_probe-{uuid.uuid4().hex}"
             files.create(probe, b"")
             files.delete(probe)
 
@@ -165,6 +188,7 @@ class JobMaster:
         status = JobStatus.FAILED
         server: ControlServer | None = None
         try:
+            self._sweep_after_takeover()
             host = "127.0.0.1" if is_local(self._session) else self._driver_host()
             server = ControlServer(
                 host,
@@ -188,15 +212,19 @@ class JobMaster:
                     collected=self._collected,
                     checkpoints=self._checkpoints,
                     savepoints=self._savepoints,
+                    ownership=self._ownership,
                 )
             )
             status = JobStatus.FINISHED if outcome is Outcome.FINISHED else JobStatus.CANCELED
         except BaseException as failure:
             error = failure
+            if isinstance(failure, JobFencedError):
+                status = JobStatus.SUSPENDED
         finally:
             if server is not None:
                 server.close()
             scratch.close()
+        status, error = self._note_end(status, error)
         self._clean_up(status)
         runtime = round((time.monotonic() - started) * 1000)
         self._end(status, error, runtime)
@@ -204,6 +232,7 @@ class JobMaster:
     def _attempts(self, shared: JobShared) -> Outcome:
         number = 0
         while True:
+            self._ownership.check()
             attempt = Attempt(shared, number, self._coordinator)
             with self._lock:
                 if self._cancelled.is_set():
@@ -216,6 +245,7 @@ class JobMaster:
             except Exception as error:
                 if self._cancelled.is_set():
                     return Outcome.CANCELLED
+                self._stop_if_fenced(error)
                 failure, decision = self._decide(error, attempt.damage)
                 job_over = isinstance(decision, GiveUp)
             finally:
@@ -227,6 +257,36 @@ class JobMaster:
             self._coordinator = self._coordinator.successor(
                 number, frozenset(range(shared.graph.slots)), self._clock.now()
             )
+
+    def _stop_if_fenced(self, failure: Exception) -> None:
+        """Let a failure end the job here if another driver goes on with it; most likely it follows from that."""
+        try:
+            self._ownership.check()
+        except JobFencedError as fence:
+            self._view.failed(fence, None)
+            raise fence from (None if failure is fence else failure)
+
+    def _sweep_after_takeover(self) -> None:
+        """Delete what the driver before left of checkpoints that it did not complete; it never will."""
+        if self._takeover.before is not None and self._takeover.whole:
+            self._checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in self._takeover.completed})
+
+    def _note_end(self, status: JobStatus, error: BaseException | None) -> tuple[JobStatus, BaseException | None]:
+        """Say to other drivers that the job is over, before anything is deleted that they would need."""
+        if status is JobStatus.SUSPENDED:
+            return status, error
+        try:
+            self._ownership.end(status.name)
+        except JobFencedError as fence:
+            return JobStatus.SUSPENDED, fence
+        except CheckpointError:
+            self._keeps_all = True
+            log.exception(
+                "that job %r is over could not be noted: its checkpoints are kept, and it goes on from the last one if "
+                "the program is started again",
+                self.settings.job_name,
+            )
+        return status, error
 
     def _decide(
         self, failure: Exception, damage: CheckpointCorruptError | None
@@ -280,17 +340,22 @@ class JobMaster:
 
     def _clean_up(self, status: JobStatus) -> None:
         """Delete this job's checkpoints unless they are to be kept in this case, and whatever else is left of them."""
+        if status is not JobStatus.SUSPENDED and not self._keeps_all:
+            self._sweep(status)
+        # What slots on this machine left behind because they were killed, or because a restart did not come about.
+        for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
+            shutil.rmtree(job_directory(base, self.settings.local_name), ignore_errors=True)
+
+    def _sweep(self, status: JobStatus) -> None:
         completed = [*self._coordinator.completed(), *self._coordinator.damaged()]
         kept = [] if status not in _KEPT[self.settings.retention] else completed
         try:
             self._checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in kept if not checkpoint.savepoint})
         except Exception:
             log.exception("the checkpoints of job %s could not be cleaned up", self.settings.job_id)
-        # What slots on this machine left behind because they were killed, or because a restart did not come about.
-        for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
-            shutil.rmtree(job_directory(base, self.settings.job_id), ignore_errors=True)
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:
+        self._takeover.end()
         with self._lock:
             self._status = status
             self._attempt = None

@@ -26,6 +26,7 @@ from rekindle.datastream.checkpointing_mode import CheckpointingMode
 from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import ConfigurationError
+from rekindle.runtime.master.ha_settings import HighAvailabilitySettings, settle_high_availability
 from rekindle.runtime.master.state_settings import (
     settle_asynchronous,
     settle_backend,
@@ -62,6 +63,13 @@ class JobSettings:
     savepoint_directory: str | None = None
     fallback_to_earlier: bool = False
     batch: bool = False
+    high_availability: HighAvailabilitySettings | None = None
+    claim: int | None = None  # with high availability: with which entry of the log this driver took over
+
+    @property
+    def local_name(self) -> str:
+        """Name what is on local disks: no two drivers of one job share anything there."""
+        return self.job_id if self.claim is None else f"{self.job_id}-{self.claim}"
 
     @property
     def epoch_target_ms(self) -> int:
@@ -135,6 +143,9 @@ def settle(
         savepoint_directory=settle_savepoint_directory(state_backend, configuration),
         fallback_to_earlier=configuration.get(StateRecoveryOptions.FALLBACK_TO_EARLIER),
         batch=batch,
+        high_availability=settle_high_availability(
+            configuration, job_name, enabled and isinstance(storage, JobManagerCheckpointStorage)
+        ),
     )
 
 
