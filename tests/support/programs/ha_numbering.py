@@ -1,39 +1,29 @@
-"""The numbering job as a driver with high availability: ha_numbering.py EVENTS DIRECTORY [key=value …]."""
+"""The numbering job as a driver with high availability: ha_numbering.py EVENTS DIRECTORY GATE [key=value …].
+
+Spark is started at once, and the job once the file GATE is there.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
-from rekindle.common import Configuration, RestartStrategies
-from rekindle.datastream import RuntimeContext, StreamExecutionEnvironment
+from rekindle.common import Configuration
 from rekindle.exceptions import JobFencedError
-from support.balances import numbering_job
+from rekindle.runtime.spark.session import create_session
+from support.ha_jobs import NAME, ha_program
 
 
 def main() -> None:
-    count, directory, *settings = sys.argv[1:]
-    options = {
-        "rekindle.progress": "log",
-        "rekindle.epoch.max-records": "2000",
-        "high-availability.type": "filesystem",
-        "high-availability.storageDir": f"{directory}/ha",
-        "heartbeat.interval": "200 ms",
-    }
-    options |= dict(setting.split("=", 1) for setting in settings)
+    count, directory, gate, *settings = sys.argv[1:]
+    options = dict(setting.split("=", 1) for setting in settings)
     pause = float(options.pop("pause", "0"))
-    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options))
-    env.set_parallelism(2)
-    env.enable_checkpointing(100)
-    env.get_checkpoint_config().set_checkpoint_storage_dir(f"file://{directory}/checkpoints")
-    env.set_restart_strategy(RestartStrategies.fixed_delay_restart(20, 0))
-
-    def slowly(event: int, context: RuntimeContext) -> None:
-        time.sleep(pause)
-
-    numbering_job(env, int(count), f"{directory}/out", slowly if pause else None)
+    session = create_session(Configuration(), parallelism=2)
+    while not Path(gate).exists():
+        time.sleep(0.05)
     try:
-        env.execute("numbering")
+        ha_program(int(count), directory, options, session, pause).execute(NAME)
     except JobFencedError as fence:
         print(f"fenced: {fence}", flush=True)
         sys.exit(3)
