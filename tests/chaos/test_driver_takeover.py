@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from rekindle.common import JobStatus
-from rekindle.exceptions import ConfigurationError
 from rekindle.ha.entry import LogEntry, encode_entry
 from rekindle.ha.log import JobLog
 from rekindle.ha.ownership import JobOwnership
@@ -175,12 +174,3 @@ def test_without_the_fence_it_writes_twice_and_deletes_what_others_need(
     assert seen.old is JobStatus.FINISHED, "nobody has told it"
     assert seen.missing, "it has deleted the checkpoint that the new driver would go back to"
     assert seen.end.duplicated > 0, "both have committed the same records"
-
-
-def test_two_jobs_of_one_name_in_one_process_are_refused(spark: Any, tmp_path: Path) -> None:
-    first, hold = submit(ha_program(100, str(tmp_path), {"rekindle.progress": "none"}, spark), "commit", 1)
-    with pytest.raises(ConfigurationError, match="'numbering' runs in this process already"):
-        ha_program(100, str(tmp_path), {"rekindle.progress": "none"}, spark)._submit(NAME, None)
-    hold.go_on.set()
-    first.result.result(120)
-    assert first.status is JobStatus.FINISHED

@@ -13,7 +13,7 @@ import pytest
 from support.balances import environment, judge, numbering_job, read_output
 from support.processes import all_pids, wait_until
 
-COUNT = 20_000
+COUNT = 14_000
 
 
 def lines(directory: Path) -> int:
