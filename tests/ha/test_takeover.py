@@ -12,6 +12,7 @@ from rekindle.common import Configuration, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import CheckpointCorruptError, ConfigurationError, JobFencedError, StateRestoreError
 from rekindle.runtime.master import job_master as job_master_module
+from rekindle.runtime.master import takeover as takeover_module
 from rekindle.runtime.master.attempt import Attempt
 from rekindle.runtime.master.ha_settings import safe_name
 from rekindle.runtime.master.job_settings import JobSettings, settle
@@ -225,6 +226,58 @@ class TestOneBesideTheOther:
         assert first.master.settings.local_name != second.master.settings.local_name
         first.kill()
         second.kill()
+
+    @pytest.mark.parametrize("cancelled", [False, True])
+    def test_a_failure_after_a_takeover_is_followed_by_no_restart(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cancelled: bool
+    ) -> None:
+        first = InProcessDriver(tmp_path, COUNT)
+        first.checkpoint()
+        ended: list[bool] = []
+
+        class LosesTheJob:
+            damage = None
+
+            def __init__(self, *arguments: Any) -> None:
+                pass
+
+            def run(self) -> None:
+                second = InProcessDriver(tmp_path, COUNT, OTHER_ID)
+                second.checkpoint()
+                second.kill()
+                if cancelled:
+                    first.master._cancelled.set()
+                raise RuntimeError("the slots are gone")
+
+            def stop(self, job_over: bool) -> None:
+                ended.append(job_over)
+                first.give_up_checkpoints()
+
+        monkeypatch.setattr(job_master_module, "Attempt", LosesTheJob)
+        monkeypatch.setattr(takeover_module, "_running", frozenset())
+        monkeypatch.setattr(Takeover, "begin", lambda self: None)
+        monkeypatch.setattr(Takeover, "end", lambda self: None)
+        first.master.start()
+        with pytest.raises(JobFencedError, match="was taken over by process"):
+            first.master.result.result(60)
+        assert (first.master.status, ended) == (JobStatus.SUSPENDED, [True])
+        assert missing_files(tmp_path) == []
+        first.kill()
+
+    def test_a_driver_looks_now_and_then_whether_it_still_owns_the_job(self, tmp_path: Path) -> None:
+        first = InProcessDriver(tmp_path, COUNT)
+        attempt: Any = SimpleNamespace(
+            _look_at=0.0,
+            _settings=SimpleNamespace(heartbeat_ms=3_600_000),
+            _shared=SimpleNamespace(ownership=first.master._ownership),
+        )
+        Attempt._check_owner(attempt)
+        InProcessDriver(tmp_path, COUNT, OTHER_ID).kill()
+        Attempt._check_owner(attempt)  # not so soon again
+        attempt._look_at = 0.0
+        with pytest.raises(JobFencedError):
+            Attempt._check_owner(attempt)
+        first.kill()
 
     def test_a_driver_without_checkpoints_makes_no_output_visible_after_a_takeover(self, tmp_path: Path) -> None:
         first, second = InProcessDriver(tmp_path, COUNT), InProcessDriver(tmp_path, COUNT, OTHER_ID)
