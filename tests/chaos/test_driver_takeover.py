@@ -163,7 +163,7 @@ def test_without_the_fence_it_writes_twice_and_deletes_what_others_need(
 ) -> None:
     """Show that the test above would notice."""
 
-    def overwrite(self: JobLog, entry: LogEntry) -> None:
+    def overwrite(self: JobLog, entry: LogEntry, last: LogEntry) -> None:
         self._files.delete(self._path(entry.number))
         self._files.create(self._path(entry.number), encode_entry(entry))
 

@@ -154,6 +154,17 @@ class TestTakingOver:
         with pytest.raises(JobFencedError):
             first.commit(checkpoint(2))
 
+    def test_also_when_another_late_driver_has_filled_its_last_number(self, files: FailingFiles) -> None:
+        first, second, third = take(files, "a"), take(files, "b"), take(files, "c")
+        for number in range(21, 50):
+            third.commit(checkpoint(number))
+        with pytest.raises(JobFencedError):
+            first.commit(checkpoint(1))
+        assert 2 in numbers(files), "the number of the second driver's claim, with another entry"
+        files.next_listing = ["entry-000000000003"]
+        with pytest.raises(JobFencedError):
+            second.commit(checkpoint(11))
+
     def test_few_entries_are_kept(self, files: FailingFiles) -> None:
         owner = take(files, "a")
         for number in range(1, 30):

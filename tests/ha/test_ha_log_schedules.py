@@ -137,7 +137,7 @@ def broken(kind: str, schedules: int = 600) -> bool:
 
 
 def test_without_a_look_after_the_entry_was_created_the_history_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(JobLog, "_lost", lambda self, number, last: False)
+    monkeypatch.setattr(JobLog, "_lost", lambda self, entry, before: False)
     assert broken("was committed before it")
 
 

@@ -8,8 +8,8 @@ keep it so although old entries are deleted:
 - Numbers rise. The highest entry is never deleted, not even when the job is over.
 - Entries are deleted oldest first, and only by a driver that has just appended one, below its own.
 - An entry counts only once its writer has looked again: if there is a higher one, somebody had taken over, and the
-  writer has merely filled a number that was deleted. Looking twice tells for sure: where the writer's entry before this
-  one is still there the second time, nothing after it had been deleted when it looked the first time.
+  writer has merely filled a number that was deleted. Looking twice tells for sure: where the entry that it follows is
+  still there afterwards, nothing after that one had been deleted while it looked for higher ones.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class JobLog:
         for _ in range(_TRIES):
             before = self.latest()
             entry = make(before)
-            if self._create(entry) and not self._higher(entry.number):
+            if self._create(entry) and not self._lost(entry, before):
                 return entry, before
         raise CheckpointStorageError(f"{self.location} changes faster than it can be claimed. Check who writes there")
 
-    def append(self, entry: LogEntry) -> None:
+    def append(self, entry: LogEntry, last: LogEntry) -> None:
         """Append an entry right after the writer's last one.
 
         Raises:
@@ -80,7 +80,7 @@ class JobLog:
         if not self._create(entry):
             raise self.fenced(entry.job_name)
         try:
-            lost = self._lost(entry.number, entry.number - 1)
+            lost = self._lost(entry, last)
         except CheckpointStorageError as error:
             raise self._unknown(entry, error) from error
         if lost:
@@ -89,7 +89,7 @@ class JobLog:
     def owned(self, last: LogEntry) -> bool:
         """Tell whether the writer of the last entry is still the owner."""
         numbers = self._numbers()
-        return last.number in numbers and numbers[-1] == last.number
+        return bool(numbers) and numbers[-1] == last.number and self._read(last.number) == last
 
     def fenced(self, job_name: str) -> JobFencedError:
         """Say who has taken over."""
@@ -110,9 +110,9 @@ class JobLog:
         for number in numbers[: max(0, len(numbers) - keep)]:
             self._files.delete(self._path(number))
 
-    def _lost(self, number: int, last: int) -> bool:
-        higher = self._higher(number)
-        return higher or last not in self._numbers()
+    def _lost(self, entry: LogEntry, before: LogEntry | None) -> bool:
+        """Tell whether there was a higher entry than the one just created after ``before``."""
+        return self._higher(entry.number) or (before is not None and self._read(before.number) != before)
 
     def _higher(self, number: int) -> bool:
         return any(other > number for other in self._numbers())

@@ -136,7 +136,7 @@ class JobOwnership:
             status=status,
         )
         try:
-            self._log.append(entry)
+            self._log.append(entry, last)
         except JobFencedError as error:
             self._fenced = error
             raise
