@@ -31,7 +31,7 @@ class JobCheckpointDirectory:
     """
 
     def __init__(
-        self, files: CheckpointFiles | None, job_id: str, may_delete: Callable[[], bool] = lambda: True
+        self, files: CheckpointFiles | None, job_id: str, *, may_delete: Callable[[], bool] = lambda: True
     ) -> None:
         self._files = files
         self._job_id = job_id

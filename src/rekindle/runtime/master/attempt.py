@@ -293,9 +293,9 @@ class Attempt:
 
     def _trigger(self, now: int, savepoint: bool = False, final: bool = False) -> None:
         checkpoint_id = self.coordinator.next_checkpoint_id
-        positions = self._epochs.positions()
         if not self._may_use(checkpoint_id):
             return
+        positions = self._epochs.positions()
         if savepoint and not self._shared.savepoints.begin(checkpoint_id):
             return
         if self._shared.collected is not None:

@@ -88,7 +88,7 @@ class JobMaster:
         self._lock = threading.Lock()
         self._keeps_all = False
         self._checkpoints = JobCheckpointDirectory(
-            settings.checkpoint_files, settings.job_id, lambda: not self._ownership.fenced
+            settings.checkpoint_files, settings.job_id, may_delete=lambda: not self._ownership.fenced
         )
         self._savepoints = Savepoints(settings.job_id)
         completed, first_id = self._takeover.completed, self._takeover.first_id

@@ -64,12 +64,12 @@ class JobSettings:
     fallback_to_earlier: bool = False
     batch: bool = False
     high_availability: HighAvailabilitySettings | None = None
-    claim: int | None = None  # with high availability: with which entry of the log this driver took over
+    driver_number: int | None = None  # with high availability: the entry of the log with which this driver took over
 
     @property
     def local_name(self) -> str:
         """Name what is on local disks: no two drivers of one job share anything there."""
-        return self.job_id if self.claim is None else f"{self.job_id}-{self.claim}"
+        return self.job_id if self.driver_number is None else f"{self.job_id}-{self.driver_number}"
 
     @property
     def epoch_target_ms(self) -> int:

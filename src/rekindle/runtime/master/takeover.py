@@ -116,7 +116,7 @@ def take_over(settings: JobSettings, clock: Clock, fits: Callable[[CheckpointMet
 
     entry, before = job_log.claim(claim)
     before = None if before is None or before.over else before
-    settings = replace(settings, job_id=entry.job_id, claim=entry.number)
+    settings = replace(settings, job_id=entry.job_id, driver_number=entry.number)
     completed = _completed(entry.checkpoints, settings, job_log)
     return Takeover(
         settings,
