@@ -8,6 +8,7 @@ RekindleError
 ├── SparkSetupError             no Java, an unusable session, an unsupported DataFrame
 ├── JobExecutionError           the job ended in FAILED; carries the root cause
 ├── JobCancelledError           the job was cancelled while somebody waited for its result
+├── JobFencedError              another driver has taken over the job: this one stops and changes nothing any more
 ├── UserCodeError               user code raised in a slot; carries operator, subtask and traceback
 ├── SlotLostError               a slot process died or fell silent
 ├── SlotProtocolError           a peer spoke out of turn (second delivery, old attempt, bad secret)
@@ -62,6 +63,10 @@ class JobExecutionError(RekindleError):
 
 class JobCancelledError(RekindleError):
     """The job was cancelled while somebody waited for its result."""
+
+
+class JobFencedError(RekindleError):
+    """Another driver has taken over the job: this one stops, commits nothing and deletes nothing any more."""
 
 
 class UserCodeError(RekindleError):

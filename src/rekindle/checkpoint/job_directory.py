@@ -10,7 +10,7 @@ What could not be deleted is tried once more at the end of the job.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 
 from rekindle.checkpoint import paths
@@ -33,12 +33,21 @@ class JobCheckpointDirectory:
         files: The storage; None: checkpoints are kept in the job master's memory, and there is nothing to do here.
         job_id: The job, which is also the name of its directory.
         parallel: Whether several files are deleted at a time.
+        may_delete: Tells whether anything may be deleted: not when another driver may need it.
     """
 
-    def __init__(self, files: CheckpointFiles | None, job_id: str, *, parallel: bool = False) -> None:
+    def __init__(
+        self,
+        files: CheckpointFiles | None,
+        job_id: str,
+        *,
+        parallel: bool = False,
+        may_delete: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._files = files
         self._job_id = job_id
         self._parallel = parallel
+        self.may_delete = may_delete
         self._registry = SharedStateRegistry()
 
     def commit(self, metadata: CheckpointMetadata) -> StoredCheckpoint:
@@ -54,6 +63,11 @@ class JobCheckpointDirectory:
             self._files.create(paths.join(directory, paths.METADATA), encode_metadata(metadata))
         return stored
 
+    def adopt(self, checkpoint: StoredCheckpoint) -> None:
+        """Take over a checkpoint that an earlier driver of this job completed in this directory."""
+        if checkpoint.files is self._files:
+            self._registry.register(checkpoint.metadata.checkpoint_id, checkpoint.shared_names())
+
     def drop(self, checkpoint: StoredCheckpoint, claimed: bool = False) -> None:
         """Delete a completed checkpoint, and the files that it was the last to refer to.
 
@@ -63,6 +77,8 @@ class JobCheckpointDirectory:
             checkpoint: The checkpoint.
             claimed: Whether it is the one that the job was started from, and is the job's to delete.
         """
+        if not self.may_delete():
+            return
         if claimed:
             delete_claimed(checkpoint)
             return
@@ -71,12 +87,12 @@ class JobCheckpointDirectory:
 
     def discard(self, checkpoint_id: int) -> None:
         """Delete all that was written for an aborted checkpoint, also by slots that never acknowledged it."""
-        if self._files is not None:
+        if self._files is not None and self.may_delete():
             self._remove(self._files, checkpoint_id, self._written_for(self._files, checkpoint_id))
 
     def sweep(self, retained: Collection[int]) -> None:
         """Delete whatever is left but the retained checkpoints, and the directory itself if that is all."""
-        if self._files is None:
+        if self._files is None or not self.may_delete():
             return
         try:
             self._sweep(self._files, retained)

@@ -22,6 +22,11 @@ class CheckpointFiles(ABC):
 
     root: str
 
+    @property
+    def creates_once(self) -> bool:
+        """Tell whether, of all who create one file at the same time, exactly one succeeds."""
+        return True
+
     @abstractmethod
     def write(self, path: str, source: BinaryIO) -> int:
         """Write a whole file, creating its directory; return its size."""
@@ -130,12 +135,16 @@ class ArrowCheckpointFiles(CheckpointFiles):
     """Keep checkpoint files in any file system that pyarrow reaches: hdfs, s3, gs, …
 
     An object store has no atomic "create unless there": here the last writer wins, and the attempt in every state
-    file's name keeps attempts apart.
+    file's name keeps attempts apart. On HDFS creating is atomic: a rename there never replaces a file.
     """
 
     def __init__(self, uri: str) -> None:
         self.root = uri
         self._filesystem, self._base = _filesystem_of(uri)
+
+    @property
+    def creates_once(self) -> bool:
+        return bool(self._filesystem.type_name == "hdfs")
 
     def __reduce__(self) -> tuple[type[ArrowCheckpointFiles], tuple[str]]:
         return ArrowCheckpointFiles, (self.root,)

@@ -16,6 +16,7 @@ from rekindle.common.accepted_checkpointing_options import AcceptedCheckpointing
 from rekindle.common.config_options import ConfigOption
 from rekindle.common.configuration import Configuration
 from rekindle.common.configuration_origin import OriginKind
+from rekindle.common.high_availability_options import HighAvailabilityOptions
 from rekindle.common.job_options import CoreOptions, ExecutionOptions, PipelineOptions, RestartStrategyOptions
 from rekindle.common.runtime_options import (
     HeartbeatOptions,
@@ -37,6 +38,7 @@ __all__ = [
     "CoreOptions",
     "ExecutionOptions",
     "HeartbeatOptions",
+    "HighAvailabilityOptions",
     "JobManagerOptions",
     "PipelineOptions",
     "PythonOptions",
@@ -69,6 +71,7 @@ _GROUPS: tuple[type, ...] = (
     ExecutionOptions,
     CoreOptions,
     HeartbeatOptions,
+    HighAvailabilityOptions,
     JobManagerOptions,
     TaskManagerOptions,
     QueryableStateOptions,

@@ -33,6 +33,7 @@ from rekindle.exceptions import (
     CheckpointError,
     JobCancelledError,
     JobExecutionError,
+    JobFencedError,
     SlotLostError,
 )
 from rekindle.graph.pickling import main_classes
@@ -57,6 +58,7 @@ _START_TIMEOUT = 120.0
 _CAUSE_WAIT = 2.0
 _GRACE = 5.0
 _LONGEST_WAIT_MS = 1000
+_LOOKS = 3  # heartbeats between two looks at who owns the job
 
 
 class Outcome(Enum):
@@ -121,6 +123,7 @@ class Attempt:
             lambda message: self._fail(CheckpointError(message)),
             shared.checkpoints,
             shared.savepoints,
+            shared.ownership,
         )
         self._epochs = EpochRunner(
             shared, number, self._lock, self._epoch_ended, lambda error: self._fail(error, primary=False)
@@ -148,6 +151,8 @@ class Attempt:
         self._final_id: int | None = None
         self._commit_awaited: int | None = None
         self._committed: set[int] = set()  # the slots that have made visible what is awaited
+        self._out_of_ids = False
+        self._look_at = 0.0  # when to look whether another driver has taken over
 
     # --- the job master's thread ---
 
@@ -221,8 +226,16 @@ class Attempt:
                 raise self._root_cause(_Failed(query_error(query), primary=False))
             if self._commit_awaited is not None and len(self._committed) == self._slots:
                 return Outcome.FINISHED
+            self._check_owner()
             with self._lock:
                 self._act_on_time()
+
+    def _check_owner(self) -> None:
+        """Look now and then whether another driver has taken over, not only at the next commit."""
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + _LOOKS * self._settings.heartbeat_ms / 1000
+            self._shared.ownership.check()
 
     def _next_event(self) -> Any:
         """Wait for an event, but not past the time at which something is due."""
@@ -253,6 +266,7 @@ class Attempt:
         if self._stop.under_way:
             return
         if not self._settings.ends_with_checkpoint:
+            self._shared.ownership.commit_output()
             self._commit_awaited = 0
             self._shared.server.broadcast(m.CommitFinal())
         else:
@@ -297,7 +311,7 @@ class Attempt:
 
     def _trigger_due(self, now: int) -> None:
         """Trigger the periodic checkpoint if one is due, and the savepoints that wait, where a barrier can stand."""
-        if self._stopping:
+        if self._stopping or self._out_of_ids:
             return
         if not self._epochs.running:
             self._stop.begin()
@@ -305,11 +319,14 @@ class Attempt:
             return
         if not (self._aligned and self._epochs.running) and self.coordinator.trigger_due(now):
             self._trigger(now)
-        while not self._epochs.running and self._shared.savepoints.waiting:
+        while not self._epochs.running and self._shared.savepoints.waiting and not self._out_of_ids:
             self._trigger(now, savepoint=True)
 
     def _trigger(self, now: int, savepoint: bool = False, final: bool = False) -> None:
-        if savepoint and not self._shared.savepoints.begin(self.coordinator.next_checkpoint_id):
+        checkpoint_id = self.coordinator.next_checkpoint_id
+        if not self._may_use(checkpoint_id):
+            return
+        if savepoint and not self._shared.savepoints.begin(checkpoint_id):
             return
         self._begin_checkpoint(now, savepoint, final)
 
@@ -323,11 +340,24 @@ class Attempt:
     def _take_last_savepoint(self, directory: str, final: bool) -> tuple[int, Future[str]]:
         """Take the savepoint that the job stops with."""
         checkpoint_id = self.coordinator.next_checkpoint_id
+        if not self._may_use(checkpoint_id):
+            refused: Future[str] = Future()
+            refused.set_exception(CheckpointError("no checkpoint id could be reserved for the savepoint"))
+            return checkpoint_id, refused
         future = self._shared.savepoints.begin_now(checkpoint_id, directory)
         if final:
             self._final_id = checkpoint_id
         self._begin_checkpoint(self._shared.clock.now(), savepoint=True, final=final)
         return checkpoint_id, future
+
+    def _may_use(self, checkpoint_id: int) -> bool:
+        """Make sure that no other driver uses a checkpoint id; without that there are no more checkpoints."""
+        try:
+            self._shared.ownership.reserve(checkpoint_id)
+        except (JobFencedError, CheckpointError) as error:
+            self._out_of_ids = True
+            self._fail(error)
+        return not self._out_of_ids
 
     def _checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
         if checkpoint.checkpoint_id == self._final_id:
@@ -386,7 +416,8 @@ class Attempt:
         graph, settings = self._shared.graph, self._settings
         restored = None
         if restore is not None:
-            own = restore.metadata.job_id == settings.job_id and not restore.metadata.savepoint
+            beside = restore.files is settings.checkpoint_files and restore.metadata.job_id == settings.job_id
+            own = beside and not restore.metadata.savepoint
             restored = RestoredCheckpoint(restore.metadata, restore.files, restore.directory, own)
         return SlotJob(
             job_id=settings.job_id,
@@ -404,6 +435,7 @@ class Attempt:
             snapshot_aliases=known_aliases(),
             job_parameters=settings.job_parameters,
             backend=settings.backend,
+            local_name=settings.local_name,
         )
 
     def _release_slots(self, job_over: bool) -> None:

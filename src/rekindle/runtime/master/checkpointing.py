@@ -20,9 +20,11 @@ from rekindle.checkpoint.statistics import TaskMeasurement
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.job_graph import JobGraph, JobNode
+from rekindle.ha.ownership import JobOwnership
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.savepoints import SavepointRequest, Savepoints
+from rekindle.runtime.master.takeover import references
 from rekindle.runtime.wire import messages as m
 
 __all__ = ["CheckpointExecutor", "StoredCheckpoint", "measurements"]
@@ -54,6 +56,7 @@ class CheckpointExecutor:
         fail_job: Callable[[str], None],
         directory: JobCheckpointDirectory | None = None,
         savepoints: Savepoints | None = None,
+        ownership: JobOwnership | None = None,
     ) -> None:
         self._settings = settings
         self._graph = graph
@@ -63,6 +66,7 @@ class CheckpointExecutor:
         self._fail_job = fail_job
         self._directory = directory or JobCheckpointDirectory(settings.checkpoint_files, settings.job_id)
         self._savepoints = savepoints or Savepoints(settings.job_id)
+        self._ownership = ownership or JobOwnership(clock)
 
     def run(self, coordinator: CheckpointCoordinator, instructions: Iterable[events.Instruction]) -> None:
         """Carry out instructions, and those that follow from their outcome."""
@@ -112,6 +116,7 @@ class CheckpointExecutor:
         try:
             metadata = self._metadata(order, acks, positions)
             stored = self._directory.commit(metadata) if request is None else _commit(request, metadata)
+            self._note(coordinator, order, stored)
         except CheckpointError as error:
             then = coordinator.metadata_failed(self._clock.now(), order.checkpoint_id, str(error))
         else:
@@ -120,6 +125,16 @@ class CheckpointExecutor:
                 self._clock.now(), order.checkpoint_id, stored, *sizes, stored.external_path
             )
         self.run(coordinator, then)
+
+    def _note(self, coordinator: CheckpointCoordinator, order: events.WriteMetadata, stored: StoredCheckpoint) -> None:
+        """Let other drivers of this job know what they have to go on from, unless it was given up meanwhile."""
+        if not self._ownership.shared or order.checkpoint_id not in coordinator.pending_ids():
+            return
+        if order.savepoint and not order.final:
+            self._ownership.check()
+        else:
+            retained = self._settings.checkpoints.num_retained
+            self._ownership.commit(references(coordinator.completed(), stored, retained))
 
     def _metadata(
         self, order: events.WriteMetadata, acks: list[m.SnapshotDone], positions: list[SparkPosition]
@@ -156,6 +171,8 @@ class CheckpointExecutor:
         request = self._savepoints.find(checkpoint_id)
         if request is None:
             self._directory.discard(checkpoint_id)
+            return
+        if not self._directory.may_delete():
             return
         try:
             request.files.delete(paths.METADATA)  # first, so that nobody takes what is left for a savepoint

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import threading
 import time
+import uuid
 from concurrent.futures import Future
 
 from pyspark.sql import SparkSession
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
+from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.restoring import WRITTEN_AGAIN, RestorePath, fit_to_checkpoint
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
@@ -24,9 +26,11 @@ from rekindle.datastream.checkpoint_storage import checked_directory
 from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.exceptions import (
     CheckpointCorruptError,
+    CheckpointError,
     ConfigurationError,
     JobCancelledError,
     JobExecutionError,
+    JobFencedError,
     StateRestoreError,
     StopFailedError,
 )
@@ -41,6 +45,7 @@ from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
 from rekindle.runtime.master.savepoints import Savepoints
 from rekindle.runtime.master.stopping import StopMode, Stopping
+from rekindle.runtime.master.takeover import take_over
 from rekindle.runtime.master.what_is_left import what_is_left
 from rekindle.runtime.restart import GiveUp, Restart
 from rekindle.runtime.scratch import ScratchDirectory
@@ -70,7 +75,12 @@ class JobMaster:
         view: ProgressView,
         collected: CollectedRecords | None = None,
     ) -> None:
-        self.settings = settings
+        def fitted(metadata: CheckpointMetadata) -> JobGraph:
+            return fit_to_checkpoint(graph, metadata, settings.allow_non_restored_state)
+
+        self._takeover = take_over(settings, clock, fitted)
+        self._ownership = self._takeover.ownership
+        self.settings = settings = self._takeover.settings
         self.result: Future[JobExecutionResult] = Future()
         self._session = session
         self._clock = clock
@@ -80,32 +90,46 @@ class JobMaster:
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
         self._lock = threading.Lock()
+        self._keeps_all = False
         self._checkpoints = JobCheckpointDirectory(
-            settings.checkpoint_files, settings.job_id, parallel=settings.parallel_clean_up
+            settings.checkpoint_files,
+            settings.job_id,
+            parallel=settings.parallel_clean_up,
+            may_delete=lambda: not self._ownership.fenced,
         )
         self._savepoints = Savepoints(settings.job_id)
         self._stopping = Stopping()
-        path, fallback = settings.restore_path, settings.fallback_to_earlier
+        completed, first_id = self._takeover.completed, self._takeover.first_id
+        path, fallback = None if completed else settings.restore_path, settings.fallback_to_earlier
         origin = None if path is None else RestorePath(path, fallback)
         self._recovery = Recovery(settings.restart_strategy, fallback, origin, settings.claim)
         self._program = graph
-        restored = None if origin is None else as_restored(origin.current, settings.claim)
+        if origin is not None:
+            completed = (as_restored(origin.current, settings.claim),)
+            first_id = max(first_id, completed[-1].checkpoint_id + 1)
+        restored = completed[-1] if completed else None
         self._graph = graph if restored is None else self._fitted(restored)
         self._plan = EpochPlan(session, self._graph)
         self._coordinator = CheckpointCoordinator(
             settings.checkpoints,
             frozenset(range(self._graph.slots)),
             attempt=0,
-            next_checkpoint_id=1 if restored is None else restored.checkpoint_id + 1,
+            next_checkpoint_id=first_id,
             now=clock.now(),
-            completed=() if restored is None else (restored,),
+            completed=completed,
             operators={node.uid: node.parallelism for node in self._graph.nodes if not self._graph.batch},
         )
+        for checkpoint in completed:
+            if not checkpoint.savepoint and isinstance(checkpoint.location, StoredCheckpoint):
+                self._checkpoints.adopt(checkpoint.location)
 
     def start(self) -> None:
         """Run the job in a thread of its own."""
         self._open_storage()
+        self._takeover.begin()
         self._view.start()
+        if self._takeover.before is not None:
+            self._view.notice(f"job {self.settings.job_id} is taken over from {self._takeover.before.describe()}")
         threading.Thread(target=self._run, name=f"job-{self.settings.job_name}", daemon=True).start()
 
     @property
@@ -205,7 +229,7 @@ class JobMaster:
         """Find out now, not at the first checkpoint, whether checkpoints can be written."""
         files = self.settings.checkpoint_files
         if files is not None and self.settings.checkpointing:
-            probe = f"{self.settings.job_id}/_probe"
+            probe = f"{self.settings.job_id}/_probe-{uuid.uuid4().hex}"
             files.create(probe, b"")
             files.delete(probe)
 
@@ -217,6 +241,7 @@ class JobMaster:
         status = JobStatus.FAILED
         server: ControlServer | None = None
         try:
+            self._sweep_after_takeover()
             host = "127.0.0.1" if is_local(self._session) else self._driver_host()
             server = ControlServer(
                 host,
@@ -241,15 +266,19 @@ class JobMaster:
                     checkpoints=self._checkpoints,
                     savepoints=self._savepoints,
                     stopping=self._stopping,
+                    ownership=self._ownership,
                 )
             )
             status = JobStatus.FINISHED if outcome is Outcome.FINISHED else JobStatus.CANCELED
         except BaseException as failure:
             error = failure
+            if isinstance(failure, JobFencedError):
+                status = JobStatus.SUSPENDED
         finally:
             if server is not None:
                 server.close()
             scratch.close()
+        status, error = self._note_end(status, error)
         self._clean_up(status)
         runtime = round((time.monotonic() - started) * 1000)
         self._end(status, error, runtime)
@@ -257,6 +286,7 @@ class JobMaster:
     def _attempts(self, shared: JobShared) -> Outcome:
         number = 0
         while True:
+            self._ownership.check()
             attempt = Attempt(shared, number, self._coordinator)
             with self._lock:
                 if self._cancelled.is_set():
@@ -270,6 +300,7 @@ class JobMaster:
                 failed_by = error
                 if self._cancelled.is_set() or self._stopping.cancels:
                     return Outcome.CANCELLED
+                self._stop_if_fenced(error)
                 failure, decision = self._decide(error, attempt.damage)
                 job_over = isinstance(decision, GiveUp)
             finally:
@@ -281,6 +312,36 @@ class JobMaster:
             self._coordinator = self._coordinator.successor(
                 number, frozenset(range(shared.graph.slots)), self._clock.now()
             )
+
+    def _stop_if_fenced(self, failure: Exception) -> None:
+        """Let a failure end the job here if another driver goes on with it; most likely it follows from that."""
+        try:
+            self._ownership.check()
+        except JobFencedError as fence:
+            self._view.failed(fence, None)
+            raise fence from (None if failure is fence else failure)
+
+    def _sweep_after_takeover(self) -> None:
+        """Delete what the driver before left of checkpoints that it did not complete; it never will."""
+        if self._takeover.before is not None and self._takeover.whole:
+            self._checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in self._takeover.completed})
+
+    def _note_end(self, status: JobStatus, error: BaseException | None) -> tuple[JobStatus, BaseException | None]:
+        """Say to other drivers that the job is over, before anything is deleted that they would need."""
+        if status is JobStatus.SUSPENDED:
+            return status, error
+        try:
+            self._ownership.end(status.name)
+        except JobFencedError as fence:
+            return JobStatus.SUSPENDED, fence
+        except CheckpointError:
+            self._keeps_all = True
+            log.exception(
+                "that job %r is over could not be noted: its checkpoints are kept, and it goes on from the last one if "
+                "the program is started again",
+                self.settings.job_name,
+            )
+        return status, error
 
     def _decide(
         self, failure: Exception, damage: CheckpointCorruptError | None
@@ -348,6 +409,13 @@ class JobMaster:
 
     def _clean_up(self, status: JobStatus) -> None:
         """Delete this job's checkpoints unless they are to be kept in this case, and whatever else is left of them."""
+        if status is not JobStatus.SUSPENDED and not self._keeps_all:
+            self._sweep(status)
+        # What slots on this machine left behind because they were killed, or because a restart did not come about.
+        for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
+            shutil.rmtree(job_directory(base, self.settings.local_name), ignore_errors=True)
+
+    def _sweep(self, status: JobStatus) -> None:
         completed = [*self._coordinator.completed(), *self._coordinator.damaged()]
         kept = self._kept(status)
         try:
@@ -358,11 +426,9 @@ class JobMaster:
                     self._checkpoints.drop(checkpoint.location, claimed=True)
         except Exception:
             log.exception("the checkpoints of job %s could not be cleaned up", self.settings.job_id)
-        # What slots on this machine left behind because they were killed, or because a restart did not come about.
-        for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
-            shutil.rmtree(job_directory(base, self.settings.job_id), ignore_errors=True)
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:
+        self._takeover.end()
         with self._lock:
             self._status = status
             self._attempt = None

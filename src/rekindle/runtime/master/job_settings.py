@@ -26,6 +26,7 @@ from rekindle.datastream.checkpointing_mode import CheckpointingMode
 from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import ConfigurationError
+from rekindle.runtime.master.ha_settings import HighAvailabilitySettings, settle_high_availability
 from rekindle.runtime.master.state_settings import (
     settle_asynchronous,
     settle_backend,
@@ -64,6 +65,13 @@ class JobSettings:
     claim: bool = False
     parallel_clean_up: bool = True
     batch: bool = False
+    high_availability: HighAvailabilitySettings | None = None
+    driver_number: int | None = None  # with high availability: the entry of the log with which this driver took over
+
+    @property
+    def local_name(self) -> str:
+        """Name what is on local disks: no two drivers of one job share anything there."""
+        return self.job_id if self.driver_number is None else f"{self.job_id}-{self.driver_number}"
 
     @property
     def epoch_target_ms(self) -> int:
@@ -140,6 +148,9 @@ def settle(
         parallel_clean_up=configuration.get(CheckpointingOptions.CLEANER_PARALLEL_MODE),
         claim=configuration.get(StateRecoveryOptions.CLAIM_MODE) == "CLAIM",
         batch=batch,
+        high_availability=settle_high_availability(
+            configuration, job_name, enabled and isinstance(storage, JobManagerCheckpointStorage)
+        ),
     )
 
 

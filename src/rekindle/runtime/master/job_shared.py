@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.graph.job_graph import JobGraph
+from rekindle.ha.ownership import JobOwnership
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
@@ -36,3 +37,4 @@ class JobShared:
     checkpoints: JobCheckpointDirectory
     savepoints: Savepoints
     stopping: Stopping
+    ownership: JobOwnership

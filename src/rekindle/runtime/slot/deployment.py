@@ -64,3 +64,4 @@ class SlotJob:
     snapshot_aliases: dict[str, str] = field(default_factory=dict)  # what classes of serializer snapshots became
     job_parameters: dict[str, str] = field(default_factory=dict)
     backend: BackendSettings = field(default_factory=BackendSettings)
+    local_name: str | None = None  # of the job's directories on local disks; None: its id

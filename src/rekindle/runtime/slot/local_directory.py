@@ -2,6 +2,8 @@
 
 <base>/rekindle-<job id>/slot-<i>/copies                  outlives the attempt, for the next one
 <base>/rekindle-<job id>/slot-<i>/attempt-<n>-<pid>/…     gone with the attempt, or when the next one starts
+
+With high availability the job id has the number of the driver's claim behind it: drivers of one job share nothing here.
 """
 
 from __future__ import annotations

@@ -60,8 +60,9 @@ class Slot:
         self._graph = OperatorGraph(job.graph, slot)
         self._iterations = SlotIterations(job.graph, self._graph)
         self._exchanges = Exchanges(job.graph, slot)
-        self._local = LocalDirectory(job.backend.local_directories, job.job_id, slot, attempt)
-        self._databases = LocalDirectory(job.backend.database_directories, job.job_id, slot, attempt)
+        local_name = job.local_name or job.job_id
+        self._local = LocalDirectory(job.backend.local_directories, local_name, slot, attempt)
+        self._databases = LocalDirectory(job.backend.database_directories, local_name, slot, attempt)
         self._copies = LocalCopies(self._local.copies) if job.backend.local_recovery else None
         self._snapshotter = Snapshotter(self._graph.checkpointed(), job, slot, attempt, send, self._copies)
         self._lock = RLock()
