@@ -37,12 +37,14 @@ from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 from rekindle.graph.job_graph import compile_job
+from rekindle.ha.ownership import JobOwnership
 from rekindle.rest.checkpoints_json import checkpoint_config
 from rekindle.runtime.master.attempt import Attempt
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import JobSettings, settle
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.savepoints import Savepoints
+from rekindle.runtime.master.stopping import Stopping
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.testing import ManualClock
 from support.in_process_job import DeclinedError, InProcessJob, collect
@@ -166,13 +168,16 @@ def running_attempt(scratch: Path, **values: object) -> tuple[Attempt, list[Any]
     environment = program()
     graph = compile_job(environment._graph, 2, None)
     settings, told = settled(**values), list[Any]()
+    clock = ManualClock()
     shared: Any = SimpleNamespace(
         settings=settings,
         graph=graph,
-        clock=ManualClock(),
+        clock=clock,
         server=SimpleNamespace(broadcast=told.append),
         checkpoints=JobCheckpointDirectory(None, JOB),
         savepoints=Savepoints(JOB),
+        stopping=Stopping(),
+        ownership=JobOwnership(clock),
         collected=None,
         scratch=str(scratch),
         plan=SimpleNamespace(layout=tuple, static_uids=set),
