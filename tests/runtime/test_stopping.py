@@ -28,10 +28,12 @@ from rekindle.datastream.functions import SourceFunction
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import CheckpointError, ConfigurationError, JobCancelledError, StopFailedError
 from rekindle.runtime.master.client import LocalJobClient
+from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.stopping import StopMode, Stopping
 from rekindle.runtime.wire import messages as m
-from support.balances import assert_exactly_once, environment, judge, numbering_job, read_output
+from support.balances import assert_exactly_once, environment, events, judge, numbering_job, read_output
+from support.in_process_job import collect
 from support.in_process_master import Cluster, cluster
 from support.processes import wait_until
 from support.sources import Numbers
@@ -160,6 +162,51 @@ def test_a_job_stopped_at_the_end_of_its_input_is_finished_with_that_savepoint(j
     assert_exactly_once(EVENTS, str(job.output))
     job.run(location).result.result(60)
     assert_exactly_once(EVENTS, str(job.output))
+
+
+def test_a_checkpoint_that_completes_after_the_last_savepoint_changes_nothing(job: Job) -> None:
+    master = job.started()
+    late: list[tuple[int, m.SnapshotDone]] = []
+    savepoints: set[int] = set()
+
+    def hears(slot: int, message: m.ToMaster) -> bool:
+        if isinstance(message, m.SnapshotDone) and message.checkpoint_id not in savepoints:
+            late.append((slot, message))
+            return False
+        return True
+
+    def obeys(slot: int, order: m.ToSlot) -> bool:
+        if isinstance(order, m.TriggerSnapshot) and order.savepoint is not None:
+            savepoints.add(order.checkpoint_id)
+        elif isinstance(order, m.NotifyComplete) and order.checkpoint_id in savepoints and slot == 1:
+            for sender, message in late:
+                job.cluster.listener.slot_said(sender, message)
+        return True
+
+    job.cluster.hears, job.cluster.obeys = hears, obeys
+    wait_until(lambda: len(late) == 2, "a checkpoint is under way")
+    location = master.stop_with_savepoint(None, False).result(60)
+    assert master.status is JobStatus.FINISHED
+    assert hidden(job.output) == []
+    job.cluster.hears, job.cluster.obeys = (lambda slot, message: True), (lambda slot, order: True)
+    job.check_rest(location)
+
+
+def test_what_was_collected_until_the_stop_is_shown_and_nothing_else(cluster: Cluster, tmp_path: Path) -> None:
+    env = environment(None, str(tmp_path / "checkpoints"), **SLOW)
+    collect(events(env, EVENTS))
+    collected = CollectedRecords(held_back=True)
+    master = cluster.submit(env, collected)
+    records = iter(collected)
+    seen = [next(records)]
+    location = master.stop_with_savepoint(str(tmp_path), False).result(60)
+    seen += records
+    env = environment(None, None, execution_state__recovery_path=location)
+    collect(events(env, EVENTS))
+    rest = CollectedRecords()
+    cluster.submit(env, rest).result.result(60)
+    assert 0 < len(seen) < EVENTS
+    assert sorted([*seen, *rest]) == list(range(1, EVENTS + 1))
 
 
 # --- what is in the savepoint: windows, timers, sources ---
