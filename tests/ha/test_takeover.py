@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -249,7 +250,7 @@ class TestOneBesideTheOther:
                     first.master._cancelled.set()
                 raise RuntimeError("the slots are gone")
 
-            def stop(self, job_over: bool) -> None:
+            def stop(self, job_over: bool, *_: Any) -> None:
                 ended.append(job_over)
                 first.give_up_checkpoints()
 
@@ -282,12 +283,10 @@ class TestOneBesideTheOther:
     def test_a_driver_without_checkpoints_makes_no_output_visible_after_a_takeover(self, tmp_path: Path) -> None:
         first, second = InProcessDriver(tmp_path, COUNT), InProcessDriver(tmp_path, COUNT, OTHER_ID)
         told: list[Any] = []
-        server = SimpleNamespace(broadcast=told.append)
-        attempt: Any = SimpleNamespace(
-            _commit_awaited=None,
-            _settings=SimpleNamespace(ends_with_checkpoint=False),
-            _shared=SimpleNamespace(ownership=first.master._ownership, server=server),
-        )
+        attempt = MagicMock(_commit_awaited=None)
+        attempt._stop.under_way = attempt._settings.ends_with_checkpoint = False
+        attempt._shared.server.broadcast = told.append
+        attempt._shared.ownership = first.master._ownership
         with pytest.raises(JobFencedError):
             Attempt._finish_output(attempt, 0)
         assert told == []

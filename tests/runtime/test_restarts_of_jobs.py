@@ -104,7 +104,7 @@ def run(
                     raise slot_error(describe_failure(error, 0)) from None
             return Outcome.FINISHED
 
-        def stop(self, job_over: bool) -> None:
+        def stop(self, *_: Any) -> None:
             self._coordinator.abort_all(clock.now(), CheckpointFailureReason.JOB_FAILED)
 
     session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[1]"))
