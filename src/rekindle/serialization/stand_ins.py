@@ -20,6 +20,7 @@ import msgspec
 
 _ALLOWED: ContextVar[bool] = ContextVar("stand-ins for missing classes allowed", default=False)
 _MARK = "__rekindle_stand_in__"
+_MADE: dict[tuple[str, str], type] = {}
 
 
 @contextmanager
@@ -40,6 +41,11 @@ def stand_ins_allowed() -> bool:
 def is_stand_in(cls: type) -> bool:
     """Tell whether a class was made here."""
     return _MARK in cls.__dict__
+
+
+def made_stand_in(module: str, qualified: str) -> type | None:
+    """Give the stand-in that was made for a class last; None: none was, or none is allowed."""
+    return _MADE.get((module, qualified)) if stand_ins_allowed() else None
 
 
 # --- classes whose fields are known from the snapshot of their serializer ---
@@ -79,6 +85,7 @@ def _last(qualified: str) -> str:
 def _marked(cls: type, module: str, qualified: str) -> type:
     cls.__module__, cls.__qualname__ = module, qualified
     setattr(cls, _MARK, True)
+    _MADE[module, qualified] = cls
     return cls
 
 

@@ -128,7 +128,7 @@ class SnapshotContents:
 
             for name in sorted(database.states):
                 if only in (None, name):
-                    with damage_reported(self.snapshot.location):
+                    with damage_reported(self.snapshot.location), stand_ins_for_missing_classes():
                         state.blocks += state_blocks(database, name, key_groups)
         self.reader.add_blocks(state, operator.uid, old, key_groups, only)
         return state

@@ -243,9 +243,7 @@ class _Describing:
             found.size += sum(block.length for block in state.blocks)
 
     def _state(self, name: str, kind: str, stored: StoredSerializers, ttl: bool) -> KeyedStateDescription:
-        key, value, map_key, namespace = map(
-            type_name, (stored.key, stored.value, stored.map_key, stored.namespace)
-        )
+        key, value, map_key, namespace = map(type_name, (stored.key, stored.value, stored.map_key, stored.namespace))
         made = KeyedStateDescription(name, kind, key, value, map_key, namespace, ttl)
         found = self._keyed.setdefault(name, made)
         if found.value_type != made.value_type and made.value_type not in found.value_type.split(" | "):
