@@ -1,4 +1,4 @@
-"""State read as DataFrames, and savepoints written from DataFrames: Spark reads and writes, plain Python knows better."""
+"""State read as DataFrames, and savepoints written from DataFrames."""
 
 from __future__ import annotations
 
@@ -166,12 +166,13 @@ def test_operator_state_and_timers(reader: SavepointReader) -> None:
     }
     with pytest.raises(ConfigurationError, match=r"is union state, not split; read it with union_state\(\)"):
         reader.list_state("everything", "all")
-    with pytest.raises(StateNotFoundError, match="no keyed state 'cuont'.*'count'"):
+    with pytest.raises(StateNotFoundError, match=r"no keyed state 'cuont'.*'count'"):
         reader.keyed_state("everything", "cuont")
 
 
 def test_a_function_reads_several_states_of_a_key(reader: SavepointReader) -> None:
-    schema = "user string, count long, amounts array<long>, total long, account struct<owner: string, balance: long>, timers array<long>"
+    account = "account struct<owner: string, balance: long>"
+    schema = f"user string, count long, amounts array<long>, total long, {account}, timers array<long>"
     found = {row.user: row for row in reader.read_keyed_state("everything", AllOfAUser(), schema).collect()}
     assert set(found) == set(EVERYBODY)
     for user in USERS:

@@ -31,6 +31,7 @@ from rekindle.state_processor.bootstrap import (
 )
 from rekindle.state_processor.reading_tasks import ask
 from rekindle.state_processor.routing import ROUTED, Column, ColumnPairs, KeyedRouting, ListRouting, RowPairs
+from rekindle.state_processor.shipping import Program
 from rekindle.state_processor.slot_writing import FunctionStep, ListStep, OperatorPlan, StateStep, Step
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.spark_types import column_of
@@ -48,7 +49,7 @@ def planned(
     transformations: Sequence[StateTransformation],
     scale: tuple[int, int],
     number: int,
-    classes: bytes,
+    program: Program,
 ) -> tuple[OperatorPlan, list[DataFrame]]:
     """Plan the state of one operator.
 
@@ -60,7 +61,7 @@ def planned(
         transformations: What becomes its state.
         scale: Parallelism and max parallelism of new operators.
         number: The operator's number, by which rows find it.
-        classes: The classes of the user's script.
+        program: What there is of the user's program.
 
     Returns:
         The plan, and the rows on their way to the slots.
@@ -70,7 +71,7 @@ def planned(
     if carried is not None and transformations:
         assert snapshot is not None
         known = ask(spark, snapshot, partial(keyed_state_types, uid=carried.uid))
-    planning = _Planning(uid, known, parallelism, max_parallelism, number, classes)
+    planning = _Planning(uid, known, parallelism, max_parallelism, number, program)
     steps: list[Step] = []
     routed: list[DataFrame] = []
     for transformation in transformations:
@@ -98,7 +99,7 @@ class _Planning:
     parallelism: int
     max_parallelism: int
     number: int
-    classes: bytes
+    program: Program
     key_serializer: TypeSerializer[Any] | None = None
 
     def step(self, transformation: StateTransformation, step: int) -> tuple[Step, DataFrame]:
@@ -152,12 +153,12 @@ class _Planning:
         serializers = tuple(map(serializer_of, types))
         columns = tuple(Column.of(schema, *pair) for pair in zip(given.values, serializers, strict=True))
         to_all = given.mode is DistributionMode.BROADCAST
-        routing = ListRouting(self.number, step, self.parallelism, to_all, columns, self.classes)
+        routing = ListRouting(self.number, step, self.parallelism, to_all, columns, self.program)
         routed = given.data_frame.select(*given.values).mapInArrow(routing, ROUTED)
         return ListStep(descriptor.get_name(), given.mode, serializers), routed
 
     def _route(self, data_frame: DataFrame, pairs: Any, step: int) -> DataFrame:
-        routing = KeyedRouting(self.number, step, self.parallelism, self.max_parallelism, dumps(pairs), self.classes)
+        routing = KeyedRouting(self.number, step, self.parallelism, self.max_parallelism, dumps(pairs), self.program)
         return data_frame.mapInArrow(routing, ROUTED)
 
     def _key(self, key_type: TypeInformation | None) -> TypeSerializer[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,26 +13,16 @@ from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from rekindle.checkpoint.restoring import open_checkpoint
-from rekindle.graph.pickling import main_classes
 from rekindle.graph.struct_pickling import dumps
 from rekindle.state_processor.contents import SnapshotContents, contents_of
 from rekindle.state_processor.readings import Part, Reading
+from rekindle.state_processor.shipping import Program
 from rekindle.state_processor.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _ROWS_PER_BATCH = 4096
-
-
-def shipped_classes() -> bytes:
-    """Pickle the classes of the user's script, for processes that have another script."""
-    return dumps(main_classes())
-
-
-def unpack_classes(classes: bytes) -> None:
-    """Let the classes of the user's script be found where they would be there."""
-    vars(sys.modules["__main__"]).update(pickle.loads(classes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +33,11 @@ class ReadParts:
     reading: bytes
     parts: list[Part]
     schema: t.StructType
-    classes: bytes = field(default_factory=shipped_classes)
+    program: Program = field(default_factory=Program.of_driver)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
-        unpack_classes(self.classes)
+        self.program.unpack()
         reading: Reading = pickle.loads(self.reading)
         numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
         schema = to_arrow_schema(self.schema)

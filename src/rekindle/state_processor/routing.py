@@ -22,7 +22,7 @@ from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
-from rekindle.state_processor.reading_tasks import unpack_classes
+from rekindle.state_processor.shipping import Program
 from rekindle.state_processor.spark_types import PICKLED, column_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class KeyedRouting:
         parallelism: That of the operator.
         max_parallelism: That of the operator.
         pairs: A pickled function that gives the keys and values of a batch.
-        classes: The classes of the user's script.
+        program: What there is of the user's program.
     """
 
     operator: int
@@ -94,11 +94,11 @@ class KeyedRouting:
     parallelism: int
     max_parallelism: int
     pairs: bytes
-    classes: bytes
+    program: Program
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
-        unpack_classes(self.classes)
+        self.program.unpack()
         pairs_of: Callable[[pa.RecordBatch], tuple[list[Any], list[Any]]] = pickle.loads(self.pairs)
         for batch in batches:
             groups: dict[int, list[tuple[Any, Any]]] = {}
@@ -167,11 +167,11 @@ class ListRouting:
     parallelism: int
     to_all: bool
     values: tuple[Column, ...]
-    classes: bytes
+    program: Program
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
-        unpack_classes(self.classes)
+        self.program.unpack()
         first = 0
         for batch in batches:
             columns = [column.values(batch) for column in self.values]

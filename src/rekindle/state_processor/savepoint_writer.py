@@ -183,11 +183,11 @@ class SavepointWriter:
 
         from rekindle.graph.struct_pickling import dumps
         from rekindle.state_processor.planning import planned
-        from rekindle.state_processor.reading_tasks import shipped_classes
         from rekindle.state_processor.routing import ROUTED
+        from rekindle.state_processor.shipping import Program
         from rekindle.state_processor.slot_writing import WriteSlots, WrittenSlot
 
-        classes = shipped_classes()
+        program = Program.of_driver()
         plans: list[OperatorPlan] = []
         routed: list[DataFrame] = []
         for operator in self._operators.values():
@@ -199,7 +199,7 @@ class SavepointWriter:
                 operator.transformations,
                 (self._parallelism, self._max_parallelism),
                 len(plans),
-                classes,
+                program,
             )
             plans.append(plan)
             routed += rows
@@ -210,7 +210,7 @@ class SavepointWriter:
         )
         everything = reduce(lambda one, other: one.union(other), [each, *routed])
         source = None if self._snapshot is None else self._snapshot.location
-        task = WriteSlots(dumps(plans), target, source, classes)
+        task = WriteSlots(dumps(plans), target, source, program)
         reports: list[Any] = (
             everything.repartitionById(slots, F.col("slot"))
             .sortWithinPartitions(*ROUTED.names[:4])

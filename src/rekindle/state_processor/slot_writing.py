@@ -36,7 +36,7 @@ from rekindle.state.state_serializers import StateSerializers
 from rekindle.state_processor.bootstrap import KeyedStateBootstrapFunction
 from rekindle.state_processor.contents import SnapshotContents, contents_of, cut
 from rekindle.state_processor.keyed_state_reader import operator_context
-from rekindle.state_processor.reading_tasks import unpack_classes
+from rekindle.state_processor.shipping import Program
 from rekindle.state_processor.snapshot import Snapshot
 
 Pairs = Iterator[tuple[int, list[Any]]]
@@ -235,17 +235,17 @@ class WriteSlots:
         plans: The operators, pickled; rows name them by their number.
         target: The directory of the savepoint.
         source: The directory of the savepoint that is changed; None: there is none.
-        classes: The classes of the user's script.
+        program: What there is of the user's program.
     """
 
     plans: bytes
     target: str
     source: str | None
-    classes: bytes
+    program: Program
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
-        unpack_classes(self.classes)
+        self.program.unpack()
         plans: list[OperatorPlan] = pickle.loads(self.plans)
         rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
         for slot, own in itertools.groupby(rows, key=itemgetter(0)):
