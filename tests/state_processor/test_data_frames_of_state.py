@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -254,12 +255,21 @@ class FillCount(KeyedStateBootstrapFunction):
 
 
 def test_a_function_makes_state_of_rows(spark: SparkSession, tmp_path: Path) -> None:
-    records = spark.createDataFrame([("ada", 1), ("bob", 2), ("ada", 3)], "user string, amount long")
+    at = datetime(2024, 2, 29, 12, 30, 15, 123456)
+    records = spark.createDataFrame(
+        [("ada", 1, at), ("bob", 2, at), ("ada", 3, at)], "user string, amount long, at timestamp"
+    )
     made = OperatorTransformation.bootstrap_with(records).key_by("user", Types.STRING()).transform(FillCount())
-    target = SavepointWriter.new_savepoint(spark).with_operator("everything", made).write(str(tmp_path / "new"))
+    pair = Types.TUPLE([Types.STRING(), Types.LONG()])
+    times = keyed_state(records, ValueStateDescriptor("time", Types.INSTANT()), ["user", "amount"], "at", pair)
+    writer = SavepointWriter.new_savepoint(spark).with_operator("everything", made).with_operator("times", times)
+    target = writer.write(str(tmp_path / "new"))
     contents = restored_contents(RestorePath(target).current, 2)
     found = {user: (contents[user]["count"], sorted(contents[user]["amounts"])) for user in USERS}
     assert found == {**dict.fromkeys(USERS, (None, [])), "ada": (2, [1, 3]), "bob": (1, [2])}
+    times = SavepointReader.read(spark, target).keyed_state("times", "time")
+    assert times.dtypes == [("key", "struct<f0:string,f1:bigint>"), ("value", "timestamp")]
+    assert {(*key, value) for key, value in rows(times)} == {tuple(row) for row in records.collect()}
     timers = rows(SavepointReader.read(spark, target).timers("everything"))
     assert sorted(timers) == [("event", 5_001, "ada"), ("event", 5_002, "bob"), ("event", 5_003, "ada")]
 

@@ -22,7 +22,7 @@ from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.blocks import StateKind, StateSpec
 from rekindle.state.keyed_backend import kind_of
 from rekindle.state.operator_state.stored import DistributionMode
-from rekindle.state.state_serializers import UNUSED, StateSerializers, serializers_of
+from rekindle.state.state_serializers import StateSerializers, serializers_of
 from rekindle.state_processor.bootstrap import (
     FunctionTransformation,
     KeyedStateTransformation,
@@ -129,7 +129,7 @@ class _Planning:
             )
         key = self._key(given.key_type)
         namespace = self._namespace(given, before)
-        serializers = serializers_of(descriptor, key, namespace)
+        serializers = serializers_of(descriptor, key)
         ttl = descriptor.get_ttl_config()
         spec = StateSpec(name, kind, ttl is not None and ttl.is_enabled(), given.namespace is not None)
         shape, columns = _value_columns(schema, given, serializers)
@@ -139,9 +139,9 @@ class _Planning:
             else tuple(Column.of(schema, part, nested) for part, nested in _parts(given.key, key)),
             columns,
             key,
-            None if given.namespace is None else Column.of(schema, given.namespace, namespace),
+            None if given.namespace is None or namespace is None else Column.of(schema, given.namespace, namespace),
         )
-        return StateStep(spec, serializers, shape), self._route(given.data_frame, pairs, step)
+        return StateStep(spec, descriptor, namespace, shape), self._route(given.data_frame, pairs, step)
 
     def _list(self, given: ListTransformation, step: int) -> tuple[Step, DataFrame]:
         descriptor, schema = given.descriptor, given.data_frame.schema
@@ -180,14 +180,14 @@ class _Planning:
         self.key_serializer = chosen
         return chosen
 
-    def _namespace(self, given: KeyedStateTransformation, before: StateType | None) -> TypeSerializer[Any]:
+    def _namespace(self, given: KeyedStateTransformation, before: StateType | None) -> TypeSerializer[Any] | None:
         if given.namespace is None:
             if before is not None and before.namespaced:
                 raise ConfigurationError(
                     f"state {given.descriptor.get_name()!r} of operator {self.uid!r} belongs to windows: name their "
                     "column with namespace_column"
                 )
-            return UNUSED
+            return None
         if given.namespace_serializer is not None:
             return given.namespace_serializer
         if before is not None and before.namespaced:

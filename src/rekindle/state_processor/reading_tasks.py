@@ -40,7 +40,7 @@ class ReadParts:
         self.program.unpack()
         reading: Reading = pickle.loads(self.reading)
         numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
-        schema = to_arrow_schema(self.schema)
+        schema = to_arrow_schema(self.schema, timezone="UTC")
         if not numbers:
             return
         with contents_of(Snapshot(open_checkpoint(self.location))) as contents:

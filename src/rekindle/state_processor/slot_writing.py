@@ -20,6 +20,7 @@ from rekindle.checkpoint.metadata import StoredFile
 from rekindle.checkpoint.restoring import open_checkpoint
 from rekindle.checkpoint.snapshot_file import SnapshotWriter
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
+from rekindle.datastream.state import StateDescriptor
 from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.operators.keyed import KeyedContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
@@ -32,7 +33,7 @@ from rekindle.state.operator_state.encoding import EvolvingSerializer, encode_br
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.state.snapshots import SnapshotRequest
 from rekindle.state.state_owner import StateOwner
-from rekindle.state.state_serializers import StateSerializers
+from rekindle.state.state_serializers import UNUSED, serializers_of
 from rekindle.state_processor.bootstrap import KeyedStateBootstrapFunction
 from rekindle.state_processor.contents import SnapshotContents, contents_of, cut
 from rekindle.state_processor.keyed_state_reader import operator_context
@@ -61,18 +62,22 @@ class StateStep:
 
     Attributes:
         spec: The state.
-        serializers: Its serializers.
+        descriptor: The state, as the job describes it.
+        namespace: The serializer of its namespaces; None: it has none.
         shape: What a value is: all that the key has (``whole``), an ``element`` of its list, an ``entry`` of its map.
     """
 
     spec: StateSpec
-    serializers: StateSerializers
+    descriptor: StateDescriptor
+    namespace: TypeSerializer[Any] | None
     shape: str
 
     def write(self, writing: OperatorWriting, pairs: Pairs) -> None:
         """Encode a block for each key group."""
         name = writing.owner.state(self.spec.name)
-        encoder = BlockEncoder(self.spec, self.serializers, self.serializers.stored(name))
+        namespace = UNUSED if self.namespace is None else self.namespace
+        serializers = serializers_of(self.descriptor, writing.plan.key_serializer, namespace)
+        encoder = BlockEncoder(self.spec, serializers, serializers.stored(name))
         now = round(time.time() * 1000)
         for key_group, group in itertools.groupby(pairs, key=itemgetter(0)):
             entries: dict[Any, Any] = {}

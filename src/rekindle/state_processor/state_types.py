@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rekindle.state.blocks import RAW, StateKind
+from rekindle.state.blocks import RAW, TIMERS, StateKind
 from rekindle.state.state_serializers import StoredSerializers
 from rekindle.state_processor.contents import SnapshotContents
 
@@ -44,8 +44,8 @@ def keyed_state_types(contents: SnapshotContents, uid: str) -> dict[str, StateTy
                 for state in indexed.keyed if indexed.uid == uid else ():
                     if state.kind != RAW and state.serializers is not None:
                         ttl = state.ttl or (state.name in found and found[state.name].ttl)
-                        namespaced = state.namespaced or bool(state.serializers.namespace)
-                        found[state.name] = StateType(state.kind, ttl, namespaced, state.serializers)
+                        of_timers = state.kind == TIMERS and bool(state.serializers.namespace)
+                        found[state.name] = StateType(state.kind, ttl, state.namespaced or of_timers, state.serializers)
     return found
 
 
