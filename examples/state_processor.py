@@ -6,7 +6,7 @@ PyFlink has nothing like it; Flink has, for Java, as the State Processor API.
 import tempfile
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql.functions import greatest, lit
 
 from rekindle.common import Configuration, Types
 from rekindle.datastream import KeyedProcessFunction, StreamExecutionEnvironment
@@ -44,7 +44,7 @@ for row in accounts.orderBy("key").collect():
     print(f"{row.key}: {row.value}")
 
 # Nobody can owe anything here: that was a mistake, and it is repaired. All else is taken over as it is.
-repaired = accounts.withColumn("value", F.greatest("value", F.lit(0)))
+repaired = accounts.withColumn("value", greatest("value", lit(0)))
 writer = SavepointWriter.from_existing_savepoint(spark, first)
 second = writer.with_state("accounts", keyed_state(repaired, BALANCE)).write(f"{directory.name}/second")
 

@@ -131,7 +131,8 @@ def test_metadata_that_points_out_of_its_directory_deletes_nothing_there(tmp_pat
     location = Path(stored.files.describe(stored.directory))
     (tmp_path / "precious").write_text("mine")
     first, *rest = stored.metadata.handles
-    evil = msgspec.structs.replace(first, before=[StoredFile(4, 0, "../../precious")])
+    outside = [StoredFile(4, 0, "../../precious"), StoredFile(4, 0, "../../precious", shared=True)]
+    evil = msgspec.structs.replace(first, before=outside)
     changed = msgspec.structs.replace(stored.metadata, handles=[evil, *rest])
     (location / "_metadata").write_bytes(encode_metadata(changed))
     dispose(str(location))

@@ -13,7 +13,12 @@ import pytest
 from rekindle.checkpoint.restoring import RestorePath
 from rekindle.common import Types
 from rekindle.datastream import RuntimeContext
-from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from rekindle.datastream.state import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
 from rekindle.exceptions import ConfigurationError, StateNotFoundError
 from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from rekindle.state.backend_settings import BackendSettings
@@ -203,13 +208,17 @@ def test_one_value_is_halved_and_all_else_is_as_it_was(spark: SparkSession, save
         "value", F.when(F.col("key") == "ada", F.col("value") / 2).otherwise(F.col("value")).cast("long")
     )
     writer = SavepointWriter.from_existing_savepoint(spark, savepoint)
+    windows = reader.keyed_state("windows", "_window-contents")
+    contents = ReducingStateDescriptor("_window-contents", max, Types.PICKLED_BYTE_ARRAY())
+    writer.with_state("windows", keyed_state(windows, contents, namespace_column="namespace"))
     target = writer.with_state("everything", keyed_state(halved, TOTAL)).write(str(tmp_path / "fixed"))
     fixed = RestorePath(target).current
     for backend, parallelism in ((BackendSettings(), 1), (BackendSettings(RocksDBSettings()), 3)):
-        contents = restored_contents(fixed, parallelism, backend)
-        assert contents.pop("ada") == {**GOLDEN["ada"], "total": GOLDEN["ada"]["total"] // 2}
-        assert contents == {user: GOLDEN[user] for user in USERS if user != "ada"}
+        found = restored_contents(fixed, parallelism, backend)
+        assert found.pop("ada") == {**GOLDEN["ada"], "total": GOLDEN["ada"]["total"] // 2}
+        assert found == {user: GOLDEN[user] for user in USERS if user != "ada"}
     again = SavepointReader.read(spark, target)
+    assert sorted(rows(again.keyed_state("windows", "_window-contents"))) == sorted(rows(windows))
     assert sorted(rows(again.timers("windows").select("timestamp", "key"))) == sorted((3999, user) for user in USERS)
     assert len(rows(again.timers("everything"))) == len(RECORDS)
 

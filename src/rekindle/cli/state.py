@@ -40,12 +40,13 @@ def state(
 
     Pickled state is unpickled to be shown: look only into snapshots that you would restore.
     """
+    from rekindle.checkpoint import paths
     from rekindle.checkpoint.savepoint_listing import list_savepoints
     from rekindle.cli import state_views
 
     asked = operator is not None or state is not None or key is not None
     listed = [] if state_views.is_snapshot(savepoint) else list_savepoints(savepoint)
-    if any(summary.savepoint or summary.problem for summary in listed):
+    if any(paths.checkpoint_id_of(summary.location) is None for summary in listed):
         if asked:
             raise CommandError(
                 f"{savepoint} has several savepoints in it; give the directory of one: "

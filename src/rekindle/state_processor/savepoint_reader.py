@@ -37,6 +37,9 @@ class SavepointReader:
     """
 
     def __init__(self, spark: SparkSession, snapshot: Snapshot) -> None:
+        from rekindle.runtime.spark.session import use_this_python
+
+        use_this_python(spark)
         self._spark = spark
         self.snapshot = snapshot
 

@@ -60,7 +60,10 @@ class SavepointWriter:
     """
 
     def __init__(self, spark: SparkSession, snapshot: Snapshot | None, max_parallelism: int, parallelism: int) -> None:
+        from rekindle.runtime.spark.session import use_this_python
+
         check_parallelism(parallelism, max_parallelism)
+        use_this_python(spark)
         self._spark = spark
         self._snapshot = snapshot
         self._max_parallelism = max_parallelism
