@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rekindle.checkpoint.restoring import RestorePath
+import msgspec
+
+from rekindle.checkpoint.restoring import RestorePath, fit_to_checkpoint
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Time, Types, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner
@@ -27,6 +29,7 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.datastream.window import TumblingEventTimeWindows
+from rekindle.graph.job_graph import compile_job
 from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from rekindle.runtime.wire import messages as m
 from rekindle.state.backend_settings import BackendSettings
@@ -220,10 +223,7 @@ def restored_contents(
     environment = StreamExecutionEnvironment.get_execution_environment()
     stream = environment.from_collection(asked).uid("questions")
     collect(stream.key_by(lambda record: record[0], Types.STRING()).process(Everything()).uid("everything"))
-    import rekindle.checkpoint.restoring as restoring
-    from rekindle.graph.job_graph import compile_job
-
-    graph = restoring.fit_to_checkpoint(compile_job(environment._graph, parallelism, None), stored.metadata, True)
+    graph = fit_to_checkpoint(compile_job(environment._graph, parallelism, None), stored.metadata, True)
     with InProcessJob(graph, parallelism, restore=_without_others(stored), backend=backend) as job:
         job.run_epoch()
         return {found["user"]: found for found in job.collected if isinstance(found, dict)}
@@ -231,7 +231,5 @@ def restored_contents(
 
 def _without_others(stored: StoredCheckpoint) -> StoredCheckpoint:
     """Leave out operators that the asking job does not have."""
-    import msgspec
-
     own = [operator for operator in stored.metadata.operators if operator.uid == "everything"]
     return StoredCheckpoint(msgspec.structs.replace(stored.metadata, operators=own), stored.files, stored.directory)

@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rekindle.checkpoint import paths
-from rekindle.checkpoint.metadata import (
-    CheckpointMetadata,
-    ListStateMetadata,
-    OperatorMetadata,
-    SparkPosition,
-    StateHandle,
-    encode_metadata,
-)
+from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SparkPosition, encode_metadata
 from rekindle.checkpoint.storage import checkpoint_files
-from rekindle.common.job_id import JobID
 from rekindle.exceptions import CheckpointError, ConfigurationError, StateNotFoundError
 from rekindle.state.key_groups import check_parallelism
 from rekindle.state.operator_state.stored import DistributionMode
@@ -36,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["SavepointWriter"]
 
 _DEFAULT_MAX_PARALLELISM = 128
-_FIRST_CHECKPOINT = 1
 
 
 @dataclass(slots=True)
@@ -167,12 +158,16 @@ class SavepointWriter:
         Raises:
             ConfigurationError: There is something in the directory.
         """
+        from rekindle.state_processor.new_metadata import metadata_of
+
         files = checkpoint_files(path)
         if files.list(""):
             raise ConfigurationError(f"{files.root} is not empty: a savepoint needs a directory of its own")
         try:
             plans, written = self._write_slots(files.root)
-            metadata = self._metadata(plans, written)
+            before = None if self._snapshot is None else self._snapshot.metadata
+            modes = {operator.uid: self._modes(operator) for operator in self._operators.values()}
+            metadata = metadata_of(before, plans, modes, written, self._positions, round(time.time() * 1000))
             self._remove_leftovers(files.root, metadata)
             files.create(paths.METADATA, encode_metadata(metadata))
         except BaseException:
@@ -223,37 +218,14 @@ class SavepointWriter:
         found = [msgspec.msgpack.decode(row[0], type=WrittenSlot) for row in reports]
         return plans, sorted(found, key=lambda written: written.slot)
 
-    def _metadata(self, plans: Sequence[OperatorPlan], written: Sequence[WrittenSlot]) -> CheckpointMetadata:
-        before = None if self._snapshot is None else self._snapshot.metadata
-        return CheckpointMetadata(
-            checkpoint_id=_FIRST_CHECKPOINT if before is None else before.checkpoint_id,
-            job_id=JobID().to_hex_string() if before is None else before.job_id,
-            job_name="state processor" if before is None else before.job_name,
-            timestamp=round(time.time() * 1000),
-            epoch=0 if before is None else before.epoch,
-            operators=[self._operator_metadata(plan, written) for plan in plans],
-            handles=[StateHandle(slot.slot, slot.file, written=slot.file.size) for slot in written],
-            positions=self._positions,
-            savepoint=True,
-        )
-
-    def _operator_metadata(self, plan: OperatorPlan, written: Sequence[WrittenSlot]) -> OperatorMetadata:
-        operator = self._operators[plan.uid]
-        own = written[: plan.parallelism]
-        keyed = {name for slot in own for name in slot.keyed_states.get(plan.uid, ())}
-        modes: dict[str, DistributionMode] = {}
-        if operator.carried is not None:
-            modes |= {name: state.mode for name, state in operator.carried.list_states.items()}
-        modes |= {
+    def _modes(self, operator: _Operator) -> dict[str, DistributionMode]:
+        """Say how the operator states of an operator are dealt out."""
+        carried = {} if operator.carried is None else operator.carried.list_states
+        return {name: state.mode for name, state in carried.items()} | {
             transformation.descriptor.get_name(): transformation.mode
             for transformation in operator.transformations
             if isinstance(transformation, ListTransformation)
         }
-        lists = {
-            name: ListStateMetadata(mode, [slot.list_items.get(plan.uid, {}).get(name, 0) for slot in own])
-            for name, mode in sorted(modes.items())
-        }
-        return OperatorMetadata(plan.uid, plan.name, plan.parallelism, plan.max_parallelism, sorted(keyed), lists)
 
     def _remove_leftovers(self, target: str, metadata: CheckpointMetadata) -> None:
         """Delete what tasks left behind that Spark ran twice."""

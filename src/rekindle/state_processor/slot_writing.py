@@ -254,17 +254,22 @@ class WriteSlots:
         plans: list[OperatorPlan] = pickle.loads(self.plans)
         rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
         for slot, own in itertools.groupby(rows, key=itemgetter(0)):
-            written = self._write(slot, plans, own)
+            written = self.write(slot, plans, own)
             yield pa.RecordBatch.from_pydict({"written": [msgspec.msgpack.encode(written)]})
 
-    def _write(
+    def write(
         self, slot: int, plans: list[OperatorPlan], rows: Iterable[tuple[int, int, int, int, bytes]]
     ) -> WrittenSlot:
+        """Write the file of one slot."""
         with tempfile.TemporaryFile("w+b", _CHUNK) as unnamed:
             buffer = cast(BinaryIO, unnamed)
             writer = SnapshotWriter(buffer)
-            writings = [OperatorWriting(plan, slot, writer) for plan in plans if slot < plan.parallelism]
-            by_number = {plans.index(writing.plan): writing for writing in writings}
+            by_number = {
+                number: OperatorWriting(plan, slot, writer)
+                for number, plan in enumerate(plans)
+                if slot < plan.parallelism
+            }
+            writings = list(by_number.values())
             self._carry(writings)
             untouched = {(n, step) for n, writing in by_number.items() for step in range(len(writing.plan.steps))}
             for (number, step), own in itertools.groupby(rows, key=itemgetter(1, 2)):
