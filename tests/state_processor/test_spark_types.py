@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import pickle
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -22,11 +23,14 @@ from rekindle.common.types import Row
 from rekindle.datastream.declared_types import declared_type
 from rekindle.datastream.window import TimeWindow
 from rekindle.datastream.windowing.serializers import TimeWindowSerializer
+from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.exchange.payload import column_values
+from rekindle.serialization import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state_processor.key_text import keys_meant
 from rekindle.state_processor.plain_values import as_json
+from rekindle.state_processor.routing import Column, ColumnPairs, checked_keys
 from rekindle.state_processor.spark_types import column_of, converter_to
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
@@ -169,3 +173,31 @@ def test_values_become_json() -> None:
         "1.50",
         {"x": 1, "label": "x"},
     ]
+
+
+def test_columns_of_pickles_are_unpickled_when_they_are_written() -> None:
+    keys, lists = [("a", 1), None], [[{"any": 1}, "thing"], []]
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "key": [pickle.dumps(key) for key in keys],
+            "value": [[pickle.dumps(element) for element in elements] for elements in lists],
+            "plain": [b"\0", b""],
+        }
+    )
+    untyped = PickleSerializer()
+    pairs = ColumnPairs(Column("key", untyped, pickled=True), (Column("value", untyped, pickled=True),), untyped)
+    assert pairs(batch) == (keys, lists)
+    assert Column("plain", untyped).values(batch) == [b"\0", b""]
+
+
+def test_several_columns_are_a_key_of_its_type() -> None:
+    batch = pa.RecordBatch.from_pydict({"user": ["a"], "day": [datetime.date(2024, 2, 29)], "value": [True]})
+    key = serializer(Types.TUPLE([Types.STRING(), Types.SQL_DATE()]))
+    columns = (Column("user", serializer(Types.STRING())), Column("day", serializer(Types.SQL_DATE())))
+    pairs = ColumnPairs(columns, (Column("value", serializer(Types.LONG())),), key)
+    assert pairs(batch) == ([("a", datetime.date(2024, 2, 29))], [True])
+
+
+def test_keys_that_cannot_be_keys_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="is not hashable"):
+        checked_keys([[1]], PickleSerializer())
