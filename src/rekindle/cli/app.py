@@ -9,10 +9,12 @@ import typer
 import rekindle
 from rekindle.cli.config import config
 from rekindle.cli.demo import demo
+from rekindle.cli.dispose import dispose
 from rekindle.cli.exit_codes import exit_code_of
 from rekindle.cli.info import info
 from rekindle.cli.output import print_error
 from rekindle.cli.run import run
+from rekindle.cli.state import state
 from rekindle.exceptions import RekindleError
 
 _OWN_OPTIONS_FIRST = {"allow_interspersed_args": False}  # what follows the program is the program's
@@ -28,6 +30,8 @@ app.command()(demo)
 app.command()(config)
 app.command(context_settings=_OWN_OPTIONS_FIRST)(run)
 app.command(context_settings=_OWN_OPTIONS_FIRST)(info)
+app.command()(state)
+app.command()(dispose)
 
 
 def _version(wanted: bool) -> None:
