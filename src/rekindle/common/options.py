@@ -15,6 +15,7 @@ from typing import Any
 from rekindle.common.config_options import ConfigOption
 from rekindle.common.configuration import Configuration
 from rekindle.common.job_options import CoreOptions, ExecutionOptions, PipelineOptions, RestartStrategyOptions
+from rekindle.common.rest_options import RestOptions
 from rekindle.common.runtime_options import (
     HeartbeatOptions,
     JobManagerOptions,
@@ -40,6 +41,7 @@ __all__ = [
     "PythonOptions",
     "QueryableStateOptions",
     "RekindleOptions",
+    "RestOptions",
     "RestartStrategyOptions",
     "RocksDBOptions",
     "StateBackendOptions",
@@ -66,6 +68,7 @@ _GROUPS: tuple[type, ...] = (
     TaskManagerOptions,
     QueryableStateOptions,
     RekindleOptions,
+    RestOptions,
     PythonOptions,
 )
 

@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import Future
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -29,18 +30,23 @@ from rekindle.exceptions import (
     StateRestoreError,
 )
 from rekindle.graph.job_graph import JobGraph
+from rekindle.graph.plan import Plan
+from rekindle.graph.vertex_plan import vertex_plan
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.attempt import Attempt, Outcome
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
+from rekindle.runtime.master.job_history import Failure, JobHistory, SlotPlace, recorded
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
 from rekindle.runtime.master.savepoints import Savepoints
+from rekindle.runtime.master.slot_metrics import NO_READINGS, SlotReadings
 from rekindle.runtime.restart import GiveUp, Restart
 from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.slot.local_directory import job_directory
+from rekindle.runtime.slot.metrics import MetricValue
 from rekindle.runtime.spark.epochs import EpochPlan
 from rekindle.runtime.spark.session import is_local
 from rekindle.runtime.wire.handshake import new_secret
@@ -65,14 +71,16 @@ class JobMaster:
         clock: Clock,
         view: ProgressView,
         collected: CollectedRecords | None = None,
+        plan: Plan | None = None,
     ) -> None:
         self.settings = settings
+        self.plan = plan
+        self.history = JobHistory(clock, self._slot_places)
         self.result: Future[JobExecutionResult] = Future()
         self._session = session
         self._clock = clock
-        self._view = view
+        self._view = recorded(view, self.history)
         self._collected = collected
-        self._status = JobStatus.CREATED
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
         self._lock = threading.Lock()
@@ -104,6 +112,52 @@ class JobMaster:
     def status(self) -> JobStatus:
         """Tell what the job does."""
         return self._status
+
+    @property
+    def _status(self) -> JobStatus:
+        return self.history.status
+
+    @_status.setter
+    def _status(self, status: JobStatus) -> None:
+        self.history.enter(status)
+
+    @property
+    def start_time(self) -> int:
+        """Tell when the job was made, in milliseconds."""
+        return self.history.start_time
+
+    @property
+    def end_time(self) -> int | None:
+        """Tell when the job ended; None: it has not."""
+        return self.history.end_time
+
+    @property
+    def status_times(self) -> dict[str, int]:
+        """Tell when the job came into each state last; 0: never."""
+        return self.history.status_times()
+
+    def exceptions(self) -> list[Failure]:
+        """Give the failures of the job that are remembered, newest first."""
+        return self.history.exceptions()
+
+    def plan_json(self) -> dict[str, Any]:
+        """Describe the operators as Flink's REST interface does."""
+        plan = self.plan or Plan(())
+        return vertex_plan(plan, self.settings.job_id, self.settings.job_name, self.settings.batch)
+
+    def read_metrics(self) -> SlotReadings:
+        """Ask the slots what they count and measure; those that do not answer at once are left out."""
+        with self._lock:
+            attempt = self._attempt
+        return NO_READINGS if attempt is None else attempt.read_metrics()
+
+    def metrics(self) -> list[MetricValue]:
+        """Ask the slots for the metrics of all operators and functions."""
+        return self.read_metrics().metrics()
+
+    def _slot_places(self) -> dict[int, SlotPlace]:
+        with self._lock:
+            return {} if self._attempt is None else self._attempt.slot_places()
 
     def slot_pids(self) -> dict[int, int]:
         """Give the process of every slot that runs now."""
