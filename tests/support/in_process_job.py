@@ -222,23 +222,10 @@ class InProcessJob:
 
     def finish_checkpoint(self, checkpoint_id: int, notify: bool = True) -> StoredCheckpoint:
         """Wait for the slots and write the metadata."""
-        reasons: list[str] = []
         self._quiet = not notify
-        for _ in self.slots:
-            index, answer = self._answers.get(timeout=30)
-            now = self.clock.now()
-            if isinstance(answer, m.SnapshotDone):
-                then = self.coordinator.acknowledge(
-                    now, answer.attempt, answer.checkpoint_id, index, answer, measurements(answer)
-                )
-            else:
-                assert isinstance(answer, m.SnapshotFailed)
-                reasons.append(answer.reason)
-                then = self.coordinator.decline(
-                    now, answer.attempt, answer.checkpoint_id, index, CheckpointFailureReason.DECLINED, answer.reason
-                )
-            self._executor.run(self.coordinator, then)
+        answers = [self.hear_snapshot() for _ in self.slots]
         self._quiet = False
+        reasons = [answer.reason for answer in answers if isinstance(answer, m.SnapshotFailed)]
         if reasons:
             raise DeclinedError("\n".join(reasons))
         latest = self.coordinator.latest_completed()
@@ -246,6 +233,22 @@ class InProcessJob:
         assert latest.checkpoint_id == checkpoint_id
         assert isinstance(latest.location, StoredCheckpoint)
         return latest.location
+
+    def hear_snapshot(self) -> m.SnapshotDone | m.SnapshotFailed:
+        """Wait for a slot's answer to any checkpoint under way, and let the coordinator have it."""
+        index, answer = self._answers.get(timeout=30)
+        now = self.clock.now()
+        if isinstance(answer, m.SnapshotDone):
+            then = self.coordinator.acknowledge(
+                now, answer.attempt, answer.checkpoint_id, index, answer, measurements(answer)
+            )
+        else:
+            assert isinstance(answer, m.SnapshotFailed)
+            then = self.coordinator.decline(
+                now, answer.attempt, answer.checkpoint_id, index, CheckpointFailureReason.DECLINED, answer.reason
+            )
+        self._executor.run(self.coordinator, then)
+        return answer
 
     _quiet = False
 
