@@ -80,6 +80,14 @@ class SnapshotIndex(msgspec.Struct, frozen=True):
 
     operators: list[OperatorIndex]
 
+    def sizes(self) -> dict[str, int]:
+        """Count the bytes of each operator's state."""
+        return {
+            operator.uid: sum(block.length for state in operator.keyed for block in state.blocks)
+            + sum(part.block.length for state in operator.lists for part in state.parts)
+            for operator in self.operators
+        }
+
 
 class SnapshotWriter:
     """Write a snapshot file, block by block."""
