@@ -8,8 +8,10 @@ import typer
 
 import rekindle
 from rekindle.cli.demo import demo
+from rekindle.cli.dispose import dispose
 from rekindle.cli.exit_codes import exit_code_of
 from rekindle.cli.output import print_error
+from rekindle.cli.state import state
 from rekindle.exceptions import RekindleError
 
 app = typer.Typer(
@@ -20,6 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(state)
+app.command()(dispose)
 
 
 def _version(wanted: bool) -> None:
