@@ -98,10 +98,10 @@ def _add_job(families: _Families, job: RegisteredJob) -> None:
     for metric in readings.metrics():
         own = {**labels, **_operator_labels(metric)}
         name = _OPERATOR + "_".join(map(_usable, _path(metric)))
-        for suffix, value in readings_of(metric):
+        for suffix, reading in readings_of(metric):
             if series >= MAX_SERIES_OF_A_JOB:
                 left_out += 1
-            elif families.add(name + suffix, own, value):
+            elif families.add(name + suffix, own, reading):
                 series += 1
     families.add(_JOB + "metricsLeftOut", labels, left_out)
 
