@@ -19,7 +19,6 @@ from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.progress import EpochSummary, ProgressView
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 
-EXCEPTION_HISTORY_SIZE = 16
 _RATE_SECONDS = 60.0
 
 
@@ -104,7 +103,7 @@ class JobHistory:
         self,
         clock: Clock,
         locate: Callable[[], dict[int, SlotPlace]] = dict,
-        limit: int = EXCEPTION_HISTORY_SIZE,
+        limit: int = 16,
     ) -> None:
         self._clock = clock
         self._locate = locate

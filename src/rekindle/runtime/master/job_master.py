@@ -76,7 +76,7 @@ class JobMaster:
     ) -> None:
         self.settings = settings
         self.plan = plan
-        self.history = JobHistory(clock, self._slot_places)
+        self.history = JobHistory(clock, self._slot_places, settings.exception_history_size)
         self.result: Future[JobExecutionResult] = Future()
         self._session = session
         self._clock = clock
