@@ -118,7 +118,7 @@ def test_a_file_that_says_another_number_than_its_name_is_ignored(directory: Pat
 
 def test_a_directory_that_is_none_is_refused(directory: Path) -> None:
     directory.write_text("a file")
-    with pytest.raises(ConfigurationError, match="is not a directory of yours.*REKINDLE_STATE_DIR"):
+    with pytest.raises(ConfigurationError, match=r"is not a directory of yours.*REKINDLE_STATE_DIR"):
         discovered()
 
 
