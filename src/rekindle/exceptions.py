@@ -12,6 +12,7 @@ RekindleError
 ├── SlotLostError               a slot process died or fell silent
 ├── SlotProtocolError           a peer spoke out of turn (second delivery, old attempt, bad secret)
 └── CheckpointError
+    ├── StopFailedError         the job was not stopped with a savepoint, or not cleanly
     ├── CheckpointStorageError  the checkpoint storage cannot be written or read
     ├── CheckpointCorruptError  a file is half written, damaged or of an unknown version
     ├── StateRestoreError       a snapshot does not fit the program that restores it
@@ -102,6 +103,10 @@ class SlotProtocolError(RekindleError):
 
 class CheckpointError(RekindleError):
     """Something about a checkpoint went wrong."""
+
+
+class StopFailedError(CheckpointError):
+    """A job was not stopped with a savepoint, or ended in another way before all its output was committed."""
 
 
 class CheckpointStorageError(CheckpointError):

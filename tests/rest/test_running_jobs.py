@@ -41,7 +41,6 @@ def test_of_the_ended_jobs_the_last_are_kept_and_all_that_run() -> None:
 def test_an_ended_job_does_not_keep_its_master_alive() -> None:
     jobs = RunningJobs()
     master = FakeMaster().run()
-    master.history = FakeMaster(clock=master.clock).run().history  # one that does not lead back to the master
     master.overview = CheckpointsOverview(counts=CheckpointCounts(completed=4))
     job = jobs.register(master)
     master.end(JobStatus.FINISHED)

@@ -50,7 +50,7 @@ class FakeMaster:
         configuration = configuration or Configuration()
         self.clock = clock or ManualClock()
         self.settings = settle(job_id, name, configuration, CheckpointConfig(configuration), ExecutionConfig())
-        self.history = JobHistory(self.clock, lambda: {0: SlotPlace("here", 11), 1: SlotPlace("there", 22)})
+        self.history = JobHistory(self.clock, self.slot_places)
         self.plan: Plan | None = plan
         self.result: Future[Any] = Future()
         self.overview = CheckpointsOverview()
@@ -68,6 +68,9 @@ class FakeMaster:
         """Let the job be over."""
         self.history.enter(status)
         self.result.set_result(None)
+
+    def slot_places(self) -> dict[int, SlotPlace]:
+        return {0: SlotPlace("here", 11), 1: SlotPlace("there", 22)}
 
     def read_metrics(self) -> SlotReadings:
         return self.readings

@@ -142,6 +142,7 @@ class JobHistory:
                 self._running = self._running and status is JobStatus.CANCELLING
             if status.is_globally_terminal_state():
                 self._end_time = now
+                self._locate = dict  # whoever tells where slots are need not outlive the job
 
     def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
         """Note that the slots of an attempt are ready."""
