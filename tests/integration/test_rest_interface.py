@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +55,7 @@ def eventually(ask: Callable[[], Any], what: str) -> Any:
     found: list[Any] = []
 
     def asked() -> bool:
+        time.sleep(0.1)  # a job that is asked too often does nothing else
         found[:] = [ask()]
         return bool(found[0])
 
