@@ -112,10 +112,11 @@ class RestServer:
 
         self._socket = listen(self._settings.bind_address, self._settings.ports)
         try:
-            if self._settings.token is None and not is_loopback(self._socket.getsockname()[0]):
+            host = self._socket.getsockname()[0]
+            if self._settings.token is None and not is_loopback(host):
                 raise ConfigurationError(
-                    f"rest.bind-address is {self._settings.bind_address!r}, which here is {self._socket.getsockname()[0]} "
-                    "and can be reached from elsewhere: name that address, so that a token is asked for"
+                    f"rest.bind-address is {self._settings.bind_address!r}, which here is {host} and can be reached "
+                    "from elsewhere: name that address, so that a token is asked for"
                 )
             self._api = self._make_api()
             config = uvicorn.Config(
