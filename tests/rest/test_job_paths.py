@@ -394,7 +394,7 @@ def test_there_is_no_other_mode(query: str) -> None:
     assert master.asked == []
 
 
-@pytest.mark.parametrize("status", [JobStatus.FINISHED, JobStatus.FAILED])
+@pytest.mark.parametrize("status", [JobStatus.FINISHED, JobStatus.FAILED, JobStatus.SUSPENDED])
 def test_a_job_that_ended_otherwise_cannot_be_cancelled(status: JobStatus) -> None:
     master = FakeMaster().run()
     client = served(master)

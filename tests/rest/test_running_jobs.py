@@ -38,6 +38,16 @@ def test_of_the_ended_jobs_the_last_are_kept_and_all_that_run() -> None:
     assert [job.job_id for job in jobs.all()] == [job_id(0), job_id(4), job_id(5)]
 
 
+def test_a_job_that_another_driver_goes_on_with_is_over_here() -> None:
+    jobs = RunningJobs(kept=0)
+    master = FakeMaster().run()
+    job = jobs.register(master)
+    master.end(JobStatus.SUSPENDED)
+    assert job.ended
+    assert job.history.end_time is not None
+    assert jobs.all() == []
+
+
 def test_an_ended_job_does_not_keep_its_master_alive() -> None:
     jobs = RunningJobs()
     master = FakeMaster().run()

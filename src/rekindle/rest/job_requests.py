@@ -44,14 +44,14 @@ class JobRequests:
         """Count slots and jobs."""
         jobs = self._jobs.all()
         states = Counter(job.history.status for job in jobs)
-        ended = states[JobStatus.FINISHED] + states[JobStatus.CANCELED] + states[JobStatus.FAILED]
-        slots = sum(_slots(job) for job in jobs if not job.ended)
+        running = [job for job in jobs if not job.ended]
+        slots = sum(map(_slots, running))
         return answer(
             {
                 "taskmanagers": slots,
                 "slots-total": slots,
                 "slots-available": 0,
-                "jobs-running": len(jobs) - ended,
+                "jobs-running": len(running),
                 "jobs-finished": states[JobStatus.FINISHED],
                 "jobs-cancelled": states[JobStatus.CANCELED],
                 "jobs-failed": states[JobStatus.FAILED],
@@ -130,7 +130,7 @@ class JobRequests:
         if mode.lower() != "cancel":
             raise RequestError(400, f"mode is {mode!r}, and can only be cancel.")
         status = job.history.status
-        if status in (JobStatus.FINISHED, JobStatus.FAILED):
+        if job.ended and status is not JobStatus.CANCELED:
             raise RequestError(
                 409, f"Job {job.job_id} cannot be cancelled: it has reached another terminal state ({status.name})."
             )

@@ -140,7 +140,7 @@ class JobHistory:
             self._times[status.name] = now
             if status is not JobStatus.RUNNING:
                 self._running = self._running and status is JobStatus.CANCELLING
-            if status.is_globally_terminal_state():
+            if status.is_terminal_state():
                 self._end_time = now
                 self._locate = dict  # whoever tells where slots are need not outlive the job
 

@@ -69,8 +69,8 @@ class RegisteredJob:
 
     @property
     def ended(self) -> bool:
-        """Tell whether it is over."""
-        return self.history.status.is_globally_terminal_state()
+        """Tell whether it is over, at least for this process: another may go on with it."""
+        return self.history.status.is_terminal_state()
 
     def plan_json(self) -> dict[str, Any]:
         """Describe its operators as Flink's REST interface does."""
