@@ -46,13 +46,14 @@ def started(jobs: RunningJobs, settings: RestSettings | None = None) -> RestServ
     return jobs.server
 
 
-def address(server: RestServer) -> tuple[str, int]:
-    assert server.url is not None
-    host, _, port = server.url.removeprefix("http://").rpartition(":")
+def address(server: RestServer | str) -> tuple[str, int]:
+    url = server if isinstance(server, str) else server.url
+    assert url is not None
+    host, _, port = url.removeprefix("http://").rpartition(":")
     return host.strip("[]"), int(port)
 
 
-def ask(server: RestServer, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, Any]:
+def ask(server: RestServer | str, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, Any]:
     client = http.client.HTTPConnection(*address(server), timeout=30)
     try:
         client.request(method, path, body, headers)
@@ -237,8 +238,8 @@ from rekindle.rest.settings import RestSettings
 from rekindle.runtime.master.running_jobs import running_jobs
 from support.rest_jobs import FakeMaster
 
-jobs = running_jobs()
-jobs.register(FakeMaster().run(), RestSettings(ports=(0,)))
+jobs, master = running_jobs(), FakeMaster().run()
+jobs.register(master, RestSettings(ports=(0,)))
 assert jobs.server.wait_until_ready(30)
 print(sorted(os.listdir(os.environ["REKINDLE_STATE_DIR"])), flush=True)
 """
@@ -285,6 +286,30 @@ print(urllib.request.urlopen(url + "/jobs").status)
     before, after, status = done.stdout.splitlines()
     assert before == after
     assert status == "200"
+
+
+def test_a_program_that_ends_waits_for_who_stopped_it(state_directory: Path) -> None:
+    program = (
+        PROGRAM
+        + """
+import time
+while not master.asked:
+    time.sleep(0.01)
+master.savepoint.set_result("/d/savepoint-1")  # and the program ends
+"""
+    )
+    text = program.format(path=[str(Path(__file__).parents[1])])
+    with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        driver.stdout.readline()
+        (endpoint,) = discovered()
+        body = json.dumps({"targetDirectory": "/d"})
+        status, begun = ask(endpoint.url, "POST", f"/jobs/{JOB}/stop", body, **{"Content-Type": "application/json"})
+        assert status == 202
+        path = f"/jobs/{JOB}/savepoints/{begun['request-id']}"
+        wait_until(lambda: ask(endpoint.url, "GET", path)[1]["operation"] is not None, "it says where the savepoint is")
+        assert driver.wait(60) == 0
+    assert list(state_directory.iterdir()) == []
 
 
 def test_this_process_has_one_registry() -> None:
