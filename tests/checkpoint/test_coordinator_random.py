@@ -3,7 +3,10 @@
 The world has slots that answer when they like, a network that delays, reorders, doubles and loses their
 answers, a storage that may fail to write metadata, jobs that fail and start again, and slots of earlier
 attempts that still answer. Snapshots are incremental: they share files with the checkpoint they build on.
-After every step the invariants are checked against the files that exist.
+After every step the invariants are checked against the files that exist: those of a model, and those that the
+directory of the job's checkpoints has left in a storage.
+
+That the checks notice anything is checked, too: with coordinators and a clean-up of which a rule has been taken out.
 """
 
 from __future__ import annotations
@@ -14,6 +17,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from checkpoint.test_job_directory import JOB, MemoryFiles, missing, put, shared
+from rekindle.checkpoint import job_directory, paths
+from rekindle.checkpoint.cleanup import CleanupPlan, FoundFiles, classify
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import (
@@ -29,9 +35,13 @@ from rekindle.checkpoint.events import (
     TriggerCheckpoint,
     WriteMetadata,
 )
+from rekindle.checkpoint.job_directory import JobCheckpointDirectory
+from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle
 from rekindle.checkpoint.options import CheckpointOptions
+from rekindle.checkpoint.statistics import TaskMeasurement
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 
-SCHEDULES = 3_000
+SCHEDULES = 2_000
 BATCHES = 20
 STEPS = 150
 
@@ -70,10 +80,52 @@ class Slot:
     orders: list[Instruction] = field(default_factory=list)
 
 
+class Storage:
+    """The directory of the job's checkpoints, beside the model and told the same; savepoints are elsewhere."""
+
+    def __init__(self) -> None:
+        self.files = MemoryFiles()
+        self.directory = JobCheckpointDirectory(self.files, JOB)
+        self.stored: dict[int, StoredCheckpoint] = {}
+        self.own: set[str] = set()
+
+    def write(self, ack: Ack) -> None:
+        self.own.add(ack.written)
+        put(self.files, f"shared/{self.name(ack.written)}")
+
+    def commit(self, order: WriteMetadata) -> None:
+        handles = []
+        for slot, ack in order.acks:
+            assert isinstance(ack, Ack)
+            before = [shared(self.name(written)) for written in sorted(ack.shared & self.own)]
+            handles.append(StateHandle(slot, shared(self.name(ack.written)), before=before))
+        metadata = CheckpointMetadata(order.checkpoint_id, JOB, "name", 0, 0, [], handles, [])
+        self.stored[order.checkpoint_id] = self.directory.commit(metadata)
+
+    def drop(self, checkpoint_id: int) -> None:
+        self.directory.drop(self.stored.pop(checkpoint_id))
+
+    def discard(self, checkpoint_id: int) -> None:
+        self.directory.discard(checkpoint_id)
+
+    def has(self, ack: Ack) -> bool:
+        names = {f"{JOB}/shared/{self.name(written)}" for written in ack.files() & self.own}
+        return names <= self.files.content.keys()
+
+    def completed(self) -> set[int]:
+        found = (path.split("/")[1] for path in self.files.content if path.endswith(paths.METADATA))
+        return {int(name.removeprefix("chk-")) for name in found}
+
+    @staticmethod
+    def name(written: str) -> str:
+        attempt, checkpoint_id, slot = map(int, written.split("/"))
+        return paths.shared_file(checkpoint_id, slot, attempt, "x")
+
+
 class World:
     """Drives one coordinator through a random schedule and keeps the books."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, kind: type[CheckpointCoordinator] = CheckpointCoordinator) -> None:
         self.random = random.Random(seed)
         self.now = self.random.randrange(1_000)
         self.epoch = 0
@@ -105,8 +157,11 @@ class World:
         self.failures_in_a_row = 0
         self.failing = False
         self.ending = False
+        self.last_end: int | None = None  # of a periodic checkpoint of this attempt
+        self.storage = Storage()
         participants = frozenset(range(self.random.randint(1, 4)))
-        self.coordinator = CheckpointCoordinator(self.options, participants, 1, 1, self.now)
+        operators = {"operator": len(participants)}
+        self.coordinator = kind(self.options, participants, 1, 1, self.now, operators=operators)
         self.slots: list[Slot] = []
         self.participants: frozenset[int] = participants
         self.deploy()
@@ -139,6 +194,8 @@ class World:
                 case TriggerCheckpoint():
                     assert not self.triggered or instruction.checkpoint_id > self.triggered[-1]
                     self.triggered.append(instruction.checkpoint_id)
+                    if not instruction.savepoint and not instruction.final and self.last_end is not None:
+                        assert instruction.timestamp >= self.last_end + self.options.min_pause_ms, "no pause"
                     self.kinds[instruction.checkpoint_id] = instruction
                     usable = [each for each in self.completed_checkpoints if each not in self.damaged]
                     if instruction.base_id is not None:
@@ -159,6 +216,7 @@ class World:
                         assert not earlier or instruction.checkpoint_id > earlier[-1]
                         self.completed_checkpoints.append(instruction.checkpoint_id)
                         self.failures_in_a_row = 0
+                        self.last_end = self.now
                     self.send(instruction)
                 case NotifyAborted():
                     assert instruction.attempt == self.coordinator.attempt
@@ -171,6 +229,7 @@ class World:
                     assert isinstance(ack, Ack)
                     assert ack.checkpoint_id == checkpoint_id
                     self.files.discard(ack.written)
+                    self.storage.discard(checkpoint_id)
                 case DiscardCheckpoint(checkpoint_id, acks, location):
                     for _, ack in acks:
                         assert isinstance(ack, Ack)
@@ -179,6 +238,7 @@ class World:
                         assert isinstance(location, str)
                         self.seen["discarded with metadata"] += 1
                         self.metadata.remove(location)
+                    self.storage.discard(checkpoint_id)
                 case DropCompleted(checkpoint):
                     self.drop(checkpoint)
                 case FailJob():
@@ -198,6 +258,7 @@ class World:
             assert not savepoint
         elif not savepoint and not self.ending:
             self.failures_in_a_row += 1
+            self.last_end = self.now
 
     def check_acks(self, order: WriteMetadata) -> None:
         assert [slot for slot, _ in order.acks] == sorted(self.participants)
@@ -213,6 +274,7 @@ class World:
         self.files -= dropped.difference(*self.manifests.values())
         assert isinstance(checkpoint.location, str)
         self.metadata.remove(checkpoint.location)
+        self.storage.drop(checkpoint.checkpoint_id)
 
     # ------------------------------------------------------------------------------------- steps
 
@@ -266,6 +328,8 @@ class World:
                 shared = [] if savepoint else [file for file in sorted(slot.base) if self.random.random() < 0.6]
                 ack = Ack(attempt, checkpoint_id, slot.index, written, frozenset(shared))
                 self.files.add(written)
+                if not savepoint:
+                    self.storage.write(ack)
                 self.snapshots[checkpoint_id].append(ack)
                 self.network.append(ack)
             case NotifyComplete() as complete if not complete.savepoint:
@@ -308,8 +372,9 @@ class World:
             self.delivered.add(message.written)
             if message.attempt == self.coordinator.attempt:
                 self.first_arrived.setdefault((message.checkpoint_id, message.slot), message)
+            measured = (TaskMeasurement("operator", sync_ms=message.slot),)
             order = self.coordinator.acknowledge(
-                self.now, message.attempt, message.checkpoint_id, message.slot, message
+                self.now, message.attempt, message.checkpoint_id, message.slot, message, measured
             )
             if message.attempt != self.coordinator.attempt:
                 assert not [each for each in order if not isinstance(each, DiscardState)]
@@ -321,7 +386,10 @@ class World:
 
     def answer_write(self, checkpoint_id: int) -> None:
         order = self.writes.pop(checkpoint_id)
-        if self.random.random() < 0.1:
+        failed = self.random.random() < 0.1
+        if not order.savepoint and (not failed or self.random.random() < 0.5):  # also one that fails may leave the file
+            self.storage.commit(order)
+        if failed:
             self.carry_out(self.coordinator.metadata_failed(self.now, checkpoint_id, "no space"))
             return
         location = f"metadata of {checkpoint_id}"
@@ -342,6 +410,7 @@ class World:
             self.end_attempt(reason)
             self.failing = False
             self.failures_in_a_row = 0
+            self.last_end = None
             self.participants = frozenset(range(self.random.randint(1, 4)))
             self.find_damage()
             attempt = self.coordinator.attempt + self.random.randint(1, 2)
@@ -404,6 +473,30 @@ class World:
         kinds = [self.kinds[checkpoint_id] for checkpoint_id in self.coordinator.pending_ids()]
         periodic = [kind for kind in kinds if not kind.savepoint and not kind.final]
         assert len(periodic) <= self.options.max_concurrent
+        if self.options.min_pause_ms:
+            assert len(periodic) <= 1
+        self.check_storage()
+        self.check_statistics()
+
+    def check_storage(self) -> None:
+        """Check that in the storage, too, all metadata finds its files, and all that is under way."""
+        lost = missing(self.storage.files)
+        assert lost == set(), f"completed checkpoints lost {lost} in the storage"
+        there = self.storage.completed()
+        for each in self.coordinator.completed():
+            assert each.savepoint or each.checkpoint_id in there
+        for checkpoint_id in (*self.coordinator.pending_ids(), *self.writes):
+            for ack in self.snapshots[checkpoint_id]:
+                assert self.storage.has(ack), f"checkpoint {checkpoint_id}, under way, lost files in the storage"
+
+    def check_statistics(self) -> None:
+        overview = self.coordinator.statistics()
+        counts = overview.counts
+        ended = Counter(how == "complete" for how in self.ended.values())
+        assert (counts.total, counts.completed, counts.failed) == (len(self.triggered), ended[True], ended[False])
+        assert counts.in_progress == len(self.coordinator.pending_ids()) == counts.total - len(self.ended)
+        assert len(overview.ended) == min(len(self.ended), self.options.history_size)
+        assert overview.summary.duration.count == counts.completed
 
     def check_nothing_kept_for_nothing(self) -> None:
         retained = {each.checkpoint_id for each in (*self.coordinator.completed(), *self.coordinator.damaged())}
@@ -424,6 +517,9 @@ class World:
         left_behind = self.files - in_use - never_heard_of
         assert not left_behind, f"left behind: {sorted(left_behind)}"
         assert self.metadata == {f"metadata of {each}" for each in self.manifests}
+        self.storage.directory.sweep(kept)
+        assert missing(self.storage.files) == set()
+        assert self.storage.completed() == {each for each in kept if not self.kinds[each].savepoint}
 
     def run(self) -> None:
         steps = [self.pass_time, self.sleep_until_next_event, self.end_epoch, self.take_savepoint]
@@ -441,9 +537,9 @@ class World:
         self.check_end()
 
 
-def run_schedule(seed: int) -> Counter[str]:
+def run_schedule(seed: int, kind: type[CheckpointCoordinator] = CheckpointCoordinator) -> Counter[str]:
     """Run the schedule of a seed; a failure names it."""
-    world = World(seed)
+    world = World(seed, kind)
     try:
         world.run()
     except Exception as error:
@@ -476,3 +572,106 @@ def test_schedules_reach_every_situation() -> None:
 
 def test_a_schedule_is_the_same_for_the_same_seed() -> None:
     assert run_schedule(4711) == run_schedule(4711)
+
+
+# ----------------------------------------------------------------------- the checks themselves, with a rule taken out
+
+
+class AcceptsEveryAttempt(CheckpointCoordinator):
+    def acknowledge(  # type: ignore[no-untyped-def]
+        self, now, attempt, checkpoint_id, slot, ack, measured=()
+    ) -> list[Instruction]:
+        return super().acknowledge(now, self.attempt, checkpoint_id, slot, ack, measured)
+
+
+class DropsWhatIsInUse(CheckpointCoordinator):
+    def _drop_superseded(self) -> list[Instruction]:
+        dropped, self._superseded = self._superseded, []
+        return [DropCompleted(other) for other in dropped]
+
+
+class DiscardsWhileMetadataIsWritten(CheckpointCoordinator):
+    def _abort(self, now, pending, reason, detail, counted=True):  # type: ignore[no-untyped-def]
+        instructions = super()._abort(now, pending, reason, detail, counted)
+        return [*instructions, self._discard(pending)] if pending.writing else instructions
+
+
+class ForgetsWhatIsUnderWayAtTheEndOfAnAttempt(CheckpointCoordinator):
+    def successor(self, attempt, participants, now):  # type: ignore[no-untyped-def]
+        self._abandoned.clear()
+        return super().successor(attempt, participants, now)
+
+
+class CountsIdsAfreshForEveryAttempt(CheckpointCoordinator):
+    def successor(self, attempt, participants, now):  # type: ignore[no-untyped-def]
+        newest = self.latest_completed()
+        self._next_checkpoint_id = 1 if newest is None else newest.checkpoint_id + 1
+        return super().successor(attempt, participants, now)
+
+
+class IgnoresTheLimitOfConcurrentOnes(CheckpointCoordinator):
+    def _periodic_due_at(self) -> int | None:
+        hidden, self._pending = self._pending, {}
+        try:
+            return super()._periodic_due_at()
+        finally:
+            self._pending = hidden
+
+
+class PausesOnlyAfterSuccess(CheckpointCoordinator):
+    def _abort(self, now, pending, reason, detail, counted=True):  # type: ignore[no-untyped-def]
+        before = self._schedule._last_end
+        instructions = super()._abort(now, pending, reason, detail, counted)
+        self._schedule._last_end = before
+        return instructions
+
+
+class CountsFailedSavepoints(CheckpointCoordinator):
+    def _abort(self, now, pending, reason, detail, counted=True):  # type: ignore[no-untyped-def]
+        savepoint, pending.savepoint = pending.savepoint, False
+        try:
+            return super()._abort(now, pending, reason, detail, counted)
+        finally:
+            pending.savepoint = savepoint
+
+
+class RetainsOneMore(CheckpointCoordinator):
+    def __init__(self, *arguments, **others) -> None:  # type: ignore[no-untyped-def]
+        super().__init__(*arguments, **others)
+        self._completed._num_retained += 1
+
+
+MUTANTS = [
+    AcceptsEveryAttempt,
+    DropsWhatIsInUse,
+    DiscardsWhileMetadataIsWritten,
+    ForgetsWhatIsUnderWayAtTheEndOfAnAttempt,
+    CountsIdsAfreshForEveryAttempt,
+    IgnoresTheLimitOfConcurrentOnes,
+    PausesOnlyAfterSuccess,
+    CountsFailedSavepoints,
+    RetainsOneMore,
+]
+
+
+def noticed(kind: type[CheckpointCoordinator]) -> int | None:
+    """Give the first schedule that fails."""
+    for seed in range(300):
+        try:
+            run_schedule(seed, kind)
+        except AssertionError:
+            return seed
+    return None
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_coordinator_without_one_of_its_rules_is_noticed(mutant: type[CheckpointCoordinator]) -> None:
+    assert noticed(mutant) is not None
+
+
+def test_a_clean_up_that_does_not_look_at_references_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(found: FoundFiles, references: object, retained: frozenset[int]) -> CleanupPlan:
+        return classify(found, {}, retained)
+
+    monkeypatch.setattr(job_directory, "classify", careless)
+    assert noticed(CheckpointCoordinator) is not None

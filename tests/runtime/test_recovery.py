@@ -79,6 +79,16 @@ class TestWithFallback:
         assert decision.instead.checkpoint_id == 1
         assert isinstance(subject.on_damage(0, (decision.instead,)), GiveUp)
 
+    def test_what_the_job_has_claimed_does_not_stand_in_once_it_is_gone(self, tmp_path: Path) -> None:
+        path = origin(tmp_path, 2, 3)
+        subject = Recovery(FixedDelayRestart(None, 5), True, path, claimed=True)
+        claimed, [own] = as_restored(path.current, claimed=True), completed(4)
+        assert subject.on_damage(0, (claimed, own)) == FallBack(own, claimed), "it is still retained"
+        decision = subject.on_damage(0, (own,))
+        assert isinstance(decision, FallBack)
+        assert decision.instead.checkpoint_id == 2, "the one beside it is still there"
+        assert isinstance(subject.on_damage(0, (own,)), GiveUp)
+
     def test_where_none_of_the_older_ones_can_be_read_the_job_fails(self, tmp_path: Path) -> None:
         path = origin(tmp_path, 1, 2, 3, damaged=(1, 2))
         decision = recovery(True, path).on_damage(0, (as_restored(path.current),))

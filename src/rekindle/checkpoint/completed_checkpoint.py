@@ -17,6 +17,7 @@ class CompletedCheckpoint:
         savepoint: Whether the user asked for it; then it is the user's to delete.
         duration_ms: From the trigger to the metadata being durable.
         size: Bytes written, None when the storage does not tell.
+        claimed: Whether another job took it, and this one, which was started from it, deletes it in its time.
     """
 
     checkpoint_id: int
@@ -26,3 +27,4 @@ class CompletedCheckpoint:
     savepoint: bool = False
     duration_ms: int = 0
     size: int | None = None
+    claimed: bool = False

@@ -49,6 +49,7 @@ from rekindle.checkpoint.failure_counter import CheckpointFailureCounter
 from rekindle.checkpoint.failure_messages import savepoint_failed, too_many_failures, what_is_missing
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.pending import AcknowledgeResult, PendingCheckpoint
+from rekindle.checkpoint.periodic_schedule import PeriodicSchedule
 from rekindle.checkpoint.statistics import CheckpointStatistics, RestoredStatistics, TaskMeasurement
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.statistics_tracker import CheckpointStatisticsTracker
@@ -112,8 +113,7 @@ class CheckpointCoordinator:
         self._superseded: list[CompletedCheckpoint] = []
         # Completed, but cannot be read: neither restored from nor built on, and dropped with the next completion.
         self._damaged: list[CompletedCheckpoint] = []
-        self._last_trigger = now
-        self._last_end: int | None = None
+        self._schedule = PeriodicSchedule(options, now)
         self._final_completed = False
         self._stopped = False
         self._closed = False
@@ -223,7 +223,7 @@ class CheckpointCoordinator:
         self._pending[checkpoint_id] = pending
         self._statistics.triggered()
         if not savepoint:
-            self._last_trigger = now
+            self._schedule.triggered(now)
         return [TriggerCheckpoint(self._attempt, checkpoint_id, epoch, now, savepoint, final, pending.base_id)]
 
     def acknowledge(
@@ -321,7 +321,7 @@ class CheckpointCoordinator:
         instructions: list[Instruction] = []
         if not pending.savepoint:
             self._failures.count_success()
-            self._last_end = now
+            self._schedule.ended(now)
             instructions += self._subsume(now, checkpoint_id)
         notification = NotifyComplete(self._attempt, checkpoint_id, pending.savepoint, pending.final)
         instructions.append(notification)
@@ -406,7 +406,7 @@ class CheckpointCoordinator:
         """
         if not self._closed or attempt <= self._attempt:
             raise self._invalid(f"Attempt {attempt} cannot follow attempt {self._attempt} now.")
-        successor = CheckpointCoordinator(
+        successor = type(self)(
             self._options,
             participants,
             attempt,
@@ -425,18 +425,11 @@ class CheckpointCoordinator:
 
     def _periodic_due_at(self) -> int | None:
         """Return when a periodic checkpoint becomes due; None if more than time is in the way."""
-        interval = self._options.interval_ms
-        if interval is None or self._stopped or self._closed or self._failures.exceeded:
+        if self._stopped or self._closed or self._failures.exceeded:
             return None
         if self._final_completed or any(pending.final for pending in self._pending.values()):
             return None
-        periodic = sum(not pending.savepoint for pending in self._pending.values())
-        if periodic >= self._options.max_concurrent:
-            return None
-        due_at = self._last_trigger + interval
-        if self._last_end is not None:
-            due_at = max(due_at, self._last_end + self._options.min_pause_ms)
-        return due_at
+        return self._schedule.due_at(sum(not pending.savepoint for pending in self._pending.values()))
 
     def _subsume(self, now: int, checkpoint_id: int) -> list[Instruction]:
         instructions: list[Instruction] = []
@@ -467,7 +460,7 @@ class CheckpointCoordinator:
             message = savepoint_failed(checkpoint_id, reason, detail)
             instructions.append(ReportSavepointFailure(checkpoint_id, reason, message))
         elif counted and reason.counts_as_failure:
-            self._last_end = now
+            self._schedule.ended(now)
             if self._failures.count_failure():
                 in_a_row, tolerable = self._failures.in_a_row, self._options.tolerable_failures
                 message = too_many_failures(checkpoint_id, reason, detail, in_a_row, tolerable)

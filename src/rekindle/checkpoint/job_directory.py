@@ -3,6 +3,7 @@
 The rule behind every order of operations here: **where there is metadata, all that it refers to is there**, even if the
 process ends between any two of them. So a checkpoint's shared files are registered before its metadata is created, the
 metadata is deleted before anything else of it, and a file that a registered checkpoint refers to is not deleted at all.
+What is deleted is decided before anything is, see ``cleanup``.
 What could not be deleted is tried once more at the end of the job.
 """
 
@@ -10,15 +11,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 
 from rekindle.checkpoint import paths
-from rekindle.checkpoint.metadata import CheckpointMetadata, encode_metadata
+from rekindle.checkpoint.claimed import delete_claimed
+from rekindle.checkpoint.cleanup import FoundFiles, classify
+from rekindle.checkpoint.metadata import CheckpointMetadata, decode_metadata, encode_metadata
 from rekindle.checkpoint.shared_registry import SharedStateRegistry
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError
 
 log = logging.getLogger(__name__)
+_DELETED_AT_ONCE = 8
 
 
 class JobCheckpointDirectory:
@@ -27,11 +32,13 @@ class JobCheckpointDirectory:
     Args:
         files: The storage; None: checkpoints are kept in the job master's memory, and there is nothing to do here.
         job_id: The job, which is also the name of its directory.
+        parallel: Whether several files are deleted at a time.
     """
 
-    def __init__(self, files: CheckpointFiles | None, job_id: str) -> None:
+    def __init__(self, files: CheckpointFiles | None, job_id: str, *, parallel: bool = False) -> None:
         self._files = files
         self._job_id = job_id
+        self._parallel = parallel
         self._registry = SharedStateRegistry()
 
     def commit(self, metadata: CheckpointMetadata) -> StoredCheckpoint:
@@ -47,11 +54,18 @@ class JobCheckpointDirectory:
             self._files.create(paths.join(directory, paths.METADATA), encode_metadata(metadata))
         return stored
 
-    def drop(self, checkpoint: StoredCheckpoint) -> None:
+    def drop(self, checkpoint: StoredCheckpoint, claimed: bool = False) -> None:
         """Delete a completed checkpoint, and the files that it was the last to refer to.
 
         One that is not in this job's directory, such as the one that the job was started from, is left alone.
+
+        Args:
+            checkpoint: The checkpoint.
+            claimed: Whether it is the one that the job was started from, and is the job's to delete.
         """
+        if claimed:
+            delete_claimed(checkpoint)
+            return
         if self._files is not None and checkpoint.files is self._files:
             self._remove(self._files, checkpoint.metadata.checkpoint_id, frozenset())
 
@@ -70,27 +84,44 @@ class JobCheckpointDirectory:
             log.warning("%s. What is left of %s can be deleted by hand", error, self._files.describe(self._job_id))
 
     def _sweep(self, files: CheckpointFiles, retained: Collection[int]) -> None:
-        for name in files.list(self._job_id):
-            checkpoint_id = paths.checkpoint_id_of(name)
-            if checkpoint_id is not None and checkpoint_id not in retained:
-                self._remove(files, checkpoint_id, frozenset())
-        for name in files.list(self._path(paths.SHARED)):
-            shared = paths.join(paths.SHARED, name)
-            if not self._registry.is_referenced(shared):
-                self._delete(files, self._path(shared))
+        numbers = map(paths.checkpoint_id_of, files.list(self._job_id))
+        checkpoints = frozenset(number for number in numbers if number is not None)
+        shared = frozenset(paths.join(paths.SHARED, name) for name in files.list(self._path(paths.SHARED)))
+        self._learn(files, checkpoints.intersection(retained))
+        self._clean(files, FoundFiles(checkpoints, shared), retained)
         for directory in (self._path(paths.SHARED), self._job_id):
             if not files.list(directory):
                 files.delete(directory)
 
+    def _learn(self, files: CheckpointFiles, retained: Collection[int]) -> None:
+        """Find out what retained checkpoints refer to that this process has not written."""
+        for checkpoint_id in sorted(set(retained).difference(self._registry.references())):
+            directory = paths.checkpoint_directory(self._job_id, checkpoint_id)
+            path = paths.join(directory, paths.METADATA)
+            stored = StoredCheckpoint(decode_metadata(files.read(path), files.describe(path)), files, directory)
+            self._registry.register(checkpoint_id, stored.shared_names())
+
     def _remove(self, files: CheckpointFiles, checkpoint_id: int, written: frozenset[str]) -> None:
-        directory = paths.checkpoint_directory(self._job_id, checkpoint_id)
-        if checkpoint_id in self._registry and not self._delete(files, paths.join(directory, paths.METADATA)):
-            return
-        unused = self._registry.unregister(checkpoint_id)
-        unused |= {name for name in written if not self._registry.is_referenced(name)}
-        self._delete(files, directory)
-        for name in sorted(unused):
-            self._delete(files, self._path(name))
+        references = self._registry.references()
+        found = FoundFiles(frozenset({checkpoint_id}), references.get(checkpoint_id, frozenset()) | written)
+        self._clean(files, found, references.keys() - {checkpoint_id})
+
+    def _clean(self, files: CheckpointFiles, found: FoundFiles, retained: Collection[int]) -> None:
+        """Delete what no retained checkpoint refers to."""
+        references = self._registry.references()
+        plan = classify(found, references, retained)
+        stuck = {number for number in plan.ended if not self._delete(files, self._metadata(number))}
+        if stuck:
+            plan = classify(found, references, stuck.union(retained))
+        for checkpoint_id in plan.ended:
+            self._registry.unregister(checkpoint_id)
+        doomed = [self._path(name) for name in plan.delete]
+        if self._parallel and len(doomed) > 1:  # no metadata refers to any of it: the order does not matter
+            with ThreadPoolExecutor(min(_DELETED_AT_ONCE, len(doomed)), "clean-up") as pool:
+                list(pool.map(lambda path: self._delete(files, path), doomed))
+        else:
+            for path in doomed:
+                self._delete(files, path)
 
     def _written_for(self, files: CheckpointFiles, checkpoint_id: int) -> frozenset[str]:
         try:
@@ -108,6 +139,9 @@ class JobCheckpointDirectory:
             log.warning("%s. It is no longer needed and can be deleted by hand", error)
             return False
         return True
+
+    def _metadata(self, checkpoint_id: int) -> str:
+        return paths.join(paths.checkpoint_directory(self._job_id, checkpoint_id), paths.METADATA)
 
     def _path(self, name: str) -> str:
         return paths.join(self._job_id, name)

@@ -23,7 +23,12 @@ def join(*parts: str) -> str:
 
 def checkpoint_directory(job_id: str, checkpoint_id: int) -> str:
     """Name the directory of a checkpoint, relative to the checkpoint root."""
-    return join(job_id, f"chk-{checkpoint_id}")
+    return join(job_id, checkpoint_name(checkpoint_id))
+
+
+def checkpoint_name(checkpoint_id: int) -> str:
+    """Name the directory of a checkpoint, relative to the directory of its job."""
+    return f"chk-{checkpoint_id}"
 
 
 def checkpoint_id_of(directory: str) -> int | None:

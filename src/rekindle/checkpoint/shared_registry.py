@@ -1,13 +1,13 @@
-"""Which completed checkpoints refer to which shared files. Decides only: deleting is done elsewhere."""
+"""Which completed checkpoints refer to which shared files."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 
 class SharedStateRegistry:
-    """Count the checkpoints that refer to each shared file of a job.
+    """Remember the shared files that each checkpoint of a job refers to.
 
     A file is named by its path relative to the job's directory. The registry outlives the attempts of the job: a
     checkpoint may refer to files that an earlier attempt wrote.
@@ -15,7 +15,6 @@ class SharedStateRegistry:
 
     def __init__(self) -> None:
         self._names: dict[int, frozenset[str]] = {}
-        self._references: Counter[str] = Counter()
 
     def register(self, checkpoint_id: int, names: Iterable[str]) -> None:
         """Take in a checkpoint with all the shared files it refers to.
@@ -26,20 +25,11 @@ class SharedStateRegistry:
         if checkpoint_id in self._names:
             raise ValueError(f"checkpoint {checkpoint_id} is registered already")
         self._names[checkpoint_id] = frozenset(names)
-        self._references.update(self._names[checkpoint_id])
 
-    def unregister(self, checkpoint_id: int) -> frozenset[str]:
-        """Forget a checkpoint; return those of its files that nobody refers to any more."""
-        names = self._names.pop(checkpoint_id, frozenset())
-        unused = frozenset(name for name in names if self._references[name] == 1)
-        self._references.subtract(names)
-        for name in unused:
-            del self._references[name]
-        return unused
+    def unregister(self, checkpoint_id: int) -> None:
+        """Forget a checkpoint; nothing happens where it is not known."""
+        self._names.pop(checkpoint_id, None)
 
-    def is_referenced(self, name: str) -> bool:
-        """Tell whether a registered checkpoint refers to a file."""
-        return name in self._references
-
-    def __contains__(self, checkpoint_id: int) -> bool:
-        return checkpoint_id in self._names
+    def references(self) -> Mapping[int, frozenset[str]]:
+        """Give the files that each checkpoint refers to."""
+        return MappingProxyType(self._names)

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from rekindle.common.accepted_checkpointing_options import AcceptedCheckpointingOptions
 from rekindle.common.config_options import ConfigOption
 from rekindle.common.configuration import Configuration
 from rekindle.common.job_options import CoreOptions, ExecutionOptions, PipelineOptions, RestartStrategyOptions
@@ -56,6 +57,7 @@ _PASSED_TO_SPARK = "spark."
 
 _GROUPS: tuple[type, ...] = (
     CheckpointingOptions,
+    AcceptedCheckpointingOptions,
     StateBackendOptions,
     RocksDBOptions,
     StateRecoveryOptions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rekindle.common.accepted_checkpointing_options import AcceptedCheckpointingOptions
 from rekindle.common.config_options import ConfigOption, ConfigOptions
 
 __all__ = [
@@ -14,7 +15,7 @@ __all__ = [
 _key = ConfigOptions.key
 
 
-class CheckpointingOptions:
+class CheckpointingOptions(AcceptedCheckpointingOptions):
     """List the options of checkpoints: when, how, where to."""
 
     CHECKPOINTING_INTERVAL = (
@@ -139,6 +140,20 @@ class CheckpointingOptions:
         .default_value("0 ms")
         .with_fallback_keys("execution.checkpointing.alignment-timeout")
         .with_description("Accepted; there is nothing to align between epochs.")
+    )
+    CLEANER_PARALLEL_MODE = (
+        _key("execution.checkpointing.cleaner.parallel-mode")
+        .boolean_type()
+        .default_value(True)
+        .with_fallback_keys("state.checkpoint.cleaner.parallel-mode")
+        .with_description("Whether files that are no longer needed are deleted several at a time.")
+    )
+    HISTORY_SIZE = (
+        _key("web.checkpoints.history")
+        .int_type(minimum=0)
+        .default_value(10)
+        .with_fallback_keys("jobmanager.web.checkpoints.history")
+        .with_description("Of how many ended checkpoints the statistics are kept.")
     )
     LOCAL_BACKUP_DIRS = (
         _key("execution.checkpointing.local-backup.dirs")
@@ -285,7 +300,7 @@ class StateRecoveryOptions:
         .enum_type(("NO_CLAIM", "CLAIM", "LEGACY"))
         .default_value("NO_CLAIM")
         .with_fallback_keys("execution.savepoint-restore-mode")
-        .with_description("Whether the job may delete what it started from.")
+        .with_description("Whether the job owns what it started from, and deletes it in its time; LEGACY is NO_CLAIM.")
     )
     LOCAL_RECOVERY = (
         _key("execution.state-recovery.from-local")

@@ -391,7 +391,8 @@ class Attempt:
             assert isinstance(latest.location, StoredCheckpoint)
             path = latest.location.external_path
             with self._lock:
-                self.coordinator.restored(RestoredStatistics(latest.checkpoint_id, now, latest.savepoint, path))
+                savepoint = latest.savepoint or latest.location.metadata.savepoint
+                self.coordinator.restored(RestoredStatistics(latest.checkpoint_id, now, savepoint, path))
 
     def _slot_job(self, restore: StoredCheckpoint | None) -> SlotJob:
         graph, settings = self._shared.graph, self._settings

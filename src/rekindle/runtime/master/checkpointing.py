@@ -84,7 +84,7 @@ class CheckpointExecutor:
                 case events.DropCompleted():
                     stored = instruction.checkpoint.location
                     assert isinstance(stored, StoredCheckpoint)
-                    self._directory.drop(stored)
+                    self._directory.drop(stored, instruction.checkpoint.claimed)
                 case events.FailJob():
                     self._fail_job(instruction.message)
                 case events.ReportSavepointFailure():

@@ -46,6 +46,7 @@ from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
 from rekindle.runtime.master.savepoints import Savepoints
 from rekindle.runtime.master.slot_metrics import NO_READINGS, SlotReadings
 from rekindle.runtime.master.stopping import StopMode, Stopping
+from rekindle.runtime.master.what_is_left import what_is_left
 from rekindle.runtime.restart import GiveUp, Restart
 from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.slot.local_directory import job_directory
@@ -87,14 +88,16 @@ class JobMaster:
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
         self._lock = threading.Lock()
-        self._checkpoints = JobCheckpointDirectory(settings.checkpoint_files, settings.job_id)
+        self._checkpoints = JobCheckpointDirectory(
+            settings.checkpoint_files, settings.job_id, parallel=settings.parallel_clean_up
+        )
         self._savepoints = Savepoints(settings.job_id)
         self._stopping = Stopping()
         path, fallback = settings.restore_path, settings.fallback_to_earlier
         origin = None if path is None else RestorePath(path, fallback)
-        self._recovery = Recovery(settings.restart_strategy, fallback, origin)
+        self._recovery = Recovery(settings.restart_strategy, fallback, origin, settings.claim)
         self._program = graph
-        restored = None if origin is None else as_restored(origin.current)
+        restored = None if origin is None else as_restored(origin.current, settings.claim)
         self._graph = graph if restored is None else self._fitted(restored)
         self._plan = EpochPlan(session, self._graph)
         self._coordinator = CheckpointCoordinator(
@@ -352,7 +355,7 @@ class JobMaster:
         if isinstance(decision, GiveUp):
             self._view.failed(failure, None)
             raise JobExecutionError(
-                f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}"
+                f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}{self._advice(JobStatus.FAILED)}"
             ) from failure
         delay_ms = decision.delay_ms if isinstance(decision, Restart) else 0
         self._view.failed(failure, delay_ms)
@@ -385,12 +388,28 @@ class JobMaster:
         assert isinstance(stored, StoredCheckpoint)
         return fit_to_checkpoint(self._program, stored.metadata, self.settings.allow_non_restored_state)
 
+    def _kept(self, status: JobStatus) -> list[CompletedCheckpoint]:
+        """Give the checkpoints that outlive a job that ends in this way."""
+        completed = [*self._coordinator.completed(), *self._coordinator.damaged()]
+        return completed if status in _KEPT[self.settings.retention] else []
+
+    def _left(self, status: JobStatus) -> str:
+        return what_is_left(self.settings, self._coordinator.completed(), self._kept(status))
+
+    def _advice(self, status: JobStatus) -> str:
+        """Say in an error how to go on, if the job was to be able to."""
+        return f". {self._left(status)}" if self.settings.checkpointing else ""
+
     def _clean_up(self, status: JobStatus) -> None:
         """Delete this job's checkpoints unless they are to be kept in this case, and whatever else is left of them."""
         completed = [*self._coordinator.completed(), *self._coordinator.damaged()]
-        kept = [] if status not in _KEPT[self.settings.retention] else completed
+        kept = self._kept(status)
         try:
             self._checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in kept if not checkpoint.savepoint})
+            for checkpoint in completed:
+                if checkpoint.claimed and checkpoint not in kept:
+                    assert isinstance(checkpoint.location, StoredCheckpoint)
+                    self._checkpoints.drop(checkpoint.location, claimed=True)
         except Exception:
             log.exception("the checkpoints of job %s could not be cleaned up", self.settings.job_id)
         # What slots on this machine left behind because they were killed, or because a restart did not come about.
@@ -404,7 +423,9 @@ class JobMaster:
             self._status = status
             self._attempt = None
         if status is JobStatus.CANCELED:
-            error = JobCancelledError(f"job {self.settings.job_name!r} was cancelled")
+            error = JobCancelledError(f"job {self.settings.job_name!r} was cancelled{self._advice(status)}")
+        if status is not JobStatus.FINISHED and not self.settings.batch:
+            self._view.notice(self._left(status))
         self._view.ended(status.name)
         self._savepoints.job_ended(status.name)
         self._stopping.job_ended(status.name)

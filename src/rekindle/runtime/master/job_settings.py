@@ -62,6 +62,8 @@ class JobSettings:
     backend: BackendSettings = field(default_factory=BackendSettings)
     savepoint_directory: str | None = None
     fallback_to_earlier: bool = False
+    claim: bool = False
+    parallel_clean_up: bool = True
     batch: bool = False
     exception_history_size: int = 16
 
@@ -115,6 +117,7 @@ def settle(
             max_concurrent=checkpoint_config.get_max_concurrent_checkpoints(),
             tolerable_failures=checkpoint_config.get_tolerable_checkpoint_failure_number(),
             num_retained=configuration.get(CheckpointingOptions.NUM_RETAINED),
+            history_size=configuration.get(CheckpointingOptions.HISTORY_SIZE),
         ),
         checkpoint_files=storage.open_files(),
         memory_limit=_memory_limit(storage),
@@ -136,6 +139,8 @@ def settle(
         backend=settle_backend(state_backend, configuration),
         savepoint_directory=settle_savepoint_directory(state_backend, configuration),
         fallback_to_earlier=configuration.get(StateRecoveryOptions.FALLBACK_TO_EARLIER),
+        parallel_clean_up=configuration.get(CheckpointingOptions.CLEANER_PARALLEL_MODE),
+        claim=configuration.get(StateRecoveryOptions.CLAIM_MODE) == "CLAIM",
         batch=batch,
         exception_history_size=configuration.get(RestOptions.EXCEPTION_HISTORY_SIZE),
     )

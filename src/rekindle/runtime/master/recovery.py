@@ -26,12 +26,16 @@ class Recovery:
         strategy: Decides about failures that have nothing to do with what is restored.
         fallback: Whether an earlier checkpoint may stand in for a damaged one.
         origin: What the job was started from, if from anything.
+        claimed: Whether the job deletes that once it has newer checkpoints.
     """
 
-    def __init__(self, strategy: RestartStrategy, fallback: bool, origin: RestorePath | None) -> None:
+    def __init__(
+        self, strategy: RestartStrategy, fallback: bool, origin: RestorePath | None, claimed: bool = False
+    ) -> None:
         self._strategy = strategy
         self._fallback = fallback
         self._origin = origin
+        self._claimed = claimed
         self._damaged_before: set[int] = set()
 
     def on_failure(self, now: int) -> RestartDecision:
@@ -72,29 +76,33 @@ class Recovery:
         """Name the checkpoints before the last completed one, newest first."""
         names = [f"checkpoint {checkpoint.checkpoint_id}" for checkpoint in reversed(completed[:-1])]
         if self._origin is not None:
-            if completed[-1].location is not self._origin.current:
+            if completed[-1].location is not self._origin.current and not self._claimed:
                 names.append(self._origin.current.describe())
             names += self._origin.earlier()
         return names
 
     def _before(self, damaged: CompletedCheckpoint) -> CompletedCheckpoint | None:
-        """Give the checkpoint that the job was started from, or one before that."""
+        """Give the checkpoint that the job was started from, if it is there, or one before that."""
         if self._origin is None:
             return None
-        if damaged.location is not self._origin.current:
+        if damaged.location is not self._origin.current and not self._claimed:
             return as_restored(self._origin.current)
         stored = self._origin.go_back()
         return None if stored is None else as_restored(stored)
 
 
-def as_restored(stored: StoredCheckpoint) -> CompletedCheckpoint:
-    """Describe a checkpoint that a job is started from: it is not the job's own, to share with or to delete."""
+def as_restored(stored: StoredCheckpoint, claimed: bool = False) -> CompletedCheckpoint:
+    """Describe a checkpoint that a job is started from: it is not the job's own, to share with or to delete.
+
+    Unless it is ``claimed``: then it takes the place of one that the job has completed, and is deleted as such.
+    """
     metadata = stored.metadata
     return CompletedCheckpoint(
         metadata.checkpoint_id,
         metadata.epoch,
         metadata.timestamp,
         stored,
-        savepoint=True,
+        savepoint=not claimed,
         size=metadata.state_size,
+        claimed=claimed,
     )

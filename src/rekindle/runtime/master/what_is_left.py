@@ -1,0 +1,49 @@
+"""Tells people what is left of a job that was cancelled or has failed, and how to go on from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from rekindle.runtime.master.job_settings import JobSettings
+
+
+def what_is_left(
+    settings: JobSettings, completed: Sequence[CompletedCheckpoint], kept: Collection[CompletedCheckpoint]
+) -> str:
+    """Say in one line from where the job can be started again, or why from nowhere.
+
+    Args:
+        settings: The job's.
+        completed: The checkpoints it could have been restarted from, oldest first.
+        kept: Those of them that are kept now that it has ended.
+    """
+    for checkpoint in reversed(completed):
+        path = _path(checkpoint)
+        if path is not None and checkpoint.savepoint:
+            return f"No checkpoint is newer than what the job was started from: start it from {path} again"
+        if path is not None and checkpoint in kept:
+            return (
+                f"Checkpoint {checkpoint.checkpoint_id} is kept: start from it with 'rekindle run -s {path} PROGRAM', "
+                f"or set execution.state-recovery.path to {path}"
+            )
+    return f"No checkpoint is left to start from: {_why(settings, completed)}"
+
+
+def _why(settings: JobSettings, completed: Sequence[CompletedCheckpoint]) -> str:
+    if not settings.checkpointing:
+        return "checkpoints are off; execution.checkpointing.interval turns them on"
+    if settings.checkpoint_files is None:
+        return "they were in memory; set execution.checkpointing.dir to have them in files"
+    if not completed:
+        return "none was complete"
+    return (
+        "they are deleted with the job; set execution.checkpointing.externalized-checkpoint-retention to "
+        "RETAIN_ON_CANCELLATION to keep them"
+    )
+
+
+def _path(checkpoint: CompletedCheckpoint) -> str | None:
+    assert isinstance(checkpoint.location, StoredCheckpoint)
+    return checkpoint.location.external_path

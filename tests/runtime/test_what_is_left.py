@@ -1,0 +1,70 @@
+"""What users read when a job is cancelled or fails: where it can go on from, or why nowhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.checkpoint.metadata import CheckpointMetadata
+from rekindle.checkpoint.storage import CheckpointFiles, LocalCheckpointFiles
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from rekindle.common import Configuration, ExecutionConfig
+from rekindle.datastream.checkpoint_config import CheckpointConfig
+from rekindle.runtime.master.job_settings import JobSettings, settle
+from rekindle.runtime.master.what_is_left import what_is_left
+
+
+def settings(**values: str) -> JobSettings:
+    configuration = Configuration()
+    for key, value in values.items():
+        configuration.set_string(f"execution.checkpointing.{key}", value)
+    return settle("job", "name", configuration, CheckpointConfig(configuration), ExecutionConfig())
+
+
+def completed(number: int, files: CheckpointFiles | None, **kind: Any) -> CompletedCheckpoint:
+    metadata = CheckpointMetadata(number, "job", "name", 0, 0, [], [], [])
+    return CompletedCheckpoint(number, 0, 0, StoredCheckpoint(metadata, files, f"job/chk-{number}"), **kind)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> CheckpointFiles:
+    return LocalCheckpointFiles(str(tmp_path))
+
+
+def test_the_newest_that_is_kept_is_named_with_how_to_start_from_it(files: CheckpointFiles) -> None:
+    checkpoints = [completed(1, files), completed(2, files)]
+    line = what_is_left(settings(interval="1 s", dir=files.root), checkpoints, checkpoints)
+    path = f"{files.root}/job/chk-2"
+    assert line == (
+        f"Checkpoint 2 is kept: start from it with 'rekindle run -s {path} PROGRAM', "
+        f"or set execution.state-recovery.path to {path}"
+    )
+
+
+def test_what_the_job_was_started_from_is_named_if_nothing_is_newer(files: CheckpointFiles) -> None:
+    line = what_is_left(settings(interval="1 s", dir=files.root), [completed(7, files, savepoint=True)], [])
+    assert f"start it from {files.root}/job/chk-7 again" in line
+
+
+def test_a_job_that_keeps_nothing_says_how_to_keep_it(files: CheckpointFiles) -> None:
+    line = what_is_left(settings(interval="1 s", dir=files.root), [completed(1, files)], [])
+    assert line.startswith("No checkpoint is left to start from: they are deleted with the job")
+    assert "execution.checkpointing.externalized-checkpoint-retention" in line
+
+
+def test_a_job_without_a_complete_one_says_so(files: CheckpointFiles) -> None:
+    line = what_is_left(settings(interval="1 s", dir=files.root), [], [])
+    assert line == "No checkpoint is left to start from: none was complete"
+
+
+def test_a_job_with_checkpoints_in_memory_says_how_to_have_them_in_files() -> None:
+    checkpoints = [completed(1, None)]
+    line = what_is_left(settings(interval="1 s"), checkpoints, checkpoints)
+    assert line.endswith("they were in memory; set execution.checkpointing.dir to have them in files")
+
+
+def test_a_job_without_checkpoints_says_how_to_have_some() -> None:
+    assert what_is_left(settings(), [], []).endswith("execution.checkpointing.interval turns them on")
