@@ -1,4 +1,4 @@
-"""Take a savepoint of a running job, end the job, and go on from there with another parallelism.
+"""Stop a running job with a savepoint, and go on from there with another parallelism.
 
 So a program is changed, moved or given more machines without losing its state.
 """
@@ -51,8 +51,7 @@ count_numbers(env, note).print()
 job = env.execute_async("numbers")
 while not note.exists():
     time.sleep(0.1)
-savepoint = job.trigger_savepoint(directory.name).result()
-job.cancel().result()
+savepoint = job.stop_with_savepoint(False, directory.name).result()  # without drain: it is to go on
 print("stopped")
 
 # The same program again: it begins with the first number that is not in the savepoint.

@@ -23,6 +23,8 @@ TESTED_ELSEWHERE = {
     "custom_serializer.py": "tests/docs/test_evolution_page.py",
     "keyed_state.py": "tests/docs/test_readme.py",
     "quickstart.py": "tests/docs/test_readme.py",
+    "upgrade_v1.py": "tests/integration/test_upgrade_story.py",
+    "upgrade_v2.py": "tests/integration/test_upgrade_story.py",
 }
 
 Names = dict[str, Any]

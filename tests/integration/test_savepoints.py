@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rekindle.common import JobStatus
-from rekindle.datastream import StreamExecutionEnvironment
+from rekindle.common import Encoder, JobStatus, Types
+from rekindle.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
+from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
 from rekindle.exceptions import CheckpointError, ConfigurationError
 from rekindle.runtime.master.client import LocalJobClient
@@ -94,3 +98,52 @@ def test_without_a_directory_it_raises_naming_the_setting(spark: Any, tmp_path: 
     client.get_job_execution_result().result()
     with pytest.raises(CheckpointError, match="the job had ended"):
         client.trigger_savepoint(str(tmp_path)).result()
+
+
+class Counting(KeyedProcessFunction):
+    """Count the lines alike; event time tells how many at its end."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[str]:
+        self._count.update((self._count.value() or 0) + 1)
+        ctx.timer_service().register_event_time_timer(1 << 60)
+        yield f"line {value.value}"
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[str]:
+        yield f"{ctx.get_current_key()} {self._count.value()}"
+
+
+def counting_job(env: StreamExecutionEnvironment, spark: Any, lines: Path, output: Path, bounded: bool) -> None:
+    rows = env.from_data_frame(spark.readStream.text(str(lines)), uid="lines", bounded=bounded)
+    sink = FileSink.for_row_format(str(output), Encoder.simple_string_encoder())
+    sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+    counted = rows.key_by(lambda row: row.value).process(Counting(), Types.STRING()).uid("count")
+    hosted = env.from_collection(["hosted"]).uid("hosted").map(lambda word: f"line {word}", Types.STRING())
+    counted.union(hosted).sink_to(sink.build()).uid("sink")
+
+
+def test_drained_sources_of_sparks_end_where_they_stand_and_go_on_from_there(spark: Any, tmp_path: Path) -> None:
+    lines, output = tmp_path / "in", tmp_path / "out"
+    lines.mkdir()
+    (lines / "a").write_text("x\ny\nx\n")
+    env = environment(spark, str(tmp_path / "checkpoints"))
+    counting_job(env, spark, lines, output, bounded=False)
+    master = env._submit("lines", None)
+    wait_until(lambda: output.exists() and "line y" in read_output(str(output)), "the first file is read", 120)
+    (lines / "b").write_text("y\nz\n")  # may come before the drain, or while it is under way
+    location = master.stop_with_savepoint(str(tmp_path), True).result(180)
+    assert master.status is JobStatus.FINISHED
+    drained = read_output(str(output))
+    assert {"x 2", "line hosted"} <= set(drained), "event time has ended"
+    before = "line z" in drained
+    assert ("z 1" in drained) is before
+    assert ("y 2" in drained) is before
+    env = environment(spark, None, execution_state__recovery_path=location)
+    counting_job(env, spark, lines, output, bounded=True)
+    env._submit("lines", None).result.result(180)
+    told = sorted(line for line in read_output(str(output)) if line.startswith("line"))
+    assert told == ["line hosted", "line x", "line x", "line y", "line y", "line z"]
+    rest = Counter(read_output(str(output))) - Counter(drained) - Counter(told)
+    assert rest == ({} if before else {"y 2": 1, "z 1": 1}), "the state of the drained job is there"

@@ -65,8 +65,12 @@ class InProcessSlot:
         """Let the slot be gone, as after SIGKILL: it does nothing any more."""
         self.lost = True
         self.order(m.Heartbeat())
-        self._cluster.slots.pop(self.index, None)
+        self._leave()
         self._listener.slot_lost(self.index, "the test killed it")
+
+    def _leave(self) -> None:
+        if self._cluster.slots.get(self.index) is self:  # not the next attempt's
+            del self._cluster.slots[self.index]
 
     def has_begun(self, epoch: int) -> bool:
         """Wait until an epoch is open; tell whether it is, or the slot was lost."""
@@ -112,7 +116,7 @@ class InProcessSlot:
                     case m.AskMetrics():
                         self.slot.report_metrics(order)
                     case m.Shutdown():
-                        self._cluster.slots.pop(self.index, None)
+                        self._leave()
                         self._close(order.job_over)
                         return
             except Exception as error:
