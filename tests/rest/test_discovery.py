@@ -52,10 +52,28 @@ def test_only_the_owner_can_read_the_directory_and_the_file(directory: Path) -> 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_directory_that_others_can_read_is_closed_to_them(directory: Path) -> None:
-    directory.mkdir(mode=0o755)
-    directory.chmod(0o755)
+def test_our_own_directory_is_closed_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REKINDLE_STATE_DIR")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    own = tmp_path / "rekindle"
+    own.mkdir()
+    own.chmod(0o755)
     assert stat.S_IMODE(discovery_directory().stat().st_mode) == 0o700
+
+
+def test_a_directory_that_the_user_named_is_left_as_it_is(directory: Path) -> None:
+    directory.mkdir()
+    directory.chmod(0o755)
+    assert stat.S_IMODE(discovery_directory().stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770])
+def test_a_directory_to_which_others_write_is_refused(directory: Path, mode: int) -> None:
+    directory.mkdir()
+    directory.chmod(mode)
+    with pytest.raises(ConfigurationError, match="others may write"):
+        discovery_directory()
+    assert stat.S_IMODE(directory.stat().st_mode) == mode
 
 
 def test_a_written_file_is_found_and_nothing_else_is_left(directory: Path) -> None:

@@ -68,14 +68,20 @@ def _directory_path() -> Path:
 
 
 def _check_own(path: Path) -> None:
-    """Refuse a directory in which somebody else could read or plant a file."""
-    found = path.lstat() if DIRECTORY_VARIABLE not in os.environ else path.stat()
+    """Refuse a directory in which somebody else could plant a file. One that the user named is left as it is."""
+    named = bool(os.environ.get(DIRECTORY_VARIABLE))
+    found = path.stat() if named else path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise ConfigurationError(
             f"{path} is not a directory of yours, so running jobs cannot be listed there: remove it, or set "
             f"{DIRECTORY_VARIABLE} to a directory of your own"
         )
-    if stat.S_IMODE(found.st_mode) & 0o077:
+    if named and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise ConfigurationError(
+            f"others may write to {path}, so running jobs cannot be listed there: set {DIRECTORY_VARIABLE} to a "
+            "directory that only you can write to"
+        )
+    if not named and stat.S_IMODE(found.st_mode) & 0o077:
         path.chmod(0o700)
 
 
