@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from rekindle.rest import connection
+from rekindle.rest import server as server_module
 from rekindle.rest.discovery import discovered
 from rekindle.rest.server import RestServer, listen
 from rekindle.rest.settings import RestSettings
@@ -212,6 +213,19 @@ def test_a_client_that_does_not_finish_its_request_is_cut_off(
 ) -> None:
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.1)
     assert raw(started(jobs), sent) == b""
+
+
+def test_more_connections_than_allowed_are_turned_away(jobs: RunningJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "_MAX_CONNECTIONS", 3)
+    server = started(jobs)
+    idle = [socket.create_connection(address(server), timeout=30) for _ in range(3)]
+    try:
+        request = b"GET /jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        assert raw(server, request).startswith(b"HTTP/1.1 503")
+    finally:
+        for each in idle:
+            each.close()
+    wait_until(lambda: raw(server, request).startswith(b"HTTP/1.1 200"), "there is room again")
 
 
 def test_requests_to_other_hosts_are_refused(jobs: RunningJobs) -> None:
