@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,16 @@ tag_this_process()
 keep_temporary_files_in_memory()
 os.environ["PYTHONPATH"] = python_path(WORKERS)
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # no time for the best code
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_state_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the jobs of tests out of the user's list of running jobs, and end the server over which they are reached."""
+    os.environ["REKINDLE_STATE_DIR"] = str(tmp_path_factory.mktemp("state"))
+    yield
+    jobs = sys.modules.get("rekindle.runtime.master.running_jobs")
+    if jobs is not None:
+        jobs.running_jobs().close()
 
 
 @pytest.fixture(scope="session")

@@ -94,7 +94,15 @@ class UserCodeError(RekindleError):
 
 
 class SlotLostError(RekindleError):
-    """A slot process died or fell silent."""
+    """A slot process died or fell silent.
+
+    Attributes:
+        slot: Which one; None if nobody knows.
+    """
+
+    def __init__(self, message: str, slot: int | None = None) -> None:
+        super().__init__(message)
+        self.slot = slot
 
 
 class SlotProtocolError(RekindleError):

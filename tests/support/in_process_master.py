@@ -20,6 +20,7 @@ from rekindle.common import JobID
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import SlotLostError
 from rekindle.graph.job_graph import JobGraph
+from rekindle.graph.plan import plan_of
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master import attempt as attempt_module
@@ -112,6 +113,8 @@ class InProcessSlot:
                         self.slot.notify_aborted(order)
                     case m.CommitFinal():
                         self.slot.commit_final()
+                    case m.AskMetrics():
+                        self.slot.report_metrics(order)
                     case m.Shutdown():
                         self._leave()
                         self._close(order.job_over)
@@ -155,7 +158,9 @@ class Cluster:
             graph.batch,
         )
         session: Any = None
-        master = JobMaster(session, graph, settings, SystemClock(), _View("in process", self.attempts), collected)
+        plan = plan_of(env._graph.pending(), graph)
+        view = _View("in process", self.attempts)
+        master = JobMaster(session, graph, settings, SystemClock(), view, collected, plan)
         env._graph.submitted = len(env._graph.nodes)
         self.masters.append(master)
         master.start()
@@ -167,7 +172,7 @@ class Cluster:
         self.listener = listener
 
     def connections(self) -> dict[int, Any]:
-        registration = SimpleNamespace(pid=0)
+        registration = SimpleNamespace(host="nowhere", pid=0)
         return {index: SimpleNamespace(registration=registration) for index in list(self.slots)}
 
     def broadcast(self, message: m.ToSlot) -> None:

@@ -18,6 +18,7 @@ from rekindle.common.configuration import Configuration
 from rekindle.common.configuration_origin import OriginKind
 from rekindle.common.high_availability_options import HighAvailabilityOptions
 from rekindle.common.job_options import CoreOptions, ExecutionOptions, PipelineOptions, RestartStrategyOptions
+from rekindle.common.rest_options import RestOptions
 from rekindle.common.runtime_options import (
     HeartbeatOptions,
     JobManagerOptions,
@@ -44,6 +45,7 @@ __all__ = [
     "PythonOptions",
     "QueryableStateOptions",
     "RekindleOptions",
+    "RestOptions",
     "RestartStrategyOptions",
     "RocksDBOptions",
     "StateBackendOptions",
@@ -76,6 +78,7 @@ _GROUPS: tuple[type, ...] = (
     TaskManagerOptions,
     QueryableStateOptions,
     RekindleOptions,
+    RestOptions,
     PythonOptions,
 )
 

@@ -48,13 +48,14 @@ from rekindle.graph.plan import plan_of
 from rekindle.graph.plan_only import end_if_only_planned
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
 from rekindle.graph.uids import require_uids
+from rekindle.rest.settings import RestSettings
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.progress import ProgressView, progress_view
-from rekindle.runtime.master.reported_view import reported
+from rekindle.runtime.master.running_jobs import running_jobs
 from rekindle.runtime.operators.event_time import EventTime
 from rekindle.runtime.operators.function_source import FunctionSourceOperator
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
@@ -385,16 +386,12 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             collected.held_back = settings.ends_with_checkpoint
         if view is None:
             view = progress_view(self._configuration.get(RekindleOptions.PROGRESS), name)
+        rest = RestSettings.of(self._configuration)
+        plan = plan_of(self._graph.pending(), graph)
         session = self._spark_session(graph.slots)
-        master = JobMaster(
-            session,
-            load_files(graph, session),
-            settings,
-            SystemClock(),
-            reported(view, settings.job_id),
-            collected,
-        )
+        master = JobMaster(session, load_files(graph, session), settings, SystemClock(), view, collected, plan)
         master.start()
+        running_jobs().register(master, rest)
         self._graph.submitted = len(self._graph.nodes)
         return master
 

@@ -44,7 +44,9 @@ from rekindle.runtime.master.checkpointing import CheckpointExecutor, measuremen
 from rekindle.runtime.master.epoch_reports import Gathering
 from rekindle.runtime.master.epoch_runner import EpochRunner
 from rekindle.runtime.master.failures import query_error, slot_error
+from rekindle.runtime.master.job_history import SlotPlace
 from rekindle.runtime.master.job_shared import JobShared
+from rekindle.runtime.master.slot_metrics import SlotMetrics, SlotReadings
 from rekindle.runtime.operators.sinks import COLLECTED
 from rekindle.runtime.slot.__main__ import STDERR
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotDeployment, SlotJob, SnapshotSettings
@@ -138,6 +140,7 @@ class Attempt:
         )
         self._registered: Gathering[m.Register] = Gathering(self._slots)
         self._ready: Gathering[bool] = Gathering(self._slots)
+        self._metrics = SlotMetrics(lambda: len(shared.server.connections()), shared.server.broadcast)
         self._query: StreamingQuery | None = None
         self._outcome: Outcome | None = None
         self._stopping = False
@@ -195,6 +198,15 @@ class Attempt:
         """Give the processes of the slots."""
         connections = self._shared.server.connections()
         return {slot: connection.registration.pid for slot, connection in connections.items()}
+
+    def slot_places(self) -> dict[int, SlotPlace]:
+        """Tell where the slots run."""
+        connections = self._shared.server.connections()
+        return {i: SlotPlace(each.registration.host, each.registration.pid) for i, each in connections.items()}
+
+    def read_metrics(self) -> SlotReadings:
+        """Ask the slots what they count and measure."""
+        return self._metrics.read()
 
     def checkpoint_statistics(self) -> CheckpointsOverview:
         """Describe the checkpoints of the job so far."""
@@ -466,6 +478,8 @@ class Attempt:
             if isinstance(error, CheckpointCorruptError):
                 self.damage = error
             self._fail(error)
+        elif isinstance(message, m.MetricsReport):
+            self._metrics.answer(slot, message)
         elif isinstance(message, m.Register):
             self._registered.put(slot, message)
         elif isinstance(message, m.Ready):
@@ -476,7 +490,7 @@ class Attempt:
     def slot_lost(self, slot: int, why: str) -> None:
         """Learn that a slot is gone."""
         if not self._stopping:
-            self._fail(SlotLostError(f"slot {slot} was lost: {why}"))
+            self._fail(SlotLostError(f"slot {slot} was lost: {why}", slot))
 
     def _show(self, output: m.Output) -> None:
         if output.channel == COLLECTED:

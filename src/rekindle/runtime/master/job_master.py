@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from concurrent.futures import Future
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -35,21 +36,27 @@ from rekindle.exceptions import (
     StopFailedError,
 )
 from rekindle.graph.job_graph import JobGraph
+from rekindle.graph.plan import Plan
+from rekindle.graph.vertex_plan import vertex_plan
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.attempt import Attempt, Outcome
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
+from rekindle.runtime.master.job_history import Failure, JobHistory, SlotPlace, recorded
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
+from rekindle.runtime.master.reported_view import reported
 from rekindle.runtime.master.savepoints import Savepoints
+from rekindle.runtime.master.slot_metrics import NO_READINGS, SlotReadings
 from rekindle.runtime.master.stopping import StopMode, Stopping
 from rekindle.runtime.master.takeover import take_over
 from rekindle.runtime.master.what_is_left import what_is_left
 from rekindle.runtime.restart import GiveUp, Restart
 from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.slot.local_directory import job_directory
+from rekindle.runtime.slot.metrics import MetricValue
 from rekindle.runtime.spark.epochs import EpochPlan
 from rekindle.runtime.spark.session import is_local
 from rekindle.runtime.wire.handshake import new_secret
@@ -74,6 +81,7 @@ class JobMaster:
         clock: Clock,
         view: ProgressView,
         collected: CollectedRecords | None = None,
+        plan: Plan | None = None,
     ) -> None:
         def fitted(metadata: CheckpointMetadata) -> JobGraph:
             return fit_to_checkpoint(graph, metadata, settings.allow_non_restored_state)
@@ -81,12 +89,13 @@ class JobMaster:
         self._takeover = take_over(settings, clock, fitted)
         self._ownership = self._takeover.ownership
         self.settings = settings = self._takeover.settings
+        self.plan = plan
+        self.history = JobHistory(clock, self._slot_places, settings.exception_history_size)
         self.result: Future[JobExecutionResult] = Future()
         self._session = session
         self._clock = clock
-        self._view = view
+        self._view = recorded(reported(view, settings.job_id), self.history)
         self._collected = collected
-        self._status = JobStatus.CREATED
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
         self._lock = threading.Lock()
@@ -136,6 +145,52 @@ class JobMaster:
     def status(self) -> JobStatus:
         """Tell what the job does."""
         return self._status
+
+    @property
+    def _status(self) -> JobStatus:
+        return self.history.status
+
+    @_status.setter
+    def _status(self, status: JobStatus) -> None:
+        self.history.enter(status)
+
+    @property
+    def start_time(self) -> int:
+        """Tell when the job was made, in milliseconds."""
+        return self.history.start_time
+
+    @property
+    def end_time(self) -> int | None:
+        """Tell when the job ended; None: it has not."""
+        return self.history.end_time
+
+    @property
+    def status_times(self) -> dict[str, int]:
+        """Tell when the job came into each state last; 0: never."""
+        return self.history.status_times()
+
+    def exceptions(self) -> list[Failure]:
+        """Give the failures of the job that are remembered, newest first."""
+        return self.history.exceptions()
+
+    def plan_json(self) -> dict[str, Any]:
+        """Describe the operators as Flink's REST interface does."""
+        plan = self.plan or Plan(())
+        return vertex_plan(plan, self.settings.job_id, self.settings.job_name, self.settings.batch)
+
+    def read_metrics(self) -> SlotReadings:
+        """Ask the slots what they count and measure; those that do not answer at once are left out."""
+        with self._lock:
+            attempt = self._attempt
+        return NO_READINGS if attempt is None else attempt.read_metrics()
+
+    def metrics(self) -> list[MetricValue]:
+        """Ask the slots for the metrics of all operators and functions."""
+        return self.read_metrics().metrics()
+
+    def _slot_places(self) -> dict[int, SlotPlace]:
+        with self._lock:
+            return {} if self._attempt is None else self._attempt.slot_places()
 
     def slot_pids(self) -> dict[int, int]:
         """Give the process of every slot that runs now."""
@@ -429,6 +484,8 @@ class JobMaster:
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:
         self._takeover.end()
+        if status in (JobStatus.FAILED, JobStatus.SUSPENDED) and error is not None:
+            self.history.given_up(error)
         with self._lock:
             self._status = status
             self._attempt = None

@@ -14,6 +14,7 @@ from rekindle.common.options import (
     JobManagerOptions,
     PipelineOptions,
     RekindleOptions,
+    RestOptions,
     StateRecoveryOptions,
 )
 from rekindle.datastream.checkpoint_config import CheckpointConfig
@@ -65,6 +66,7 @@ class JobSettings:
     claim: bool = False
     parallel_clean_up: bool = True
     batch: bool = False
+    exception_history_size: int = 16
     high_availability: HighAvailabilitySettings | None = None
     driver_number: int | None = None  # with high availability: the entry of the log with which this driver took over
 
@@ -151,6 +153,7 @@ def settle(
         high_availability=settle_high_availability(
             configuration, job_name, enabled and isinstance(storage, JobManagerCheckpointStorage)
         ),
+        exception_history_size=configuration.get(RestOptions.EXCEPTION_HISTORY_SIZE),
     )
 
 

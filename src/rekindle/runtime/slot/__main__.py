@@ -113,6 +113,8 @@ def _dispatcher(slot: Slot, failed: Callable[[BaseException], None]) -> Callable
                     slot.notify_aborted(order)
                 case m.CommitFinal():
                     slot.commit_final()
+                case m.AskMetrics():
+                    slot.report_metrics(order)
                 case m.Shutdown():
                     slot.close(order.job_over)
                     sys.stdout.flush()

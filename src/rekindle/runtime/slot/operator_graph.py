@@ -28,7 +28,18 @@ from rekindle.runtime.slot.task_output import TaskOutput
 class RunningNode:
     """Keep one operator with its place in the graph and its progress."""
 
-    __slots__ = ("announced", "finished", "held", "inputs", "node", "operator", "outputs", "watermark")
+    __slots__ = (
+        "announced",
+        "finished",
+        "held",
+        "inputs",
+        "node",
+        "operator",
+        "outputs",
+        "records_in",
+        "records_out",
+        "watermark",
+    )
 
     def __init__(
         self,
@@ -45,6 +56,8 @@ class RunningNode:
         self.held = held
         self.watermark = MIN_WATERMARK
         self.finished = False
+        self.records_in = 0  # counted by chunk
+        self.records_out = 0
         self.announced = Progress(0, MIN_WATERMARK, False)
 
 
@@ -129,6 +142,7 @@ class OperatorGraph:
         """Send records on from an operator to all that follow it."""
         if chunk is None:
             return
+        running.records_out += chunk.count()
         given: set[str | None] = set()
         deliveries: list[tuple[JobEdge, Chunk]] = []
         for edge in running.outputs:
@@ -185,6 +199,7 @@ class OperatorGraph:
                 self._run(running, part, output, side)
 
     def _run(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int = 0) -> None:
+        running.records_in += len(chunk.values)
         with blaming(running.node):
             result = running.operator.process_second(chunk) if side else running.operator.process(chunk)
         self.emit(running, result, output)

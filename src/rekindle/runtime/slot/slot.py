@@ -27,6 +27,7 @@ from rekindle.runtime.slot.iterations import SlotIterations
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.metrics import MetricRegistry, MetricValue
+from rekindle.runtime.slot.metrics_report import metrics_report
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
@@ -188,6 +189,12 @@ class Slot:
         """Read what the functions of this slot count and measure."""
         with self._lock:
             return self._metrics.values()
+
+    def report_metrics(self, order: m.AskMetrics) -> None:
+        """Answer what this slot counts and measures."""
+        with self._lock:
+            report = metrics_report(order.request, self.index, self._graph, self._metrics.values())
+        self._send(report)
 
     # --- records, from the tasks of Spark ---
 

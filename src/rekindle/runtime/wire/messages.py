@@ -6,6 +6,7 @@ import msgspec
 
 from rekindle.checkpoint.metadata import StateHandle
 from rekindle.runtime.iteration_phase import IterationPhase
+from rekindle.runtime.slot.metrics import MetricValue
 from rekindle.state.operator_state.stored import DistributionMode
 
 
@@ -74,6 +75,12 @@ class NotifyAborted(_Message, frozen=True):
 
 class CommitFinal(_Message, frozen=True):
     """Make all output visible: the job ends and has no checkpoints. Answered by CommitDone with id 0."""
+
+
+class AskMetrics(_Message, frozen=True):
+    """Ask what a slot counts and measures. Answered by MetricsReport with the same number."""
+
+    request: int
 
 
 class Heartbeat(_Message, frozen=True):
@@ -192,6 +199,27 @@ class CommitDone(_Message, frozen=True):
     checkpoint_id: int
 
 
+class OperatorNumbers(msgspec.Struct, frozen=True):
+    """Say how many records one subtask of an operator has had in this attempt, and how far its time is."""
+
+    uid: str
+    operator: str
+    subtask: int
+    records_in: int
+    records_out: int
+    input_watermark: int
+    output_watermark: int
+
+
+class MetricsReport(_Message, frozen=True):
+    """Tell what a slot counts and measures; ``left_out``: how many of the functions' metrics there are besides."""
+
+    request: int
+    operators: list[OperatorNumbers]
+    metrics: list[MetricValue]
+    left_out: int = 0
+
+
 class SlotFailed(_Message, frozen=True):
     """Report the error that ends this attempt. ``operator`` is empty when it was not user code."""
 
@@ -202,7 +230,17 @@ class SlotFailed(_Message, frozen=True):
     restoring: str = ""  # the class of the error, if what the slot was to restore is damaged or does not fit
 
 
-ToSlot = BeginEpoch | EndEpoch | TriggerSnapshot | NotifyComplete | NotifyAborted | CommitFinal | Heartbeat | Shutdown
+ToSlot = (
+    BeginEpoch
+    | EndEpoch
+    | TriggerSnapshot
+    | NotifyComplete
+    | NotifyAborted
+    | CommitFinal
+    | AskMetrics
+    | Heartbeat
+    | Shutdown
+)
 ToMaster = (
     Register
     | Ready
@@ -212,6 +250,7 @@ ToMaster = (
     | SnapshotDone
     | SnapshotFailed
     | CommitDone
+    | MetricsReport
     | SlotFailed
     | Heartbeat
 )

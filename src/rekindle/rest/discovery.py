@@ -1,0 +1,151 @@
+"""How programs on this machine find the REST interfaces of drivers: a file for each driver, in a directory of the user.
+
+The file holds the token, if there is one: it can be read by its owner only, and so can its directory. What a driver
+that was killed leaves behind, the next reader removes.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from rekindle.exceptions import ConfigurationError
+
+DIRECTORY_VARIABLE = "REKINDLE_STATE_DIR"
+VERSION = 1
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Say where a driver on this machine listens.
+
+    Attributes:
+        version: The version of this format.
+        pid: The driver's process.
+        start_ticks: When that process started, as the kernel counts; None where it does not tell. With it another
+            process that got the same number is not taken for the driver.
+        url: Where the REST interface is.
+        token: What it wants to see; None: nothing.
+        started: When the server was started, in milliseconds.
+    """
+
+    version: int = VERSION
+    pid: int
+    start_ticks: int | None
+    url: str
+    token: str | None
+    started: int
+
+
+def discovery_directory() -> Path:
+    """Give the directory of this user's files, and make it if it is not there.
+
+    Raises:
+        ConfigurationError: It is no directory, or belongs to somebody else.
+    """
+    path = _directory_path()
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700, parents=True)
+    _check_own(path)
+    return path
+
+
+def _directory_path() -> Path:
+    named = os.environ.get(DIRECTORY_VARIABLE)
+    if named:
+        return Path(named)
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime:
+        with suppress(OSError):
+            found = os.stat(runtime)
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+                return Path(runtime) / "rekindle"
+    return Path(tempfile.gettempdir()) / f"rekindle-{os.getuid()}"
+
+
+def _check_own(path: Path) -> None:
+    """Refuse a directory in which somebody else could plant a file. One that the user named is left as it is."""
+    named = bool(os.environ.get(DIRECTORY_VARIABLE))
+    found = path.stat() if named else path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise ConfigurationError(
+            f"{path} is not a directory of yours, so running jobs cannot be listed there: remove it, or set "
+            f"{DIRECTORY_VARIABLE} to a directory of your own"
+        )
+    if named and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise ConfigurationError(
+            f"others may write to {path}, so running jobs cannot be listed there: set {DIRECTORY_VARIABLE} to a "
+            "directory that only you can write to"
+        )
+    if not named and stat.S_IMODE(found.st_mode) & 0o077:
+        path.chmod(0o700)
+
+
+def publish(endpoint: Endpoint) -> Path:
+    """Write the file of a driver, whole or not at all."""
+    directory = discovery_directory()
+    path = directory / f"{endpoint.pid}.json"
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{endpoint.pid}-", dir=directory)  # with mode 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(msgspec.json.encode(endpoint))
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    return path
+
+
+def discovered() -> list[Endpoint]:
+    """Give the drivers of this user that run on this machine, the oldest first; forget those that are gone."""
+    directory = discovery_directory()
+    found = []
+    for path in sorted(directory.glob("*.json")):
+        endpoint = _read(path)
+        if endpoint is None:
+            continue
+        if _runs(endpoint):
+            found.append(endpoint)
+        else:
+            with suppress(OSError):
+                path.unlink()
+    return sorted(found, key=lambda endpoint: (endpoint.started, endpoint.pid))
+
+
+def _read(path: Path) -> Endpoint | None:
+    """Read a file; None if it is not one of ours, or of a version that another Rekindle wrote."""
+    try:
+        if path.lstat().st_uid != os.getuid():
+            return None
+        endpoint = msgspec.json.decode(path.read_bytes(), type=Endpoint)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return endpoint if endpoint.version == VERSION and path.name == f"{endpoint.pid}.json" else None
+
+
+def _runs(endpoint: Endpoint) -> bool:
+    if endpoint.start_ticks is not None:
+        return start_ticks(endpoint.pid) == endpoint.start_ticks
+    try:
+        os.kill(endpoint.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return False  # a process of somebody else's: ours is gone
+    return True
+
+
+def start_ticks(pid: int) -> int | None:
+    """Tell when a process started, in ticks since the start of the machine; None if it is gone or nobody knows."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The name of the program, in parentheses, may hold anything. A process that nobody has waited for yet is gone, too.
+    fields = status[status.rindex(b")") + 2 :].split()
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])

@@ -1,0 +1,268 @@
+"""What there is to say about a job, in Flink's JSON. Pure, but for the clock of the job."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rekindle.common.job_status import JobStatus
+from rekindle.graph.plan import DATA_SINK, DATA_SOURCE, PlanNode
+from rekindle.graph.vertex_ids import vertex_id
+from rekindle.runtime.master.job_history import Failure, JobHistory
+from rekindle.runtime.master.running_jobs import RegisteredJob
+from rekindle.runtime.master.slot_metrics import SlotReadings
+from rekindle.runtime.wire.messages import OperatorNumbers
+
+TASK_STATES = (
+    "CREATED",
+    "SCHEDULED",
+    "DEPLOYING",
+    "INITIALIZING",
+    "RUNNING",
+    "FINISHED",
+    "CANCELING",
+    "CANCELED",
+    "FAILED",
+    "RECONCILING",
+)
+
+_HIDDEN = "******"
+_SENSITIVE = (
+    "password",
+    "secret",
+    "fs.azure.account.key",
+    "apikey",
+    "api-key",
+    "auth-params",
+    "service-key",
+    "token",
+    "basic-auth",
+    "jaas.config",
+    "http-headers",
+)
+
+_TASK_STATE = {
+    JobStatus.CREATED: "CREATED",
+    JobStatus.FAILING: "CANCELING",
+    JobStatus.CANCELLING: "CANCELING",
+    JobStatus.CANCELED: "CANCELED",
+    JobStatus.FINISHED: "FINISHED",
+    JobStatus.SUSPENDED: "CANCELED",
+    JobStatus.RECONCILING: "RECONCILING",
+}
+
+
+def task_state(history: JobHistory, node: PlanNode) -> str:
+    """Tell what the subtasks of an operator do; all of a job do the same, but for the one that failed."""
+    status = history.status
+    if status is JobStatus.RUNNING:
+        return "RUNNING" if history.slots_running else "DEPLOYING"
+    if status in (JobStatus.FAILED, JobStatus.RESTARTING):
+        last = next(iter(history.exceptions()), None)
+        return "FAILED" if last is not None and last.operator == _own_name(node) else "CANCELED"
+    return _TASK_STATE[status]
+
+
+def overview_entry(job: RegisteredJob) -> dict[str, Any]:
+    """Describe a job for a list of jobs."""
+    history = job.history
+    states = _subtask_states(job)
+    return {
+        "jid": job.job_id,
+        "name": job.settings.job_name,
+        "jobType": _job_type(job),
+        "schedulerType": "Default",
+        "start-time": history.start_time,
+        "end-time": _or_never(history.end_time),
+        "duration": history.duration(),
+        "state": history.status.name,
+        "last-modification": max(history.status_times().values()),
+        "tasks": {"total": states.total(), **{state.lower(): states[state] for state in TASK_STATES}},
+        "pending-operators": 0,
+    }
+
+
+def job_details(job: RegisteredJob, readings: SlotReadings) -> dict[str, Any]:
+    """Describe a job and its operators."""
+    history = job.history
+    vertices = [_vertex(job, node, readings) for node in job.plan.nodes]
+    return {
+        "jid": job.job_id,
+        "application-id": job.job_id,
+        "name": job.settings.job_name,
+        "isStoppable": False,
+        "state": history.status.name,
+        "job-type": _job_type(job),
+        "schedulerType": "Default",
+        "start-time": history.start_time,
+        "end-time": _or_never(history.end_time),
+        "duration": history.duration(),
+        "maxParallelism": -1,
+        "now": history.now(),
+        "timestamps": history.status_times(),
+        "vertices": vertices,
+        "status-counts": _counted(vertex["status"] for vertex in vertices),
+        "plan": job.plan_json(),
+        "pending-operators": 0,
+    }
+
+
+def find_vertex(job: RegisteredJob, named: str) -> PlanNode | None:
+    """Find an operator by the id of its vertex, or by its uid."""
+    return next((node for node in job.plan.nodes if named in (vertex_id(node.uid), node.uid)), None)
+
+
+def vertex_details(job: RegisteredJob, node: PlanNode, readings: SlotReadings) -> dict[str, Any]:
+    """Describe the subtasks of an operator."""
+    return {
+        "id": vertex_id(node.uid),
+        "name": node.type,
+        "parallelism": node.parallelism,
+        "maxParallelism": node.max_parallelism,
+        "now": job.history.now(),
+        "subtasks": [_subtask(job, node, subtask, readings) for subtask in range(node.parallelism)],
+    }
+
+
+def job_config(job: RegisteredJob) -> dict[str, Any]:
+    """Describe what a job runs with."""
+    return {
+        "jid": job.job_id,
+        "name": job.settings.job_name,
+        "execution-config": {
+            "restart-strategy": job.settings.restart_strategy.describe(),
+            "job-parallelism": max((node.parallelism for node in job.plan.nodes), default=1),
+            "object-reuse-mode": False,
+            "user-config": {key: _shown(key, value) for key, value in job.settings.job_parameters.items()},
+        },
+    }
+
+
+def _shown(key: str, value: str) -> str:
+    """Hide what is not for everybody's eyes, as Flink does."""
+    return _HIDDEN if any(part in key.lower() for part in _SENSITIVE) else value
+
+
+def exceptions(job: RegisteredJob, limit: int) -> dict[str, Any]:
+    """List the failures of a job, newest first."""
+    known = job.history.exceptions()
+    truncated = len(known) > limit or job.history.exceptions_forgotten
+    entries = [_failure(failure) for failure in known[:limit]]
+    return {"exceptionHistory": {"entries": entries, "truncated": truncated}}
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    place, delay = failure.place, failure.restart_delay_ms
+    task = failure.operator
+    if task is not None and failure.subtask is not None:
+        task = f"{task} (subtask {failure.subtask})"
+    location = None if place is None else f"{place.host}:{place.pid}"
+    return {
+        "exceptionName": failure.name,
+        "stacktrace": failure.text,
+        "timestamp": failure.timestamp,
+        "failureLabels": {},
+        "taskName": task,
+        "endpoint": location,
+        "taskManagerId": None if failure.subtask is None else f"slot-{failure.subtask}",
+        "concurrentExceptions": [],
+        "followedBy": "FAILED" if delay is None else "RESTARTING",
+        "restartDelay": delay,
+    }
+
+
+def _vertex(job: RegisteredJob, node: PlanNode, readings: SlotReadings) -> dict[str, Any]:
+    history = job.history
+    state = task_state(history, node)
+    started, end = _task_times(history)
+    return {
+        "id": vertex_id(node.uid),
+        "slotSharingGroupId": job.job_id,
+        "name": node.type,
+        "uid": node.uid,
+        "maxParallelism": node.max_parallelism,
+        "parallelism": node.parallelism,
+        "status": state,
+        "start-time": started,
+        "end-time": end,
+        "duration": _duration(history, started, end),
+        "tasks": {each: node.parallelism if each == state else 0 for each in TASK_STATES},
+        "metrics": _io_metrics(_numbers(readings, node.uid), readings.complete),
+    }
+
+
+def _subtask(job: RegisteredJob, node: PlanNode, subtask: int, readings: SlotReadings) -> dict[str, Any]:
+    history = job.history
+    started, end = _task_times(history)
+    attempt = history.attempt
+    place = None if attempt is None else attempt.places.get(subtask)
+    numbers = [each for each in _numbers(readings, node.uid) if each.subtask == subtask]
+    return {
+        "subtask": subtask,
+        "status": task_state(history, node),
+        "attempt": 0 if attempt is None else attempt.attempt,
+        "endpoint": "(unassigned)" if place is None else f"{place.host}:{place.pid}",
+        "start-time": started,
+        "end-time": end,
+        "duration": _duration(history, started, end),
+        "metrics": _io_metrics(numbers, bool(numbers)),
+        "taskmanager-id": f"slot-{subtask}",
+        "status-duration": {},
+        "start_time": started,
+    }
+
+
+def _task_times(history: JobHistory) -> tuple[int, int]:
+    attempt = history.attempt
+    return -1 if attempt is None else attempt.timestamp, _or_never(history.end_time)
+
+
+def _duration(history: JobHistory, started: int, end: int) -> int:
+    return -1 if started < 0 else max(0, (history.now() if end < 0 else end) - started)
+
+
+def _numbers(readings: SlotReadings, uid: str) -> list[OperatorNumbers]:
+    return [numbers for numbers in readings.operators if numbers.uid == uid]
+
+
+def _io_metrics(numbers: Sequence[OperatorNumbers], complete: bool) -> dict[str, Any]:
+    """Sum up; bytes are not counted, so they are zero and never complete."""
+    return {
+        "read-bytes": 0,
+        "read-bytes-complete": False,
+        "write-bytes": 0,
+        "write-bytes-complete": False,
+        "read-records": sum(each.records_in for each in numbers),
+        "read-records-complete": complete,
+        "write-records": sum(each.records_out for each in numbers),
+        "write-records-complete": complete,
+        "accumulated-backpressured-time": 0,
+        "accumulated-idle-time": 0,
+        "accumulated-busy-time": 0.0,
+    }
+
+
+def _own_name(node: PlanNode) -> str:
+    """Give the name of an operator without what the plan puts before it."""
+    return node.type.removeprefix({DATA_SOURCE: "Source: ", DATA_SINK: "Sink: "}.get(node.pact, ""))
+
+
+def _subtask_states(job: RegisteredJob) -> Counter[str]:
+    states: Counter[str] = Counter()
+    for node in job.plan.nodes:
+        states[task_state(job.history, node)] += node.parallelism
+    return states
+
+
+def _counted(states: Iterable[str]) -> dict[str, int]:
+    counted = Counter(states)
+    return {state: counted[state] for state in TASK_STATES}
+
+
+def _job_type(job: RegisteredJob) -> str:
+    return "BATCH" if job.settings.batch else "STREAMING"
+
+
+def _or_never(time: int | None) -> int:
+    return -1 if time is None else time

@@ -1,0 +1,70 @@
+"""How the REST interface is to be served, settled from the configuration."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from dataclasses import dataclass, field
+
+from rekindle.common import Configuration
+from rekindle.common.rest_options import RestOptions
+from rekindle.exceptions import ConfigurationError
+
+_LOOPBACK_NAMES = ("localhost", "ip6-localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class RestSettings:
+    """Hold the settings of the server.
+
+    Attributes:
+        enabled: Whether there is to be one.
+        bind_address: The address to listen on.
+        ports: Which ports to try, in this order, before any free one.
+        address: How clients elsewhere call this machine, if that was said.
+        token: What clients must show; None: nothing.
+        max_content_length: How many bytes the body of a request may have.
+    """
+
+    enabled: bool = True
+    bind_address: str = "127.0.0.1"
+    ports: tuple[int, ...] = (0,)
+    address: str | None = None
+    token: str | None = field(default=None, repr=False)
+    max_content_length: int = 1 << 20
+
+    @property
+    def loopback(self) -> bool:
+        """Tell whether only programs on this machine reach it."""
+        return is_loopback(self.bind_address)
+
+    @staticmethod
+    def of(configuration: Configuration) -> RestSettings:
+        """Read the settings; a value that cannot work raises here, before anything starts."""
+        bind_address = configuration.get(RestOptions.BIND_ADDRESS)
+        token = configuration.get(RestOptions.TOKEN)
+        if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token and token):
+            raise ConfigurationError(
+                f"{RestOptions.TOKEN.key} has characters that cannot stand in a header: use letters, digits, '-' and "
+                "'_', or unset it so that one is made up"
+            )
+        if token is None and not is_loopback(bind_address):
+            token = secrets.token_urlsafe(32)
+        return RestSettings(
+            enabled=configuration.get(RestOptions.ENABLED),
+            bind_address=bind_address,
+            ports=configuration.get(RestOptions.BIND_PORT),
+            address=configuration.get(RestOptions.ADDRESS),
+            token=token,
+            max_content_length=configuration.get(RestOptions.MAX_CONTENT_LENGTH),
+        )
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether an address is reached from this machine only."""
+    if address.lower() in _LOOPBACK_NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(address.strip("[]")).is_loopback
+    except ValueError:
+        return False

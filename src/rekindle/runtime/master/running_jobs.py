@@ -1,0 +1,221 @@
+"""The jobs of this process, running or ended not long ago, and the REST interface over which they are reached.
+
+Of an ended job only what is told about it is kept: its settings, its history and the statistics of its checkpoints.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rekindle.checkpoint.statistics_overview import CheckpointsOverview
+from rekindle.exceptions import CheckpointError
+from rekindle.graph.plan import Plan
+from rekindle.graph.vertex_plan import vertex_plan
+from rekindle.runtime.master.job_history import JobHistory
+from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.slot_metrics import NO_READINGS, SlotReadings
+
+if TYPE_CHECKING:
+    from rekindle.rest.api import RestApi
+    from rekindle.rest.server import RestServer
+    from rekindle.rest.settings import RestSettings
+
+log = logging.getLogger(__name__)
+
+KEPT_AFTER_END = 20
+
+
+class OperableJob(Protocol):
+    """What a job master lets others do; see there."""
+
+    settings: JobSettings
+    history: JobHistory
+    plan: Plan | None
+    result: Future[Any]
+
+    def read_metrics(self) -> SlotReadings: ...
+    def checkpoint_statistics(self) -> CheckpointsOverview: ...
+    def trigger_savepoint(self, directory: str | None) -> Future[str]: ...
+    def cancel_with_savepoint(self, directory: str | None) -> Future[str]: ...
+    def stop_with_savepoint(self, directory: str | None, drain: bool) -> Future[str]: ...
+    def cancel(self) -> None: ...
+
+
+class RegisteredJob:
+    """Tell about one job and steer it, as long as it runs.
+
+    Attributes:
+        settings: What it runs with.
+        history: What happened to it.
+        plan: Its operators.
+    """
+
+    def __init__(self, master: OperableJob) -> None:
+        self.settings = master.settings
+        self.history = master.history
+        self.plan = master.plan or Plan(())
+        self._master: OperableJob | None = master
+        self._last_statistics = CheckpointsOverview()
+
+    @property
+    def job_id(self) -> str:
+        """Give its id."""
+        return self.settings.job_id
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether it is over, at least for this process: another may go on with it."""
+        return self.history.status.is_terminal_state()
+
+    def plan_json(self) -> dict[str, Any]:
+        """Describe its operators as Flink's REST interface does."""
+        return vertex_plan(self.plan, self.job_id, self.settings.job_name, self.settings.batch)
+
+    def checkpoint_statistics(self) -> CheckpointsOverview:
+        """Give the statistics of its checkpoints; of a job that has ended, the last."""
+        master = self._master
+        return self._last_statistics if master is None else master.checkpoint_statistics()
+
+    def read_metrics(self) -> SlotReadings:
+        """Ask its slots what they count and measure."""
+        master = self._master
+        return NO_READINGS if master is None else master.read_metrics()
+
+    def trigger_savepoint(self, directory: str | None) -> Future[str]:
+        """Take a savepoint."""
+        return self._running_master().trigger_savepoint(directory)
+
+    def cancel_with_savepoint(self, directory: str | None) -> Future[str]:
+        """Take a savepoint, and cancel the job."""
+        return self._running_master().cancel_with_savepoint(directory)
+
+    def stop_with_savepoint(self, directory: str | None, drain: bool) -> Future[str]:
+        """Take a savepoint, and stop the job with it."""
+        return self._running_master().stop_with_savepoint(directory, drain)
+
+    def cancel(self) -> None:
+        """Cancel the job; nothing happens if it is over."""
+        master = self._master
+        if master is not None:
+            master.cancel()
+
+    def let_go(self) -> None:
+        """Keep the last statistics, and nothing else of the job master."""
+        master = self._master
+        if master is not None:
+            try:
+                self._last_statistics = master.checkpoint_statistics()
+            except Exception:
+                log.warning("the statistics of job %s are lost", self.job_id, exc_info=True)
+            self._master = None
+
+    def _running_master(self) -> OperableJob:
+        master = self._master
+        if master is None:
+            raise CheckpointError(
+                f"no savepoint was taken: job {self.settings.job_name!r} has ended ({self.history.status.name})"
+            )
+        return master
+
+
+class RunningJobs:
+    """List the jobs of this process.
+
+    Args:
+        kept: How many jobs that have ended are remembered.
+        serve: Makes the server that lets others ask.
+    """
+
+    def __init__(
+        self,
+        kept: int = KEPT_AFTER_END,
+        serve: Callable[[RestSettings, RunningJobs], RestServer] | None = None,
+    ) -> None:
+        self._kept = kept
+        self._serve = serve or _serve
+        self._lock = threading.Lock()
+        self._jobs: dict[str, RegisteredJob] = {}
+        self._server: RestServer | None = None
+
+    def register(self, master: OperableJob, rest: RestSettings | None = None) -> RegisteredJob:
+        """Remember a job; the first one that is to be reached by REST starts the server.
+
+        Args:
+            master: The job.
+            rest: How it is to be reached; None: not at all.
+        """
+        job = RegisteredJob(master)
+        with self._lock:
+            self._jobs[job.job_id] = job
+            if rest is not None and rest.enabled and self._server is None:
+                self._server = self._serve(rest, self)
+        master.result.add_done_callback(lambda _: self._ended(job))
+        return job
+
+    def all(self) -> list[RegisteredJob]:
+        """Give all jobs, in the order in which they were started."""
+        with self._lock:
+            return list(self._jobs.values())
+
+    def find(self, job_id: str) -> RegisteredJob | None:
+        """Give the job with an id."""
+        with self._lock:
+            return self._jobs.get(job_id)
+
+    @property
+    def server(self) -> RestServer | None:
+        """Give the server, if there is one."""
+        return self._server
+
+    def close(self) -> None:
+        """End the server and forget all jobs."""
+        with self._lock:
+            server, self._server = self._server, None
+            self._jobs = {}
+        if server is not None:
+            server.stop()
+
+    def _ended(self, job: RegisteredJob) -> None:
+        job.let_go()
+        with self._lock:
+            ended = [each.job_id for each in self._jobs.values() if each.ended]
+            for job_id in ended[: max(0, len(ended) - self._kept)]:
+                del self._jobs[job_id]
+
+
+def _serve(settings: RestSettings, jobs: RunningJobs) -> RestServer:
+    from rekindle.rest.server import RestServer
+
+    def make_api() -> RestApi:
+        from rekindle.rest.api import RestApi
+
+        return RestApi(jobs)
+
+    server = RestServer(settings, make_api)
+    server.start()
+    return server
+
+
+_of_this_process = RunningJobs()
+
+
+def running_jobs() -> RunningJobs:
+    """Give the jobs of this process."""
+    return _of_this_process
+
+
+def _forget_after_fork() -> None:
+    """Begin anew in a child: jobs and server are its parent's."""
+    global _of_this_process
+    server = _of_this_process.server
+    _of_this_process = RunningJobs()
+    if server is not None:
+        server.forget_in_child()
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)

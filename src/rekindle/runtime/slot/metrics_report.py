@@ -1,0 +1,61 @@
+"""What a slot tells of its metrics when it is asked. Nothing here runs unless somebody asks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from rekindle.runtime.slot.metrics import MetricValue
+from rekindle.runtime.slot.operator_graph import RunningNode
+from rekindle.runtime.wire import messages as m
+
+MAX_METRICS = 2_000
+_MAX_TEXT = 200
+_LONG = 1 << 63
+
+
+def metrics_report(
+    request: int, subtask: int, running: Iterable[RunningNode], values: list[MetricValue]
+) -> m.MetricsReport:
+    """Put together the answer to a question."""
+    operators = [
+        m.OperatorNumbers(
+            uid=each.node.uid,
+            operator=each.node.name,
+            subtask=subtask,
+            records_in=each.records_in,
+            records_out=each.records_out,
+            input_watermark=each.watermark,
+            output_watermark=each.announced.watermark,
+        )
+        for each in running
+    ]
+    told = [replace(value, values=_plain_values(value.values)) for value in values[:MAX_METRICS]]
+    return m.MetricsReport(request, operators, told, len(values) - len(told))
+
+
+def _plain_values(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Make a value that a message can carry: gauges may give anything."""
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "ndim", None) == 0:
+        value = item()  # a number of numpy's
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value) if -_LONG <= value < _LONG else float(min(max(value, -(10**308)), 10**308))
+    if isinstance(value, float):
+        return float(value)
+    if not isinstance(value, str):
+        try:
+            number = float(value)  # a Decimal, a Fraction
+        except (TypeError, ValueError, OverflowError):
+            value = str(value)
+        else:
+            return number if math.isfinite(number) else str(value)
+    return value[:_MAX_TEXT]
