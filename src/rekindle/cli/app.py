@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
 
 import rekindle
+from rekindle.cli.cancel import CancelCommand, cancel
+from rekindle.cli.checkpoints import checkpoints
 from rekindle.cli.demo import demo
-from rekindle.cli.exit_codes import exit_code_of
+from rekindle.cli.exit_codes import ExitCode, exit_code_of
+from rekindle.cli.list import list_jobs
 from rekindle.cli.output import print_error
+from rekindle.cli.savepoint import savepoint
+from rekindle.cli.stop import stop
 from rekindle.exceptions import RekindleError
 
 app = typer.Typer(
@@ -19,6 +26,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("list")(list_jobs)
+app.command()(checkpoints)
+app.command()(savepoint)
+app.command()(stop)
+app.command(cls=CancelCommand)(cancel)
 app.command()(demo)
 
 
@@ -38,10 +50,41 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; errors that Rekindle explains are shown without a traceback."""
+    """Run the command line. Errors that Rekindle explains are shown without a traceback."""
     try:
-        app()
+        code = _end_of(app)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ExitCode.FAILED
+    raise SystemExit(int(code))
+
+
+def _end_of(command: typer.Typer) -> int:
+    """Run a command to its end; give the exit code."""
+    try:
+        ended = command(prog_name="rekindle", standalone_mode=False)
+        if ended == ExitCode.INTERRUPTED:
+            return _failed("interrupted", ExitCode.INTERRUPTED)
+        return ended if isinstance(ended, int) else ExitCode.OK
     except RekindleError as error:
-        code = exit_code_of(error)
-        print_error(str(error), code)
-        raise SystemExit(int(code)) from None
+        return _failed(str(error), exit_code_of(error))
+    except (KeyboardInterrupt, typer.Abort):
+        return _failed("interrupted", ExitCode.INTERRUPTED)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # what the base of all errors in a command line has; it has moved
+            raise
+        return _misunderstood(error, error.format_message())
+
+
+def _misunderstood(error: Exception, problem: str) -> int:
+    if problem:  # else help was shown, for want of any argument
+        context = getattr(error, "ctx", None)
+        command = "rekindle" if context is None else context.command_path
+        _failed(f"{problem.rstrip('.')} (see {command} --help)", ExitCode.USAGE)
+    return ExitCode.USAGE
+
+
+def _failed(message: str, code: ExitCode) -> int:
+    print_error(message, code)
+    return code
