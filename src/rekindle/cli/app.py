@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import rekindle
 from rekindle.cli.cancel import CancelCommand, cancel
 from rekindle.cli.checkpoints import checkpoints
 from rekindle.cli.demo import demo
-from rekindle.cli.exit_codes import ExitCode, exit_code_of
+from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
 from rekindle.cli.list import list_jobs
 from rekindle.cli.output import print_error
 from rekindle.cli.savepoint import savepoint
 from rekindle.cli.stop import stop
 from rekindle.exceptions import RekindleError
 
+
+class _Commands(TyperGroup):
+    """Tell Ctrl-C from a program that ended with the same code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise CommandError("interrupted", ExitCode.INTERRUPTED) from None
+
+
 app = typer.Typer(
     name="rekindle",
+    cls=_Commands,
     help="Flink's state and fault tolerance for Spark, in Python.",
     no_args_is_help=True,
     add_completion=False,
@@ -64,12 +77,10 @@ def _end_of(command: typer.Typer) -> int:
     """Run a command to its end; give the exit code."""
     try:
         ended = command(prog_name="rekindle", standalone_mode=False)
-        if ended == ExitCode.INTERRUPTED:
-            return _failed("interrupted", ExitCode.INTERRUPTED)
         return ended if isinstance(ended, int) else ExitCode.OK
     except RekindleError as error:
         return _failed(str(error), exit_code_of(error))
-    except (KeyboardInterrupt, typer.Abort):
+    except typer.Abort:  # Ctrl-C or Ctrl-D where a question was asked
         return _failed("interrupted", ExitCode.INTERRUPTED)
     except Exception as error:
         if not hasattr(error, "format_message"):  # what the base of all errors in a command line has; it has moved
