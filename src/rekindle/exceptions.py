@@ -21,6 +21,7 @@ RekindleError
     ├── StateRestoreError       a snapshot does not fit the program that restores it
     │   ├── StateMigrationException  a state's type changed in a way that state cannot follow
     │   └── SerializerSnapshotError  what is known of how state was written cannot be written or read back
+    ├── StateNotFoundError      a snapshot has no such operator or state
     └── InvalidCheckpointTransitionError  a bug: the checkpoint coordinator was driven wrongly
 """
 
@@ -149,6 +150,10 @@ class StateMigrationException(StateRestoreError):  # noqa: N818 - Flink's name
 
 class SerializerSnapshotError(StateRestoreError):
     """The snapshot of a serializer cannot be written or read back: its class is gone, nested, or of another version."""
+
+
+class StateNotFoundError(CheckpointError):
+    """A snapshot has no such operator, or the operator no such state."""
 
 
 class InvalidCheckpointTransitionError(CheckpointError):

@@ -26,7 +26,7 @@ from rekindle.checkpoint.events import (
     WriteMetadata,
 )
 from rekindle.checkpoint.options import CheckpointOptions
-from rekindle.checkpoint.statistics import CheckpointHistory, CheckpointStatistics, CheckpointStatus
+from rekindle.checkpoint.statistics import CheckpointStatistics, CheckpointStatus
 from rekindle.exceptions import CheckpointError, ConfigurationError, InvalidCheckpointTransitionError
 
 Kind = TypeVar("Kind")
@@ -842,14 +842,14 @@ class TestHistory:
         fail(subject, 260, trigger(subject, 200))
         assert subject.history() == (
             CheckpointStatistics(1, 1, CheckpointStatus.COMPLETED, False, 100, 50, size=9),
-            CheckpointStatistics(2, 1, CheckpointStatus.ABORTED, False, 200, 60, REASON.DECLINED, "slot 0: disk full"),
+            CheckpointStatistics(2, 1, CheckpointStatus.FAILED, False, 200, 60, REASON.DECLINED, "slot 0: disk full"),
         )
 
     def test_is_bounded(self) -> None:
-        history = CheckpointHistory(limit=2)
-        for checkpoint_id in (1, 2, 3):
-            history.add(CheckpointStatistics(checkpoint_id, 1, CheckpointStatus.COMPLETED, False, 0, 0))
-        assert [entry.checkpoint_id for entry in history.all()] == [2, 3]
+        subject = coordinator(history_size=2)
+        for now in (100, 200, 300):
+            run(subject, now)
+        assert [entry.checkpoint_id for entry in subject.history()] == [2, 3]
 
     def test_an_invalid_transition_carries_the_events_that_led_to_it(self) -> None:
         subject = coordinator()

@@ -18,7 +18,7 @@ from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.deployment import SnapshotSettings
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
-from rekindle.runtime.slot.snapshotter import Snapshotter
+from rekindle.runtime.slot.snapshotter import UPLOADS, Snapshotter
 from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.operator_state.stored import StoredList
@@ -103,17 +103,18 @@ def test_a_checkpoint_that_is_given_up_before_its_upload_began_is_never_uploaded
     job: Any = SimpleNamespace(job_id="job", snapshots=SnapshotSettings(None, 0, 1000), backend=BackendSettings())
     snapshotter = Snapshotter(graph, job, 0, 0, reports.append)
     try:
-        for number in range(1, 8):  # more than are uploaded at once
+        last = UPLOADS + 3  # more than are uploaded at once
+        for number in range(1, last + 1):
             snapshotter.take(TriggerSnapshot(number, 1), {})
-        for number in (1, 7):
+        for number in (1, last):
             snapshotter.aborted(number)
         assert operator.released == 1, "the last one had not begun"
         operator.go_on.set()
-        wait_until(lambda: len(reports) == 6 and operator.released == 7, "all others are done")
+        wait_until(lambda: len(reports) == last - 1 and operator.released == last, "all others are done")
     finally:
         snapshotter.close()
     done = {report.checkpoint_id for report in reports if isinstance(report, SnapshotDone)}
-    assert done == {2, 3, 4, 5, 6}
+    assert done == set(range(2, last))
     assert [report.checkpoint_id for report in reports if isinstance(report, SnapshotFailed)] == [1]
 
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import CheckpointFailureReason
+from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.restoring import fit_to_checkpoint
 from rekindle.checkpoint.storage import CheckpointFiles
@@ -30,7 +31,7 @@ from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.stream_graph import StreamGraph
 from rekindle.runtime.exchange.payload import encode_batch
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint
+from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint, measurements
 from rekindle.runtime.master.iterations import IterationControl
 from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.operators.sinks import COLLECTED, PRINTED, CollectOperator, unpickle_collected
@@ -83,6 +84,8 @@ class InProcessJob:
         clock: ManualClock | None = None,
         batch_memory: int | None = None,
         job_parameters: Mapping[str, str] | None = None,
+        options: CheckpointOptions | None = None,
+        directory: JobCheckpointDirectory | None = None,
     ) -> None:
         program = program._graph if isinstance(program, StreamExecutionEnvironment) else program
         self.graph = program if isinstance(program, JobGraph) else compile_job(program, parallelism, None)
@@ -128,11 +131,12 @@ class InProcessJob:
             slot.open()
         self._settings = SimpleNamespace(job_id=JOB_ID, job_name="in process", checkpoint_files=files)
         self.coordinator = CheckpointCoordinator(
-            CheckpointOptions(interval_ms=1, tolerable_failures=1_000, num_retained=1_000),
+            options or CheckpointOptions(interval_ms=1, tolerable_failures=1_000, num_retained=1_000),
             frozenset(range(self.graph.slots)),
             attempt,
             1 if restore is None else restore.metadata.checkpoint_id + 1,
             self.clock.now(),
+            operators={node.uid: node.parallelism for node in self.graph.nodes},
         )
         self._executor = CheckpointExecutor(
             self._settings,  # type: ignore[arg-type]
@@ -141,6 +145,7 @@ class InProcessJob:
             self.broadcast,
             lambda _: None,
             lambda _: None,
+            directory,
         )
 
     # --- epochs ---
@@ -217,21 +222,10 @@ class InProcessJob:
 
     def finish_checkpoint(self, checkpoint_id: int, notify: bool = True) -> StoredCheckpoint:
         """Wait for the slots and write the metadata."""
-        reasons: list[str] = []
         self._quiet = not notify
-        for _ in self.slots:
-            index, answer = self._answers.get(timeout=30)
-            now = self.clock.now()
-            if isinstance(answer, m.SnapshotDone):
-                then = self.coordinator.acknowledge(now, answer.attempt, answer.checkpoint_id, index, answer)
-            else:
-                assert isinstance(answer, m.SnapshotFailed)
-                reasons.append(answer.reason)
-                then = self.coordinator.decline(
-                    now, answer.attempt, answer.checkpoint_id, index, CheckpointFailureReason.DECLINED, answer.reason
-                )
-            self._executor.run(self.coordinator, then)
+        answers = [self.hear_snapshot() for _ in self.slots]
         self._quiet = False
+        reasons = [answer.reason for answer in answers if isinstance(answer, m.SnapshotFailed)]
         if reasons:
             raise DeclinedError("\n".join(reasons))
         latest = self.coordinator.latest_completed()
@@ -239,6 +233,22 @@ class InProcessJob:
         assert latest.checkpoint_id == checkpoint_id
         assert isinstance(latest.location, StoredCheckpoint)
         return latest.location
+
+    def hear_snapshot(self) -> m.SnapshotDone | m.SnapshotFailed:
+        """Wait for a slot's answer to any checkpoint under way, and let the coordinator have it."""
+        index, answer = self._answers.get(timeout=30)
+        now = self.clock.now()
+        if isinstance(answer, m.SnapshotDone):
+            then = self.coordinator.acknowledge(
+                now, answer.attempt, answer.checkpoint_id, index, answer, measurements(answer)
+            )
+        else:
+            assert isinstance(answer, m.SnapshotFailed)
+            then = self.coordinator.decline(
+                now, answer.attempt, answer.checkpoint_id, index, CheckpointFailureReason.DECLINED, answer.reason
+            )
+        self._executor.run(self.coordinator, then)
+        return answer
 
     _quiet = False
 

@@ -17,7 +17,7 @@ durable metadata file that refers to nothing.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rekindle.checkpoint.aborted_ids import AbortedCheckpointIds
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
@@ -49,7 +49,9 @@ from rekindle.checkpoint.failure_counter import CheckpointFailureCounter
 from rekindle.checkpoint.failure_messages import savepoint_failed, too_many_failures, what_is_missing
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.pending import AcknowledgeResult, PendingCheckpoint
-from rekindle.checkpoint.statistics import CheckpointHistory, CheckpointStatistics, CheckpointStatus
+from rekindle.checkpoint.statistics import CheckpointStatistics, RestoredStatistics, TaskMeasurement
+from rekindle.checkpoint.statistics_overview import CheckpointsOverview
+from rekindle.checkpoint.statistics_tracker import CheckpointStatisticsTracker
 from rekindle.exceptions import InvalidCheckpointTransitionError
 
 _EVENTS_KEPT = 500
@@ -69,7 +71,8 @@ class CheckpointCoordinator:
         aborted_ids: Checkpoints of earlier attempts known to be aborted; None stands for all ids newer than
             ``completed`` and older than ``next_checkpoint_id``, which is right unless a savepoint completed
             among them. ``successor`` always passes the exact ones.
-        history: Statistics of earlier attempts, oldest first.
+        operators: The parallelism of every operator that takes part, by uid, for the statistics.
+        statistics: Those of earlier attempts; None for none.
     """
 
     def __init__(
@@ -82,7 +85,8 @@ class CheckpointCoordinator:
         completed: tuple[CompletedCheckpoint, ...] = (),
         *,
         aborted_ids: Iterable[int] | None = None,
-        history: Iterable[CheckpointStatistics] = (),
+        operators: Mapping[str, int] | None = None,
+        statistics: CheckpointStatisticsTracker | None = None,
     ) -> None:
         newest_id = completed[-1].checkpoint_id if completed else 0
         if not participants:
@@ -99,7 +103,7 @@ class CheckpointCoordinator:
         self._aborted = AbortedCheckpointIds(
             range(newest_id + 1, next_checkpoint_id) if aborted_ids is None else aborted_ids
         )
-        self._history = CheckpointHistory(history)
+        self._statistics = statistics or CheckpointStatisticsTracker(options, operators or {})
         self._failures = CheckpointFailureCounter(options.tolerable_failures)
         self._pending: dict[int, PendingCheckpoint] = {}
         # Aborted while their metadata was being written; the outcome of the write is not known yet.
@@ -167,7 +171,11 @@ class CheckpointCoordinator:
 
     def history(self) -> tuple[CheckpointStatistics, ...]:
         """Return the statistics of the checkpoints that ended last, oldest first."""
-        return self._history.all()
+        return self._statistics.ended()
+
+    def statistics(self) -> CheckpointsOverview:
+        """Return all that is known about the checkpoints of the job, for display."""
+        return self._statistics.overview(self._attempt, self._pending.values())
 
     # ---------------------------------------------------------------------------------------- events
 
@@ -213,11 +221,20 @@ class CheckpointCoordinator:
         self._events.append(CheckpointTriggered(now, checkpoint_id, epoch, savepoint, final))
         self._next_checkpoint_id += 1
         self._pending[checkpoint_id] = pending
+        self._statistics.triggered()
         if not savepoint:
             self._last_trigger = now
         return [TriggerCheckpoint(self._attempt, checkpoint_id, epoch, now, savepoint, final, pending.base_id)]
 
-    def acknowledge(self, now: int, attempt: int, checkpoint_id: int, slot: int, ack: object) -> list[Instruction]:
+    def acknowledge(
+        self,
+        now: int,
+        attempt: int,
+        checkpoint_id: int,
+        slot: int,
+        ack: object,
+        measured: tuple[TaskMeasurement, ...] = (),
+    ) -> list[Instruction]:
         """Take a slot's acknowledgement; the last one missing leads to the metadata being written.
 
         One that comes too late has its state discarded, if the checkpoint was aborted. If it completed, it
@@ -227,7 +244,9 @@ class CheckpointCoordinator:
         pending = self._pending.get(checkpoint_id)
         if pending is None:
             return [DiscardState(checkpoint_id, ack)] if checkpoint_id in self._aborted else []
-        if attempt != self._attempt or pending.acknowledge(slot, ack) is not AcknowledgeResult.COMPLETED:
+        if attempt != self._attempt:
+            return []
+        if pending.acknowledge(slot, ack, now, measured) is not AcknowledgeResult.COMPLETED:
             return []
         return [
             WriteMetadata(
@@ -264,9 +283,24 @@ class CheckpointCoordinator:
         return [*self._abort(now, pending, reason, f"slot {slot}: {message}"), *self._drop_superseded()]
 
     def metadata_written(
-        self, now: int, checkpoint_id: int, location: object, size: int | None = None
+        self,
+        now: int,
+        checkpoint_id: int,
+        location: object,
+        size: int | None = None,
+        state_size: int | None = None,
+        external_path: str | None = None,
     ) -> list[Instruction]:
-        """Complete a checkpoint whose metadata is durable, or discard it if it was aborted meanwhile."""
+        """Complete a checkpoint whose metadata is durable, or discard it if it was aborted meanwhile.
+
+        Args:
+            now: The current time.
+            checkpoint_id: The checkpoint.
+            location: Where its metadata is.
+            size: Bytes written for it, None when not known.
+            state_size: Bytes of all its state, None when not known.
+            external_path: Where people find it, None where it is in memory.
+        """
         self._events.append(MetadataWritten(now, checkpoint_id))
         abandoned = self._abandoned.pop(checkpoint_id, None)
         if abandoned is not None:
@@ -282,7 +316,7 @@ class CheckpointCoordinator:
             duration_ms=max(0, now - pending.timestamp),
             size=size,
         )
-        self._remember(now, pending, CheckpointStatus.COMPLETED, size=size)
+        self._statistics.completed(now, self._attempt, pending, size, state_size, external_path)
         self._final_completed |= pending.final
         instructions: list[Instruction] = []
         if not pending.savepoint:
@@ -355,6 +389,10 @@ class CheckpointCoordinator:
             raise self._invalid(f"Checkpoint {checkpoint.checkpoint_id} is not what to restore from now.")
         self._completed.add(checkpoint)
 
+    def restored(self, restored: RestoredStatistics) -> None:
+        """Remember, for the statistics, what the slots of this attempt were restored from."""
+        self._statistics.restored(restored)
+
     def stop(self) -> None:
         """Trigger no further periodic checkpoints; what is pending goes on, savepoints remain possible."""
         self._events.append(PeriodicTriggeringStopped())
@@ -376,7 +414,7 @@ class CheckpointCoordinator:
             now,
             self.completed(),
             aborted_ids=self._aborted,
-            history=self.history(),
+            statistics=self._statistics,
         )
         successor._abandoned.update(self._abandoned)
         successor._superseded += self._superseded
@@ -419,7 +457,7 @@ class CheckpointCoordinator:
     ) -> list[Instruction]:
         checkpoint_id = pending.checkpoint_id
         del self._pending[checkpoint_id]
-        self._remember(now, pending, CheckpointStatus.ABORTED, reason=reason, message=detail)
+        self._statistics.failed(now, self._attempt, pending, reason, detail)
         instructions: list[Instruction] = [NotifyAborted(self._attempt, checkpoint_id, reason)]
         if pending.writing:
             self._abandoned[checkpoint_id] = pending
@@ -450,6 +488,8 @@ class CheckpointCoordinator:
         in_use = {pending.base_id for pending in under_way}
         dropped = [other for other in self._superseded if other.checkpoint_id not in in_use]
         self._superseded = [other for other in self._superseded if other.checkpoint_id in in_use]
+        for other in dropped:
+            self._statistics.discarded(other.checkpoint_id)
         return [DropCompleted(other) for other in dropped]
 
     def _writing(self, checkpoint_id: int) -> PendingCheckpoint:
@@ -457,30 +497,6 @@ class CheckpointCoordinator:
         if pending is None or not pending.writing:
             raise self._invalid(f"The metadata of checkpoint {checkpoint_id} was not being written.")
         return pending
-
-    def _remember(
-        self,
-        now: int,
-        pending: PendingCheckpoint,
-        status: CheckpointStatus,
-        *,
-        reason: CheckpointFailureReason | None = None,
-        message: str = "",
-        size: int | None = None,
-    ) -> None:
-        self._history.add(
-            CheckpointStatistics(
-                checkpoint_id=pending.checkpoint_id,
-                attempt=self._attempt,
-                status=status,
-                savepoint=pending.savepoint,
-                trigger_timestamp=pending.timestamp,
-                duration_ms=max(0, now - pending.timestamp),
-                reason=reason,
-                message=message,
-                size=size,
-            )
-        )
 
     def _invalid(self, problem: str) -> InvalidCheckpointTransitionError:
         return InvalidCheckpointTransitionError(problem, tuple(self._events))

@@ -23,6 +23,7 @@ class CheckpointOptions:
         max_concurrent: Most checkpoints pending at once. A minimum pause makes it 1, whatever was given.
         tolerable_failures: Checkpoint failures in a row that do not fail the job.
         num_retained: Number of completed checkpoints kept.
+        history_size: Number of ended checkpoints whose statistics are kept.
     """
 
     interval_ms: int | None
@@ -32,6 +33,7 @@ class CheckpointOptions:
     max_concurrent: int = 1
     tolerable_failures: int = 0
     num_retained: int = 1
+    history_size: int = 10
 
     def __post_init__(self) -> None:
         if self.interval_ms is not None:
@@ -41,6 +43,7 @@ class CheckpointOptions:
         _at_least("execution.checkpointing.max-concurrent-checkpoints", self.max_concurrent, 1)
         _at_least("execution.checkpointing.tolerable-failed-checkpoints", self.tolerable_failures, 0)
         _at_least("state.checkpoints.num-retained", self.num_retained, 1)
+        _at_least("web.checkpoints.history", self.history_size, 0)
         if self.min_pause_ms > 0:
             object.__setattr__(self, "max_concurrent", 1)
 

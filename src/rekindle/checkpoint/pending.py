@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from rekindle.checkpoint.statistics import TaskMeasurement
+
 
 class AcknowledgeResult(Enum):
     """Tell what an acknowledgement did to a pending checkpoint."""
@@ -28,6 +30,7 @@ class PendingCheckpoint:
             may share files with. None for none, and for a savepoint, which shares nothing.
         expires_at: The time at which it is overdue.
         writing: Whether all slots have acknowledged and the metadata is being written.
+        measured: When each slot acknowledged, and what it measured of its operators.
     """
 
     __slots__ = (
@@ -38,6 +41,7 @@ class PendingCheckpoint:
         "epoch",
         "expires_at",
         "final",
+        "measured",
         "savepoint",
         "source_positions",
         "timestamp",
@@ -66,16 +70,25 @@ class PendingCheckpoint:
         self.base_id = base_id
         self.expires_at = timestamp + timeout_ms
         self.writing = False
+        self.measured: dict[int, tuple[int, tuple[TaskMeasurement, ...]]] = {}
         self._participants = participants
         self._acks: dict[int, object] = {}
 
-    def acknowledge(self, slot: int, ack: object) -> AcknowledgeResult:
+    @property
+    def latest_ack(self) -> int | None:
+        """Give the time of the last acknowledgement, None if there is none."""
+        return max((acknowledged for acknowledged, _ in self.measured.values()), default=None)
+
+    def acknowledge(
+        self, slot: int, ack: object, now: int = 0, measured: tuple[TaskMeasurement, ...] = ()
+    ) -> AcknowledgeResult:
         """Take a slot's acknowledgement; the one that completes the set starts the writing."""
         if slot not in self._participants:
             return AcknowledgeResult.UNKNOWN_SLOT
         if slot in self._acks:
             return AcknowledgeResult.DUPLICATE
         self._acks[slot] = ack
+        self.measured[slot] = (now, measured)
         if len(self._acks) < len(self._participants):
             return AcknowledgeResult.ACCEPTED
         self.writing = True

@@ -61,7 +61,7 @@ class RestorePath:
         directory = self._directories.pop(0)
         while True:
             try:
-                return _open(directory)
+                return open_checkpoint(directory)
             except CheckpointCorruptError as error:
                 if not self._directories:
                     raise
@@ -76,7 +76,7 @@ def advice(earlier: list[str]) -> str:
     return f"Earlier checkpoints exist ({', '.join(earlier)}): set {FALLBACK_KEY} to true to go back to them"
 
 
-def _open(directory: str) -> StoredCheckpoint:
+def open_checkpoint(directory: str) -> StoredCheckpoint:
     """Open a checkpoint by its own directory, from the one above it: beside it are the files it shares."""
     above, _, name = directory.rpartition("/")
     if not above or above.endswith(("/", ":")):  # nothing above it but the root of the file system

@@ -80,6 +80,14 @@ class SnapshotIndex(msgspec.Struct, frozen=True):
 
     operators: list[OperatorIndex]
 
+    def sizes(self) -> dict[str, int]:
+        """Count the bytes of each operator's state."""
+        return {
+            operator.uid: sum(block.length for state in operator.keyed for block in state.blocks)
+            + sum(part.block.length for state in operator.lists for part in state.parts)
+            for operator in self.operators
+        }
+
 
 class SnapshotWriter:
     """Write a snapshot file, block by block."""
@@ -138,16 +146,17 @@ class SnapshotReader:
         self._name = name
         self.index = self._read_index()
 
-    def keyed(self, uid: str, key_groups: KeyGroupRange) -> Iterator[KeyGroupBlock]:
+    def keyed(self, uid: str, key_groups: KeyGroupRange, only: str | None = None) -> Iterator[KeyGroupBlock]:
         """Give an operator's blocks of keyed state in a range of key groups, in the order in which they were written.
 
-        The order matters: changes follow what they are changes to.
+        The order matters: changes follow what they are changes to. ``only`` names a state: then no other is read.
         """
         found = [
             (block, state)
             for operator in self.index.operators
             if operator.uid == uid
             for state in operator.keyed
+            if only is None or state.name == only
             for block in state.blocks
             if block.key_group in key_groups
         ]

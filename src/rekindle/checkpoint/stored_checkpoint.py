@@ -17,10 +17,15 @@ class StoredCheckpoint:
     files: CheckpointFiles | None
     directory: str
 
+    @property
+    def external_path(self) -> str | None:
+        """Give the path by which a job can be started from it; None: it is in memory."""
+        return None if self.files is None else self.files.describe(self.directory)
+
     def describe(self) -> str:
         """Name the checkpoint, for people."""
         checkpoint = f"checkpoint {self.metadata.checkpoint_id}"
-        return checkpoint if self.files is None else f"{checkpoint} in {self.files.describe(self.directory)}"
+        return checkpoint if self.files is None else f"{checkpoint} in {self.external_path}"
 
     def shared_names(self) -> frozenset[str]:
         """Name the files it may share with other checkpoints, by their path relative to the job's directory."""

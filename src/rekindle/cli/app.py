@@ -13,10 +13,12 @@ import rekindle
 from rekindle.cli.cancel import CancelCommand, cancel
 from rekindle.cli.checkpoints import checkpoints
 from rekindle.cli.demo import demo
+from rekindle.cli.dispose import dispose
 from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
 from rekindle.cli.list import list_jobs
 from rekindle.cli.output import print_error
 from rekindle.cli.savepoint import savepoint
+from rekindle.cli.state import state
 from rekindle.cli.stop import stop
 from rekindle.exceptions import RekindleError
 
@@ -45,6 +47,8 @@ app.command()(savepoint)
 app.command()(stop)
 app.command(cls=CancelCommand)(cancel)
 app.command()(demo)
+app.command()(state)
+app.command()(dispose)
 
 
 def _version(wanted: bool) -> None:

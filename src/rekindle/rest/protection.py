@@ -73,8 +73,8 @@ def _check_token(head: Head, token: str) -> None:
     if scheme.lower() != "bearer" or not matches:
         raise RequestError(
             401,
-            "A token is needed: send it as 'Authorization: Bearer …'. It is what rest.token says, or in the file by which "
-            "commands on the driver's machine find it.",
+            "A token is needed: send it as 'Authorization: Bearer …'. It is what rest.token says, or in the file by "
+            "which commands on the driver's machine find it.",
             {"WWW-Authenticate": 'Bearer realm="rekindle"'},
         )
 

@@ -15,7 +15,7 @@ class Router:
     """Find handlers.
 
     Args:
-        routes: Method, path and handler of each.
+        routes: Method, path and handler of each; the first that fits answers.
     """
 
     def __init__(self, routes: Iterable[tuple[str, str, Handler]]) -> None:
@@ -47,7 +47,7 @@ class Router:
 
 
 def _match(pattern: list[str], segments: list[str]) -> dict[str, str] | None:
-    """Give the variable parts of a path that fits; a fixed part goes before, so order does not matter."""
+    """Give the variable parts of a path, if it fits."""
     if len(pattern) != len(segments):
         return None
     found = {}

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rekindle.rest.discovery import Endpoint, publish, start_ticks
 from rekindle.rest.messages import Request, Response
@@ -29,6 +29,17 @@ log = logging.getLogger(__name__)
 _MAX_CONNECTIONS = 64
 _KEEP_ALIVE_SECONDS = 5
 _STOP_SECONDS = 2.0
+_LINGER_SECONDS = 5.0
+
+
+class Api(Protocol):
+    """Answer requests."""
+
+    def __call__(self, request: Request) -> Response:
+        """Answer one."""
+
+    def linger(self, seconds: float) -> None:
+        """Wait for those who still have an answer to fetch."""
 
 
 class RestServer:
@@ -36,13 +47,13 @@ class RestServer:
 
     Args:
         settings: Where to listen, and who may ask.
-        handle: Makes the function that answers requests; called in the server's thread, where it may import what it
-            needs.
+        make_api: Makes what answers requests; called in the server's thread, where it may import what it needs.
     """
 
-    def __init__(self, settings: RestSettings, handle: Callable[[], Callable[[Request], Response]]) -> None:
+    def __init__(self, settings: RestSettings, make_api: Callable[[], Api]) -> None:
         self._settings = settings
-        self._handle = handle
+        self._make_api = make_api
+        self._api: Api | None = None
         self._pid = os.getpid()
         self._server: uvicorn.Server | None = None
         self._socket: socket.socket | None = None
@@ -67,6 +78,8 @@ class RestServer:
         if os.getpid() != self._pid:
             return  # a child that was forked: the server is its parent's
         atexit.unregister(self.stop)
+        if self._api is not None and self._thread.is_alive():
+            self._api.linger(_LINGER_SECONDS)
         self._stopping = True
         self._withdraw()
         if self._server is not None:
@@ -98,8 +111,9 @@ class RestServer:
 
         self._socket = listen(self._settings.bind_address, self._settings.ports)
         try:
+            self._api = self._make_api()
             config = uvicorn.Config(
-                RestApp(self._settings, self._handle()),
+                RestApp(self._settings, self._api),
                 loop="asyncio",
                 http=Connection,
                 ws="none",

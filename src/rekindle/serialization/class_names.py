@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import operator
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from rekindle.exceptions import SerializerSnapshotError
 from rekindle.serialization.data_views import DataInputView, DataOutputView
+from rekindle.serialization.stand_ins import is_stand_in, stand_ins_allowed
 
 # Classes that serializers were made for. A job may carry classes with it that no module of the process holds.
 _CLASSES_IN_USE: WeakValueDictionary[ClassName, type] = WeakValueDictionary()
@@ -55,11 +56,16 @@ class ClassName:
 
 def note_class_in_use(cls: type) -> None:
     """Remember a class, in case no module has it."""
-    _CLASSES_IN_USE[ClassName.of(cls)] = cls
+    if not is_stand_in(cls):
+        _CLASSES_IN_USE[ClassName.of(cls)] = cls
 
 
-def class_named(name: ClassName) -> type:
+def class_named(name: ClassName, stand_in: Callable[[str, str], type] | None = None) -> type:
     """Find a class.
+
+    Args:
+        name: Its name.
+        stand_in: Makes one that stands in for it where that is allowed, given its module and qualified name.
 
     Raises:
         SerializerSnapshotError: It is gone.
@@ -69,6 +75,8 @@ def class_named(name: ClassName) -> type:
         cls = _CLASSES_IN_USE.get(name)
     if isinstance(cls, type):
         return cls
+    if stand_in is not None and stand_ins_allowed():
+        return stand_in(name.module, name.qualified)
     raise SerializerSnapshotError(
         f"state was written with the class {name}, and there is no such class any more. Bring it back under this name, "
         "at least until the state is no longer needed"
@@ -82,6 +90,8 @@ def require_lasting_name(cls: type) -> None:
         SerializerSnapshotError: The class is local, or another one stands in its place.
     """
     name = ClassName.of(cls)
+    if is_stand_in(cls):
+        return
     if "<locals>" in name.qualified:
         raise SerializerSnapshotError(
             f"the class {name.qualified} of module {name.module} cannot be a type of state: it is defined inside a "

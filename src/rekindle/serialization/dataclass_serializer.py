@@ -11,6 +11,7 @@ from rekindle.serialization.class_names import ClassName
 from rekindle.serialization.fields_evolution import NamedFieldsSerializerSnapshot
 from rekindle.serialization.named_fields_serializer import NamedFieldsSerializer
 from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.serialization.stand_ins import dataclass_stand_in
 
 __all__ = ["DataclassSerializer", "DataclassSerializerSnapshot"]
 
@@ -68,6 +69,7 @@ class DataclassSerializerSnapshot(NamedFieldsSerializerSnapshot[T]):
 
     kind = "dataclass"
     serializer_class = DataclassSerializer
+    make_stand_in = staticmethod(dataclass_stand_in)
 
     @staticmethod
     def is_of_kind(cls: type) -> bool:

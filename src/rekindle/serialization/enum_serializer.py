@@ -14,6 +14,7 @@ from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer
 from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.simple_snapshot import type_changed
+from rekindle.serialization.stand_ins import enum_stand_in
 from rekindle.serialization.type_serializer import TypeSerializer
 
 __all__ = ["EnumSerializer", "EnumSerializerSnapshot"]
@@ -107,10 +108,13 @@ class EnumSerializerSnapshot(TypeSerializerSnapshot[Enum]):
 
     def restore_serializer(self) -> TypeSerializer[Enum]:
         """Return a serializer of the class as it is now."""
-        cls = class_named(self._class_name) if self._cls is None else self._cls
+        cls = class_named(self._class_name, self._stand_in) if self._cls is None else self._cls
         if not issubclass(cls, Enum):
             raise SerializerSnapshotError(f"state was written with the enum {self._class_name}, which is no enum now")
         return EnumSerializer(cls)
+
+    def _stand_in(self, module: str, qualified: str) -> type:
+        return enum_stand_in(module, qualified, tuple(self._read))
 
     def resolve_schema_compatibility(
         self, old_serializer_snapshot: TypeSerializerSnapshot[Any]

@@ -46,6 +46,19 @@ class NamedFieldsSerializerSnapshot(TypeSerializerSnapshot[T]):
             self._class_name = serializer.name
             self._fields = {name: _snapshot_of(nested, name, self._class_name) for name, nested in serializer.layout}
 
+    @property
+    def fields(self) -> dict[str, TypeSerializerSnapshot[Any]]:
+        """Give the snapshots of the fields' serializers, by name."""
+        return self._fields
+
+    @staticmethod
+    @abstractmethod
+    def make_stand_in(module: str, qualified: str, fields: tuple[str, ...]) -> type:
+        """Make a class of this kind with these fields, to look at state whose class is not here."""
+
+    def _stand_in(self, module: str, qualified: str) -> type:
+        return self.make_stand_in(module, qualified, tuple(self._fields))
+
     @staticmethod
     @abstractmethod
     def is_of_kind(cls: type) -> bool:
@@ -161,7 +174,7 @@ class NamedFieldsSerializerSnapshot(TypeSerializerSnapshot[T]):
 
     def _current_class(self) -> type:
         if self._cls is None:
-            cls = class_named(self._class_name)
+            cls = class_named(self._class_name, self._stand_in)
             if not self.is_of_kind(cls):
                 raise SerializerSnapshotError(
                     f"state was written with the {self.kind} {self._class_name}, and that is no {self.kind} any more. "

@@ -10,6 +10,7 @@ from rekindle.serialization.class_names import ClassName, class_named, note_clas
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack, encode
+from rekindle.serialization.stand_ins import named_tuple_stand_in
 from rekindle.serialization.tuple_serializer import TupleSerializer, TupleSerializerSnapshot
 from rekindle.serialization.type_serializer import TypeSerializer
 
@@ -227,13 +228,16 @@ class NamedTupleSerializerSnapshot(TupleSerializerSnapshot):
         self, nested_serializers: Sequence[TypeSerializer[Any]]
     ) -> NamedTupleSerializer:
         """Return a serializer of such named tuples."""
-        cls: Any = class_named(self._class_name) if self._cls is None else self._cls
+        cls: Any = class_named(self._class_name, self._stand_in) if self._cls is None else self._cls
         if not (issubclass(cls, tuple) and len(getattr(cls, "_fields", ())) == len(nested_serializers)):
             raise SerializerSnapshotError(
                 f"state was written with {self._class_name}, a named tuple of {len(nested_serializers)} fields, which "
                 "is another thing now"
             )
         return NamedTupleSerializer(cls, nested_serializers)
+
+    def _stand_in(self, module: str, qualified: str) -> type:
+        return named_tuple_stand_in(module, qualified, tuple(self._names))
 
     def nested_name(self, position: int) -> str:
         """Name a field."""

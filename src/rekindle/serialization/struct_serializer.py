@@ -11,6 +11,7 @@ from rekindle.serialization.class_fields import ClassField, fields_of_struct
 from rekindle.serialization.fields_evolution import NamedFieldsSerializerSnapshot
 from rekindle.serialization.named_fields_serializer import NamedFieldsSerializer
 from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.serialization.stand_ins import struct_stand_in
 
 __all__ = ["StructSerializer", "StructSerializerSnapshot"]
 
@@ -67,6 +68,7 @@ class StructSerializerSnapshot(NamedFieldsSerializerSnapshot[T]):
 
     kind = "msgspec.Struct"
     serializer_class = StructSerializer
+    make_stand_in = staticmethod(struct_stand_in)
 
     @staticmethod
     def is_of_kind(cls: type) -> bool:

@@ -14,7 +14,7 @@ from rekindle.state.state_serializers import StoredSerializers
 from rekindle.state.timers import TimerQueue
 
 
-class _NamespaceTimers(msgspec.Struct, frozen=True, array_like=True):
+class NamespaceTimers(msgspec.Struct, frozen=True, array_like=True):
     """Hold the timers of a block."""
 
     keys: bytes
@@ -44,7 +44,7 @@ class NamespaceTimerQueue(TimerQueue):
     def _encode(self, keys: list[Any], timestamps: list[int]) -> bytes:
         own = self._owner.key_serializer.all_to_bytes([key for key, _ in keys])
         namespaces = self._namespace_serializer.all_to_bytes([namespace for _, namespace in keys])
-        return msgspec.msgpack.encode(_NamespaceTimers(own, timestamps, namespaces))
+        return msgspec.msgpack.encode(NamespaceTimers(own, timestamps, namespaces))
 
     def _decode(self, data: bytes, stored: StoredSerializers) -> tuple[list[Any], list[int]]:
         name = self._owner.state(self.name)
@@ -54,6 +54,6 @@ class NamespaceTimerQueue(TimerQueue):
                 "the operator has windows now; give it another uid"
             )
         reader = evolved(stored.namespace, self._namespace_serializer, name, "namespace", may_migrate=False).reader
-        timers = msgspec.msgpack.decode(data, type=_NamespaceTimers)
+        timers = msgspec.msgpack.decode(data, type=NamespaceTimers)
         keys = self._key_reader(stored).all_from_bytes(timers.keys)
         return list(zip(keys, reader.all_from_bytes(timers.namespaces), strict=True)), timers.timestamps

@@ -7,12 +7,12 @@ asks for goes into the next snapshot as it is, so that nothing is lost with a pr
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from rekindle.exceptions import SerializationError, StateRestoreError
 from rekindle.state.block_decoding import BlockDecoder
-from rekindle.state.blocks import KeyGroupBlock, StateSpec, with_last_access, without_last_access
+from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec, with_last_access, without_last_access
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.same_state import check_same_state
 from rekindle.state.state_evolution import StateName, other_keys
@@ -52,6 +52,40 @@ class RestoredStates:
     def names(self) -> list[str]:
         """Name the states that nobody has asked for."""
         return list(self._blocks)
+
+
+def merged_entries(
+    blocks: Iterable[KeyGroupBlock], decoders: Mapping[StoredSerializers, BlockDecoder], kind: StateKind, now: int
+) -> tuple[dict[Any, Any], bool]:
+    """Read the blocks of one state in one key group, changes on top of what they change.
+
+    Args:
+        blocks: The blocks, in the order in which they were written.
+        decoders: What reads a block, by the serializers that wrote it.
+        kind: The kind of the state.
+        now: The time of last access of entries that have none where others have one.
+
+    Returns:
+        The entries, and whether they carry times of last access.
+
+    Raises:
+        SerializationError: A block is not what its serializers write.
+    """
+    blocks = list(blocks)
+    ttl = any(block.ttl for block in blocks)
+    entries: dict[Any, Any] = {}
+    for block in blocks:
+        assert block.serializers is not None
+        decoder = decoders[block.serializers]
+        accessed_at = now if ttl and not block.ttl else None
+        if block.delta:
+            decoder.apply_delta(block, entries, accessed_at)
+            continue
+        keys, values = decoder.whole(block)
+        if accessed_at is not None:
+            values = [with_last_access(kind, value, now) for value in values]
+        entries.update(zip(keys, values, strict=True))
+    return entries, ttl
 
 
 class ClaimedBlocks:
@@ -126,23 +160,11 @@ class ClaimedBlocks:
                 raise other_keys(self._name, repr(key))
 
     def _entries(self, blocks: list[KeyGroupBlock]) -> dict[Any, Any]:
-        ttl = any(block.ttl for block in blocks)  # they may differ; what has no time of last access gets one
         kind, now = self._spec.kind, self._now()
-        entries: dict[Any, Any] = {}
-        for block in blocks:
-            assert block.serializers is not None
-            decoder = self._decoders[block.serializers]
-            accessed_at = now if ttl and not block.ttl else None
-            try:
-                if block.delta:
-                    decoder.apply_delta(block, entries, accessed_at)
-                    continue
-                keys, values = decoder.whole(block)
-            except SerializationError as error:
-                raise StateRestoreError(f"{self._name} cannot be restored: {error}") from error
-            if accessed_at is not None:
-                values = [with_last_access(kind, value, now) for value in values]
-            entries.update(zip(keys, values, strict=True))
+        try:
+            entries, ttl = merged_entries(blocks, self._decoders, kind, now)
+        except SerializationError as error:
+            raise StateRestoreError(f"{self._name} cannot be restored: {error}") from error
         if ttl and not self._spec.ttl:
             return {key: without_last_access(kind, value) for key, value in entries.items()}
         if self._spec.ttl and not ttl:

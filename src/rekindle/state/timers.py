@@ -21,7 +21,7 @@ _FEW = 1_000  # up to so many at a time, and so many times ten in all, timers of
 _SLACK = 64  # deleted timers stay in the heap until they are due, or until there are more of them than of the others
 
 
-class _Timers(msgspec.Struct, frozen=True, array_like=True):
+class Timers(msgspec.Struct, frozen=True, array_like=True):
     """Hold the timers of a block."""
 
     keys: bytes
@@ -136,10 +136,10 @@ class TimerQueue:
         return StoredSerializers(stored_snapshot_of(self._owner.key_serializer, self._owner.state(self.name)))
 
     def _encode(self, keys: list[Any], timestamps: list[int]) -> bytes:
-        return msgspec.msgpack.encode(_Timers(self._owner.key_serializer.all_to_bytes(keys), timestamps))
+        return msgspec.msgpack.encode(Timers(self._owner.key_serializer.all_to_bytes(keys), timestamps))
 
     def _decode(self, data: bytes, stored: StoredSerializers) -> tuple[list[Any], list[int]]:
-        timers = msgspec.msgpack.decode(data, type=_Timers)
+        timers = msgspec.msgpack.decode(data, type=Timers)
         return self._key_reader(stored).all_from_bytes(timers.keys), timers.timestamps
 
     def _key_reader(self, stored: StoredSerializers) -> TypeSerializer[Any]:

@@ -24,6 +24,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import CheckpointFailureReason
+from rekindle.checkpoint.statistics import RestoredStatistics
+from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import (
     CheckpointCorruptError,
@@ -35,7 +37,7 @@ from rekindle.exceptions import (
 from rekindle.graph.pickling import main_classes
 from rekindle.graph.struct_pickling import dumps
 from rekindle.runtime.master.barriers import only_between_epochs
-from rekindle.runtime.master.checkpointing import CheckpointExecutor
+from rekindle.runtime.master.checkpointing import CheckpointExecutor, measurements
 from rekindle.runtime.master.epoch_reports import Gathering
 from rekindle.runtime.master.epoch_runner import EpochRunner
 from rekindle.runtime.master.failures import query_error, slot_error
@@ -186,6 +188,11 @@ class Attempt:
         """Ask the slots what they count and measure."""
         return self._metrics.read()
 
+    def checkpoint_statistics(self) -> CheckpointsOverview:
+        """Describe the checkpoints of the job so far."""
+        with self._lock:
+            return self.coordinator.statistics()
+
     def cancel(self) -> None:
         """Ask the attempt to end, also while it waits for its slots."""
         self._events.put(_Cancel())
@@ -250,7 +257,9 @@ class Attempt:
         now = self._shared.clock.now()
         with self._lock:
             if isinstance(message, m.SnapshotDone):
-                instructions = self.coordinator.acknowledge(now, message.attempt, message.checkpoint_id, slot, message)
+                instructions = self.coordinator.acknowledge(
+                    now, message.attempt, message.checkpoint_id, slot, message, measurements(message)
+                )
                 self._executor.run(self.coordinator, instructions)
             elif isinstance(message, m.SnapshotFailed):
                 reason = CheckpointFailureReason.DECLINED
@@ -334,12 +343,21 @@ class Attempt:
         launch_slots(shared.session, deployment, self._slots)
         registrations = self._registered.wait(_START_TIMEOUT)
         self._ready.wait()
+        self._note_restored()
         shared.view.attempt_started(self._number, restore.metadata.checkpoint_id if restore else None)
         return SlotDirectory(
             self._number,
             shared.secret,
             tuple(SlotAddress(r.host, r.unix_name, r.address, r.port) for r in registrations),
         )
+
+    def _note_restored(self) -> None:
+        latest, now = self.coordinator.latest_completed(), self._shared.clock.now()
+        if latest is not None:
+            assert isinstance(latest.location, StoredCheckpoint)
+            path = latest.location.external_path
+            with self._lock:
+                self.coordinator.restored(RestoredStatistics(latest.checkpoint_id, now, latest.savepoint, path))
 
     def _slot_job(self, restore: StoredCheckpoint | None) -> SlotJob:
         graph, settings = self._shared.graph, self._settings

@@ -16,6 +16,7 @@ from rekindle.checkpoint.metadata import (
     SparkPosition,
     encode_metadata,
 )
+from rekindle.checkpoint.statistics import TaskMeasurement
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.job_graph import JobGraph, JobNode
@@ -24,7 +25,7 @@ from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.savepoints import SavepointRequest, Savepoints
 from rekindle.runtime.wire import messages as m
 
-__all__ = ["CheckpointExecutor", "StoredCheckpoint"]
+__all__ = ["CheckpointExecutor", "StoredCheckpoint", "measurements"]
 
 log = logging.getLogger(__name__)
 
@@ -114,8 +115,10 @@ class CheckpointExecutor:
         except CheckpointError as error:
             then = coordinator.metadata_failed(self._clock.now(), order.checkpoint_id, str(error))
         else:
-            size = metadata.written_size
-            then = coordinator.metadata_written(self._clock.now(), order.checkpoint_id, stored, size)
+            sizes = (metadata.written_size, metadata.state_size)
+            then = coordinator.metadata_written(
+                self._clock.now(), order.checkpoint_id, stored, *sizes, stored.external_path
+            )
         self.run(coordinator, then)
 
     def _metadata(
@@ -159,6 +162,22 @@ class CheckpointExecutor:
             request.files.delete("")
         except CheckpointError as error:
             log.warning("%s. What is left of the savepoint can be deleted by hand", error)
+
+
+def measurements(done: m.SnapshotDone) -> tuple[TaskMeasurement, ...]:
+    """Give what a slot measured of its operators."""
+    return tuple(
+        TaskMeasurement(
+            uid=operator.uid,
+            start_delay_ms=done.start_delay_ms,
+            alignment_ms=done.alignment_ms,
+            sync_ms=operator.sync_ms,
+            async_ms=operator.async_ms,
+            state_size=operator.size,
+            written_size=operator.written,
+        )
+        for operator in done.operators
+    )
 
 
 def _list_states(node: JobNode, snapshots: list[m.OperatorSnapshot]) -> dict[str, ListStateMetadata]:

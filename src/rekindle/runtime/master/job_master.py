@@ -16,6 +16,7 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.restoring import WRITTEN_AGAIN, RestorePath, fit_to_checkpoint
+from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.job_execution_result import JobExecutionResult
 from rekindle.common.job_id import JobID
@@ -100,6 +101,7 @@ class JobMaster:
             next_checkpoint_id=1 if restored is None else restored.checkpoint_id + 1,
             now=clock.now(),
             completed=() if restored is None else (restored,),
+            operators={node.uid: node.parallelism for node in self._graph.nodes if not self._graph.batch},
         )
 
     def start(self) -> None:
@@ -163,6 +165,12 @@ class JobMaster:
         """Give the process of every slot that runs now."""
         with self._lock:
             return {} if self._attempt is None else self._attempt.slot_pids()
+
+    def checkpoint_statistics(self) -> CheckpointsOverview:
+        """Describe the checkpoints of the job, over all its attempts; also after its end."""
+        with self._lock:
+            attempt = self._attempt
+        return self._coordinator.statistics() if attempt is None else attempt.checkpoint_statistics()
 
     def cancel(self) -> None:
         """Ask the job to end; ``result`` tells when it has."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.plan import Plan
 from rekindle.graph.vertex_plan import vertex_plan
@@ -20,7 +21,7 @@ from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.slot_metrics import NO_READINGS, SlotReadings
 
 if TYPE_CHECKING:
-    from rekindle.rest.messages import Request, Response
+    from rekindle.rest.api import RestApi
     from rekindle.rest.server import RestServer
     from rekindle.rest.settings import RestSettings
 
@@ -38,7 +39,7 @@ class OperableJob(Protocol):
     result: Future[Any]
 
     def read_metrics(self) -> SlotReadings: ...
-    def checkpoint_statistics(self) -> Any: ...
+    def checkpoint_statistics(self) -> CheckpointsOverview: ...
     def trigger_savepoint(self, directory: str | None) -> Future[str]: ...
     def cancel_with_savepoint(self, directory: str | None) -> Future[str]: ...
     def stop_with_savepoint(self, directory: str | None, drain: bool) -> Future[str]: ...
@@ -59,7 +60,7 @@ class RegisteredJob:
         self.history = master.history
         self.plan = master.plan or Plan(())
         self._master: OperableJob | None = master
-        self._last_statistics: Any = None
+        self._last_statistics = CheckpointsOverview()
 
     @property
     def job_id(self) -> str:
@@ -75,7 +76,7 @@ class RegisteredJob:
         """Describe its operators as Flink's REST interface does."""
         return vertex_plan(self.plan, self.job_id, self.settings.job_name, self.settings.batch)
 
-    def checkpoint_statistics(self) -> Any:
+    def checkpoint_statistics(self) -> CheckpointsOverview:
         """Give the statistics of its checkpoints; of a job that has ended, the last."""
         master = self._master
         return self._last_statistics if master is None else master.checkpoint_statistics()
@@ -110,7 +111,7 @@ class RegisteredJob:
             try:
                 self._last_statistics = master.checkpoint_statistics()
             except Exception:
-                log.debug("the statistics of job %s are lost", self.job_id, exc_info=True)
+                log.warning("the statistics of job %s are lost", self.job_id, exc_info=True)
             self._master = None
 
     def _running_master(self) -> OperableJob:
@@ -190,12 +191,12 @@ class RunningJobs:
 def _serve(settings: RestSettings, jobs: RunningJobs) -> RestServer:
     from rekindle.rest.server import RestServer
 
-    def handler() -> Callable[[Request], Response]:
-        from rekindle.rest.api import rest_api
+    def make_api() -> RestApi:
+        from rekindle.rest.api import RestApi
 
-        return rest_api(jobs)
+        return RestApi(jobs)
 
-    server = RestServer(settings, handler)
+    server = RestServer(settings, make_api)
     server.start()
     return server
 

@@ -17,10 +17,12 @@ class StoredIncrement:
     Attributes:
         chain: The snapshot files that make up the state on the heap, oldest first: a whole one, then changes.
         native: The files of backends, by operator and name.
+        sizes: How many bytes of ``chain`` are of each operator.
     """
 
     chain: tuple[StoredFile, ...] = ()
     native: dict[str, dict[str, StoredFile]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
 
     @property
     def worth_extending(self) -> bool:

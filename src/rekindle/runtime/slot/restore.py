@@ -14,7 +14,7 @@ from typing import BinaryIO
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import NativeState, StateHandle, StoredFile
 from rekindle.checkpoint.redistribution import ItemRange, deal_out
-from rekindle.checkpoint.snapshot_file import SnapshotReader, open_inline
+from rekindle.checkpoint.snapshot_file import SnapshotIndex, SnapshotReader, open_inline
 from rekindle.exceptions import CheckpointCorruptError, CheckpointStorageError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.slot.deployment import RestoredCheckpoint
@@ -87,10 +87,8 @@ class StateReader:
         for old in range(operator.parallelism):
             written = key_group_range(old, operator.parallelism, operator.max_parallelism)
             if written.intersects(own):
-                self._add(state, node.uid, old, own)
-                for native in self._handles[old].native:
-                    if native.uid == node.uid:
-                        state.native.append(NativePart(self._fetch(native, old), written))
+                self.add_blocks(state, node.uid, old, own)
+                state.native += self.native_of(node.uid, old)
         if len(state.native) == 1 and state.native[0].key_groups == own and not state.blocks:
             self.taken_over.add(node.uid)
         return state
@@ -107,12 +105,28 @@ class StateReader:
             for name, shares in dealt.items()
         }
 
-    def _add(self, state: RestoredKeyedState, uid: str, old: int, own: KeyGroupRange) -> None:
-        """Add the blocks of an old slot: of managed state those of all files, of the rest those of the last."""
+    # --- what an old subtask wrote, for those above and for who looks into a snapshot ---
+
+    def indexes(self, old: int) -> list[SnapshotIndex]:
+        """Give what is in the snapshot files of an old slot, oldest first."""
+        return [reader.index for reader in self._opened(old)]
+
+    def add_blocks(
+        self, state: RestoredKeyedState, uid: str, old: int, own: KeyGroupRange, only: str | None = None
+    ) -> None:
+        """Add the blocks of an old slot: of managed state those of all files, of the rest those of the last.
+
+        Args:
+            state: What they are added to.
+            uid: The operator.
+            old: The slot.
+            own: The key groups that are wanted.
+            only: The only state that is wanted; None: all are.
+        """
         *before, last = self._opened(old)
         for reader in before:
-            state.blocks += (block for block in reader.keyed(uid, own) if block.kind not in (TIMERS, RAW))
-        for block in last.keyed(uid, own):
+            state.blocks += (block for block in reader.keyed(uid, own, only) if block.kind not in (TIMERS, RAW))
+        for block in last.keyed(uid, own, only):
             if block.kind == TIMERS:
                 state.timers.append(block)
             elif block.kind == RAW:
@@ -120,8 +134,20 @@ class StateReader:
             else:
                 state.blocks.append(block)
 
+    def native_of(self, uid: str, old: int) -> list[NativePart]:
+        """Fetch the files that the backend of an old subtask wrote in its own format."""
+        operator = self._operators[uid]
+        written = key_group_range(old, operator.parallelism, operator.max_parallelism)
+        return [
+            NativePart(self._fetch(native, old), written) for native in self._handles[old].native if native.uid == uid
+        ]
+
+    def list_of(self, uid: str, name: str, old: int) -> StoredList | None:
+        """Give what an old subtask wrote of an operator state; None: nothing."""
+        return self._opened(old)[-1].operator_list(uid, name)
+
     def _items(self, uid: str, name: str, share: ItemRange) -> Iterator[StoredItems]:
-        stored = self._opened(share.old_subtask)[-1].operator_list(uid, name)
+        stored = self.list_of(uid, name, share.old_subtask)
         if stored is None or len(stored) < share.stop:
             raise CheckpointCorruptError(
                 f"checkpoint {self._restored.metadata.checkpoint_id} has fewer items of state {name!r} of operator "

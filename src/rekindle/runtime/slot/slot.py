@@ -136,8 +136,10 @@ class Slot:
 
     def snapshot(self, order: m.TriggerSnapshot) -> None:
         """Take a snapshot between two chunks."""
+        heard = self._clock.now()
         with self._lock:
-            self._snapshotter.take(order, self._positions)
+            delays = (max(0, heard - order.timestamp), max(0, self._clock.now() - heard))
+            self._snapshotter.take(order, self._positions, *delays)
 
     def notify_complete(self, order: m.NotifyComplete) -> None:
         """Commit what was pending up to a checkpoint."""

@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, NativeState, StateHandle, StoredFile
-from rekindle.checkpoint.snapshot_file import SnapshotWriter
+from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter
 from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.operators.operator import Operator
@@ -26,6 +26,7 @@ from rekindle.runtime.slot.forked_encoder import ForkedEncoder
 from rekindle.runtime.slot.increments import Increments, StoredIncrement
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.operator_graph import RunningNode
+from rekindle.runtime.slot.snapshot_costs import SnapshotCosts
 from rekindle.runtime.slot.snapshot_store import SnapshotStore, Target
 from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, release
 from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
@@ -33,7 +34,7 @@ from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import SnapshotRequest
 
 _FORK_FROM_ENTRIES = 5_000
-_UPLOADS = 4
+UPLOADS = 32  # threads begin as they are needed; this many checkpoints can really be under way at once
 _BUFFER = 1 << 20
 
 Lists = dict[str, dict[str, StoredList]]
@@ -64,31 +65,35 @@ class Snapshotter:
         self._lock = Lock()  # the next three are used by the threads of uploads, too
         self._under_way: dict[int, TakenSnapshot] = {}
         self._copied: dict[int, set[str]] = {}
-        self._uploads = ThreadPoolExecutor(_UPLOADS, thread_name_prefix="snapshot")
+        self._uploads = ThreadPoolExecutor(UPLOADS, thread_name_prefix="snapshot")
 
-    def take(self, order: TriggerSnapshot, positions: Lists) -> None:
+    def take(self, order: TriggerSnapshot, positions: Lists, start_delay_ms: int = 0, alignment_ms: int = 0) -> None:
         """Take a snapshot. Returns after the synchronous part; nothing else may run in the slot until then.
 
         Args:
             order: The checkpoint.
             positions: The positions of the hosted sources at the end of the checkpoint's epoch.
+            start_delay_ms: How long ago the checkpoint was triggered when the slot heard of it.
+            alignment_ms: How long the slot had to wait until it was between two chunks.
         """
+        costs = SnapshotCosts()
         started = time.monotonic()
         checkpoint_id = order.checkpoint_id
         # A sink that cannot make its output durable may have lost some of it, and a function that raised may have left
         # its state half changed: that fails the attempt, not just this checkpoint, so that the records come again.
-        self._prepare(checkpoint_id, order.timestamp)
+        self._prepare(checkpoint_id, order.timestamp, costs)
         parts: list[SnapshotPart] = []
         try:
             base = self._increments.base(order.base_id) if self._incremental else None
             request = SnapshotRequest(checkpoint_id, self._base_id(order, base), order.savepoint is not None)
             for running in self._graph:
-                parts.append(self._freeze(running.node, running.operator, request, positions))
+                with costs.stop(running.node.uid):
+                    parts.append(self._freeze(running.node, running.operator, request, positions))
             described = [part.describe() for part in parts]
             # Has no name: nothing is left behind, however the slot ends.
             buffer = cast(BinaryIO, tempfile.TemporaryFile("w+b", _BUFFER))  # noqa: SIM115 - closed after the upload
             try:
-                encoder = self._begin(buffer, parts)
+                encoder = self._begin(buffer, parts, costs)
             except BaseException:
                 with suppress(OSError):
                     buffer.close()
@@ -103,9 +108,11 @@ class Snapshotter:
         def finish() -> None:
             try:
                 with taken:
-                    handle = self._finish(order, base, taken)
+                    handle = self._finish(order, base, taken, costs)
                 async_ms = _elapsed(started) - sync_ms
-                self._report(SnapshotDone(self._attempt, checkpoint_id, handle, described, sync_ms, async_ms))
+                operators = costs.added_to(described)
+                times = (sync_ms, async_ms, start_delay_ms, alignment_ms)
+                self._report(SnapshotDone(self._attempt, checkpoint_id, handle, operators, *times))
             except Exception as error:
                 self._fail(checkpoint_id, error)
             finally:
@@ -156,10 +163,11 @@ class Snapshotter:
 
     # --- the stop ---
 
-    def _prepare(self, checkpoint_id: int, timestamp: int) -> None:
+    def _prepare(self, checkpoint_id: int, timestamp: int, costs: SnapshotCosts) -> None:
         for running in self._graph:
             try:
-                running.operator.prepare_snapshot(checkpoint_id, timestamp)
+                with costs.stop(running.node.uid):
+                    running.operator.prepare_snapshot(checkpoint_id, timestamp)
             except Exception as error:
                 raise OperatorError(running.node) from error
 
@@ -179,13 +187,14 @@ class Snapshotter:
         except Exception as error:
             raise OperatorError(node) from error
 
-    def _begin(self, buffer: BinaryIO, parts: list[SnapshotPart]) -> ForkedEncoder | None:
+    def _begin(self, buffer: BinaryIO, parts: list[SnapshotPart], costs: SnapshotCosts) -> ForkedEncoder | None:
         """Encode what is in memory, in a child or here."""
 
         def encode() -> None:
             writer = SnapshotWriter(buffer)
             for part in parts:
-                part.write(writer)
+                with costs.stop(part.node.uid):
+                    part.write(writer)
             writer.finish()
             buffer.flush()
 
@@ -198,17 +207,25 @@ class Snapshotter:
 
     # --- beside the next epochs ---
 
-    def _finish(self, order: TriggerSnapshot, base: StoredIncrement | None, taken: TakenSnapshot) -> StateHandle:
+    def _finish(
+        self, order: TriggerSnapshot, base: StoredIncrement | None, taken: TakenSnapshot, costs: SnapshotCosts
+    ) -> StateHandle:
         parts, buffer = taken.parts, taken.buffer
-        taken.wait()
         target = self._target(order)
         chained = self._incremental and self._job.backend.rocksdb is None
-        file = self._store.store(target, buffer, "", shared=chained)
+        sizes: dict[str, int] = {}
+        with costs.beside(sizes):  # those of the operators that have something in the file
+            taken.wait()
+            sizes.update(SnapshotReader(buffer, "that is being written").index.sizes())
+            file = self._store.store(target, buffer, "", shared=chained)
+        costs.stored(sizes)
         before: list[StoredFile] = []
         written = file.size
         if base is not None and any(part.keyed.delta for part in parts):
             before += base.chain
-        exported = self._export(target, parts)
+            costs.referred(base.sizes)
+            sizes = {uid: sizes.get(uid, 0) + base.sizes.get(uid, 0) for uid in {*sizes, *base.sizes}}
+        exported = self._export(target, parts, costs)
         if exported is not None:
             before.append(exported)
             written += exported.size
@@ -217,7 +234,11 @@ class Snapshotter:
             if part.keyed.native is not None:
                 known = {} if base is None else base.native.get(part.node.uid, {})
                 threads = self._job.backend.rocksdb.transfer_threads if self._job.backend.rocksdb is not None else 1
-                stored, size = self._store.store_native(target, part.node, part.keyed.native, known, threads)
+                uid = part.node.uid
+                with costs.beside((uid,)):
+                    stored, size = self._store.store_native(target, part.node, part.keyed.native, known, threads)
+                costs.stored({uid: size})
+                costs.referred({uid: sum(file.size for file in stored.files.values()) - size})
                 native.append(stored)
                 written += size
         if target.files is None:
@@ -225,7 +246,9 @@ class Snapshotter:
         handle = StateHandle(self._slot, file, before, native, written)
         if order.savepoint is None:
             increment = StoredIncrement(
-                (*before, file) if chained else (), {state.uid: state.files for state in native}
+                (*before, file) if chained else (),
+                {state.uid: state.files for state in native},
+                sizes if chained else {},
             )
             copied = {paths.resolve(target.directory, f.path) for f in handle.files() if f.path is not None}
             with self._lock:
@@ -234,15 +257,21 @@ class Snapshotter:
                 self._copied[order.checkpoint_id] = copied
         return handle
 
-    def _export(self, target: Target, parts: list[SnapshotPart]) -> StoredFile | None:
+    def _export(self, target: Target, parts: list[SnapshotPart], costs: SnapshotCosts) -> StoredFile | None:
         """Store what backends have on disk as blocks, for a savepoint."""
-        if not any(part.keyed.exported for part in parts):
+        if not any(part.keyed.exported is not None for part in parts):
             return None
         with tempfile.TemporaryFile("w+b", _BUFFER) as buffer:
             writer = SnapshotWriter(cast(BinaryIO, buffer))
             for part in parts:
-                for block in part.keyed.exported() if part.keyed.exported is not None else ():
-                    writer.keyed(part.node.uid, block)
+                if part.keyed.exported is None:
+                    continue
+                size = 0
+                with costs.beside((part.node.uid,)):
+                    for block in part.keyed.exported():
+                        writer.keyed(part.node.uid, block)
+                        size += len(block.data)
+                costs.stored({part.node.uid: size})
             writer.finish()
             return self._store.store(target, cast(BinaryIO, buffer), "keyed", shared=False)
 

@@ -160,11 +160,15 @@ class ListStateSize(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OperatorSnapshot(msgspec.Struct, frozen=True):
-    """Say what an operator put into a snapshot."""
+    """Say what an operator put into a snapshot, and what that cost."""
 
     uid: str
     keyed_states: list[str]
     list_states: dict[str, ListStateSize]
+    sync_ms: int = 0  # the slot stood still for it
+    async_ms: int = 0  # encoding and storing beside the next epochs
+    size: int = 0  # bytes of its state
+    written: int = 0  # of these, stored for this checkpoint
 
 
 class SnapshotDone(_Message, frozen=True):
@@ -176,6 +180,8 @@ class SnapshotDone(_Message, frozen=True):
     operators: list[OperatorSnapshot]
     sync_ms: int
     async_ms: int
+    start_delay_ms: int = 0  # from the trigger until the slot knew of it
+    alignment_ms: int = 0  # from then until the slot was between two chunks
 
 
 class SnapshotFailed(_Message, frozen=True):

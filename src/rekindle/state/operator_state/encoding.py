@@ -129,7 +129,7 @@ def decode_broadcast(
     for part in stored.parts:
         keys_by, values_by = _serializers(part, 2, name)
         for item in part.items:
-            pairs = _pairs(item, name)
+            pairs = broadcast_pairs(item, name)
             found = iter(values.decode([value for _, value in pairs if value is not None], values_by))
             for key, (_, value) in zip(keys.decode([key for key, _ in pairs], keys_by), pairs, strict=True):
                 if key in entries:
@@ -150,7 +150,8 @@ def _serializers(part: StoredItems, number: int, name: StateName) -> tuple[bytes
     return part.serializers
 
 
-def _pairs(item: bytes, name: StateName) -> list[tuple[bytes, bytes | None]]:
+def broadcast_pairs(item: bytes, name: StateName) -> list[tuple[bytes, bytes | None]]:
+    """Give the keys and values of a map that is an item, each as bytes."""
     try:
         return _decode_map(item)
     except msgspec.MsgspecError as error:

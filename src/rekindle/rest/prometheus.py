@@ -1,0 +1,142 @@
+"""The metrics of all jobs in the form that Prometheus reads, with Flink's names behind ``rekindle_``.
+
+Everything is collected anew when somebody asks: what no job has any more is gone. Metrics of functions are listed up to
+a number for each job, with labels up to a length, so that a program cannot fill somebody's database with names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from rekindle.common.job_status import JobStatus
+from rekindle.graph.vertex_ids import vertex_id
+from rekindle.rest.job_metrics import job_metrics, readings_of
+from rekindle.runtime.master.running_jobs import RegisteredJob, RunningJobs
+from rekindle.runtime.slot.metrics import MetricValue
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+MAX_SERIES_OF_A_JOB = 10_000
+MAX_LABEL = 200
+MAX_VARIABLES = 10
+
+_CLUSTER = "rekindle_jobmanager_"
+_JOB = "rekindle_jobmanager_job_"
+_OPERATOR = "rekindle_taskmanager_job_task_operator_"
+_UNUSABLE = re.compile(r"[^a-zA-Z0-9_]")
+
+
+def prometheus_text(jobs: RunningJobs) -> bytes:
+    """Give the metrics of all jobs."""
+    registry = CollectorRegistry()
+    registry.register(_JobsCollector(jobs))
+    return generate_latest(registry)
+
+
+class _JobsCollector(Collector):
+    def __init__(self, jobs: RunningJobs) -> None:
+        self._jobs = jobs
+
+    def describe(self) -> list[Metric]:
+        return []  # nothing is known before it is asked for
+
+    def collect(self) -> Iterator[Metric]:
+        families = _Families()
+        jobs = self._jobs.all()
+        running = [job for job in jobs if not job.ended]
+        families.add(_CLUSTER + "numRunningJobs", {}, len(running))
+        families.add(_CLUSTER + "taskSlotsTotal", {}, sum(_slots(job) for job in running))
+        for job in jobs:
+            _add_states(families, job)
+        for job in running:
+            _add_job(families, job)
+        yield from families.all()
+
+
+class _Families:
+    """Gather samples by name; of two with the same name and labels the first counts."""
+
+    def __init__(self) -> None:
+        self._metrics: dict[str, Metric] = {}
+        self._seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
+
+    def add(self, name: str, labels: dict[str, str], value: object) -> bool:
+        """Add a sample if it is a number; tell whether it was."""
+        if not isinstance(value, int | float):
+            return False
+        key = name, tuple(sorted(labels.items()))
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        metric = self._metrics.get(name)
+        if metric is None:
+            metric = self._metrics[name] = Metric(name, name.rpartition("_")[2], "gauge")
+        metric.add_sample(name, labels, float(value))
+        return True
+
+    def all(self) -> list[Metric]:
+        return [metric for _, metric in sorted(self._metrics.items())]
+
+
+def _add_states(families: _Families, job: RegisteredJob) -> None:
+    current = job.history.status
+    for status in JobStatus:
+        families.add(_JOB + "state", {**_job_labels(job), "state": status.name}, int(status is current))
+
+
+def _add_job(families: _Families, job: RegisteredJob) -> None:
+    labels = _job_labels(job)
+    for name, value in job_metrics(job).items():
+        families.add(_JOB + name, labels, value)
+    readings = job.read_metrics()
+    left_out = readings.left_out
+    series = 0
+    for metric in readings.metrics():
+        own = {**labels, **_operator_labels(metric)}
+        name = _OPERATOR + "_".join(map(_usable, _path(metric)))
+        for suffix, reading in readings_of(metric):
+            if series >= MAX_SERIES_OF_A_JOB:
+                left_out += 1
+            elif families.add(name + suffix, own, reading):
+                series += 1
+    families.add(_JOB + "metricsLeftOut", labels, left_out)
+
+
+def _path(metric: MetricValue) -> list[str]:
+    """Give the names of a metric: of a group with a key and a value, the key; the value is a label."""
+    values = list(metric.variables.values())
+    path = []
+    for index, name in enumerate(metric.groups):
+        follows_key = index > 0 and metric.groups[index - 1] in metric.variables
+        if not (follows_key and name in values):
+            path.append(name)
+    return [*path, metric.name]
+
+
+def _job_labels(job: RegisteredJob) -> dict[str, str]:
+    return {"job_id": job.job_id, "job_name": job.settings.job_name[:MAX_LABEL]}
+
+
+def _operator_labels(metric: MetricValue) -> dict[str, str]:
+    own = {
+        "operator_id": vertex_id(metric.uid),
+        "operator_name": metric.operator[:MAX_LABEL],
+        "subtask_index": str(metric.subtask),
+    }
+    taken = {"job_id", "job_name", *own}
+    for key, value in list(metric.variables.items())[:MAX_VARIABLES]:
+        name = _usable(key).strip("_") or "_"
+        own[f"{name}_" if name in taken or name[0].isdigit() else name] = value[:MAX_LABEL]
+    return own
+
+
+def _usable(name: str) -> str:
+    return _UNUSABLE.sub("_", name)[:MAX_LABEL]
+
+
+def _slots(job: RegisteredJob) -> int:
+    return max((node.parallelism for node in job.plan.nodes), default=0)

@@ -1,0 +1,128 @@
+"""Requests for savepoints: taking one, stopping or cancelling a job with one, disposing of one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Literal
+
+import msgspec
+
+from rekindle.rest.job_requests import find_job
+from rekindle.rest.messages import Request, RequestError, Response, answer
+from rekindle.rest.operations import Operations
+from rekindle.rest.router import Handler
+from rekindle.runtime.master.running_jobs import RunningJobs
+
+FormatType = Literal["CANONICAL", "NATIVE"]
+_DISPOSAL = "savepoint disposal"
+
+
+class SavepointTrigger(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a request for a savepoint."""
+
+    target_directory: str | None = msgspec.field(name="target-directory", default=None)
+    cancel_job: bool | None = msgspec.field(name="cancel-job", default=False)
+    format_type: FormatType | None = msgspec.field(name="formatType", default=None)
+    trigger_id: str | None = msgspec.field(name="triggerId", default=None)
+
+
+class StopTrigger(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a request to stop a job."""
+
+    target_directory: str | None = msgspec.field(name="targetDirectory", default=None)
+    drain: bool | None = False
+    format_type: FormatType | None = msgspec.field(name="formatType", default=None)
+    trigger_id: str | None = msgspec.field(name="triggerId", default=None)
+
+
+class DisposalTrigger(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a request to dispose of a savepoint."""
+
+    path: str | None = msgspec.field(name="savepoint-path", default=None)
+    trigger_id: str | None = msgspec.field(name="triggerId", default=None)
+
+
+class SavepointRequests:
+    """Answer what is asked about savepoints.
+
+    Args:
+        jobs: The jobs.
+        operations: What was begun.
+        dispose: Deletes the savepoint at a location.
+    """
+
+    def __init__(self, jobs: RunningJobs, operations: Operations, dispose: Callable[[str], Any]) -> None:
+        self._jobs = jobs
+        self._operations = operations
+        self._dispose = dispose
+
+    def routes(self) -> list[tuple[str, str, Handler]]:
+        """Say which requests are answered here."""
+        return [
+            ("POST", "/jobs/:job/savepoints", self.trigger),
+            ("POST", "/jobs/:job/stop", self.stop),
+            ("GET", "/jobs/:job/savepoints/:trigger", self.status),
+            ("POST", "/savepoint-disposal", self.dispose),
+            ("GET", "/savepoint-disposal/:trigger", self.disposal_status),
+        ]
+
+    def trigger(self, request: Request) -> Response:
+        """Take a savepoint, and cancel the job with it if that is wanted."""
+        job, body = find_job(self._jobs, request), request.read(SavepointTrigger)
+        _check_format(body.format_type)
+        directory = body.target_directory
+        take = job.cancel_with_savepoint if body.cancel_job else job.trigger_savepoint
+        return self._begun(job.job_id, body.trigger_id, lambda: take(directory), 202)
+
+    def stop(self, request: Request) -> Response:
+        """Stop a job with a savepoint."""
+        job, body = find_job(self._jobs, request), request.read(StopTrigger)
+        _check_format(body.format_type)
+        directory, drain = body.target_directory, bool(body.drain)
+        return self._begun(job.job_id, body.trigger_id, lambda: job.stop_with_savepoint(directory, drain), 202)
+
+    def status(self, request: Request) -> Response:
+        """Tell how a savepoint stands. Also the job of one that is complete may be forgotten by now."""
+        job_id = request.parameters["job"].lower()
+        told = self._operations.describe(job_id, request.parameters["trigger"], lambda where: {"location": where})
+        return answer(told)
+
+    def dispose(self, request: Request) -> Response:
+        """Delete a savepoint."""
+        body = request.read(DisposalTrigger)
+        path = body.path
+        if path is None:
+            raise RequestError(400, "Field savepoint-path must not be omitted or be null.")
+        return self._begun(_DISPOSAL, body.trigger_id, lambda: _in_background(lambda: self._dispose(path)), 200)
+
+    def disposal_status(self, request: Request) -> Response:
+        """Tell how the deletion of a savepoint stands."""
+        return answer(self._operations.describe(_DISPOSAL, request.parameters["trigger"], lambda _: {}))
+
+    def _begun(self, what: str, trigger_id: str | None, start: Callable[[], Future[Any]], status: int) -> Response:
+        return answer({"request-id": self._operations.begin(what, trigger_id, start)}, status)
+
+
+def _check_format(format_type: FormatType | None) -> None:
+    if format_type == "NATIVE":
+        raise RequestError(
+            400, "formatType is NATIVE, and savepoints are written in the format that every backend reads: CANONICAL."
+        )
+
+
+def _in_background(work: Callable[[], Any]) -> Future[Any]:
+    """Do something in a thread that no one waits for when the process ends."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            result = work()
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    threading.Thread(target=run, name="rest-disposal", daemon=True).start()
+    return future
