@@ -55,7 +55,7 @@ def run(rest: FakeRest, *arguments: str) -> Ended:
 
 
 def columns(line: str) -> list[str]:
-    return [cell.strip() for cell in line.split("   ") if cell.strip()]
+    return [cell.strip() for cell in line.split("  ") if cell.strip()]
 
 
 class TestList:
@@ -350,7 +350,7 @@ class TestCheckpoints:
             f"Checkpoints of orders ({ORDERS})",
             "3 completed, 1 failed, 1 in progress, 1 restored",
         ]
-        table = {line.split("   ")[0].strip(): columns(line)[1:] for line in lines[3:]}
+        table = {line.split("  ")[0].strip(): columns(line)[1:] for line in lines[3:]}
         assert table["Duration"] == ["100 ms", "300 ms", *["250 ms"] * 5, "900 ms"]
         assert table["Last completed"][0] == "7"
         assert table["Last completed"][2] == "file:///checkpoints/chk-7"

@@ -212,8 +212,6 @@ class FakeRest:
         if request.method == "PATCH":
             assert query == "mode=cancel"
             job.end_as("CANCELED", None)
-            for one in job.checkpoints:
-                one["discarded"] = one.get("discarded", False) or not job.retains
             return 202, {}
         if request.method == "POST":
             return self._triggered(job, path, request.body)
@@ -222,6 +220,9 @@ class FakeRest:
         documents: dict[str, Callable[[], Any]] = {
             "": job.details,
             "/checkpoints": lambda: checkpoints(job),
+            "/checkpoints/config": lambda: {
+                "externalization": {"enabled": True, "delete_on_cancellation": not job.retains}
+            },
             "/metrics": lambda: [{"id": "numRestarts", "value": str(job.restarts)}],
             "/status": job.status,
             "/exceptions": lambda: {"exceptionHistory": {"entries": [{"stacktrace": job.failure}]}},

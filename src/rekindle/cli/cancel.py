@@ -78,8 +78,9 @@ def cancel(
             if request is not None:
                 location = wait_for_savepoint(remote, request, advance)
                 advance(None, None)
+            retained = retained_checkpoint(remote)
             status = wait_for_end(remote)
-            retained = retained_checkpoint(remote) if status is not None else None
+            retained = retained_checkpoint(remote) or retained  # its process may have ended with it
     if status not in (None, "CANCELED"):
         raise CommandError(f"job {found.name!r} was not cancelled: it had ended as {status}")
     if json:

@@ -26,14 +26,15 @@ def wait_for_end(job: RemoteJob) -> str | None:
 
 
 def retained_checkpoint(job: RemoteJob) -> str | None:
-    """Give the path of the last checkpoint that an ended job kept; None if it kept none, or cannot be asked."""
+    """Give the path of the last checkpoint that a cancelled job kept; None if it kept none, or cannot be asked."""
     from rekindle.exceptions import RestError
 
     try:
+        kept = job.checkpoint_config()["externalization"]
         latest = job.checkpoints()["latest"]["completed"]
     except RestError:
         return None
-    if latest is None or latest.get("discarded") or latest.get("is_savepoint"):
+    if latest is None or latest["discarded"] or not kept["enabled"] or kept["delete_on_cancellation"]:
         return None
     path = str(latest.get("external_path") or "<")
     return None if path.startswith("<") else path  # Flink's "<checkpoint-not-externally-addressable>"

@@ -42,7 +42,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], ri
         rows: The cells. Nothing in them is taken for markup.
         right: The columns with numbers.
     """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     numbers = set(right)
     for name in columns:
         if name in numbers:
