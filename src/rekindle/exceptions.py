@@ -16,6 +16,7 @@ RekindleError
 │   ├── NotFoundError           there is no such job, checkpoint or operator
 │   └── AmbiguousJobError       more than one job goes by that name
 └── CheckpointError
+    ├── StopFailedError         the job was not stopped with a savepoint, or not cleanly
     ├── CheckpointStorageError  the checkpoint storage cannot be written or read
     ├── CheckpointCorruptError  a file is half written, damaged or of an unknown version
     ├── StateRestoreError       a snapshot does not fit the program that restores it
@@ -130,6 +131,10 @@ class AmbiguousJobError(RestError):
 
 class CheckpointError(RekindleError):
     """Something about a checkpoint went wrong."""
+
+
+class StopFailedError(CheckpointError):
+    """A job was not stopped with a savepoint, or ended in another way before all its output was committed."""
 
 
 class CheckpointStorageError(CheckpointError):

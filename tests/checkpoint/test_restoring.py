@@ -8,7 +8,13 @@ import msgspec
 import pytest
 
 from rekindle.checkpoint import paths
-from rekindle.checkpoint.metadata import CheckpointMetadata, ListStateMetadata, OperatorMetadata, encode_metadata
+from rekindle.checkpoint.metadata import (
+    CheckpointMetadata,
+    ListStateMetadata,
+    OperatorMetadata,
+    SparkPosition,
+    encode_metadata,
+)
 from rekindle.checkpoint.restoring import FALLBACK_KEY, RestorePath, fit_to_checkpoint
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.options import known_key
@@ -225,6 +231,16 @@ class TestFitting:
     def test_state_without_an_operator_may_be_left_behind_when_that_is_allowed(self) -> None:
         graph = job(uid="another")
         assert fit_to_checkpoint(graph, metadata(7, COUNTER), allow_non_restored=True) == graph
+
+    @pytest.mark.parametrize("position", [SparkPosition("gone", ['"5"'], []), SparkPosition("gone", [], [], True)])
+    def test_a_source_of_sparks_that_has_been_read_from_counts_as_state(self, position: SparkPosition) -> None:
+        saved = metadata(7, OperatorMetadata("gone", "Lines", 2, 128, [], {}))
+        unread = msgspec.structs.replace(saved, positions=[SparkPosition("gone", [], [])])
+        fit_to_checkpoint(job(), unread, allow_non_restored=False)
+        saved = msgspec.structs.replace(saved, positions=[position])
+        with pytest.raises(StateRestoreError, match=r"'Lines' \(uid gone: position\)"):
+            fit_to_checkpoint(job(), saved, allow_non_restored=False)
+        fit_to_checkpoint(job(), saved, allow_non_restored=True)
 
     def test_an_operator_without_state_may_go(self) -> None:
         gone = OperatorMetadata("gone", "Map", 2, 128, [], split(position=[0, 0]))

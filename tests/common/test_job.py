@@ -71,6 +71,7 @@ def test_a_result_reads_as_flinks() -> None:
 def test_a_job_client_leaves_every_call_to_the_runtime() -> None:
     assert JobClient.__abstractmethods__ == {
         "cancel",
+        "cancel_with_savepoint",
         "get_accumulators",
         "get_job_execution_result",
         "get_job_id",

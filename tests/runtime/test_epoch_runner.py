@@ -37,6 +37,7 @@ class World:
         self.clock = ManualClock(50)
         self.told: list[Any] = []
         self.actions: list[set[str]] = []
+        self.without = 0
         self.ends: list[int] = []
         self.failures: list[BaseException] = []
         self.summaries: list[EpochSummary] = []
@@ -53,6 +54,7 @@ class World:
             polled_slots=2,
             start=lambda slots, tick, scratch, run: "query",
             run=self.action,
+            without_sources=self.without_sources,
         )
         shared: Any = SimpleNamespace(
             scratch=str(directory),
@@ -76,6 +78,10 @@ class World:
         self.actions.append(unread)
         if self.trouble is not None:
             raise self.trouble
+
+    def without_sources(self, envelopes: Any, slots: Any) -> Any:
+        self.without += 1
+        return envelopes
 
     def tell(self, order: Any) -> None:
         self.told.append(order)
@@ -240,3 +246,52 @@ def test_after_the_stop_no_epoch_begins_and_the_scratch_directory_can_go(world: 
     assert world.told == []
     world.runner.close()
     assert not (world.scratch / "spark-0").exists()
+
+
+def test_an_epoch_that_is_held_waits_and_runs_when_it_is_released(world: World) -> None:
+    world.start()
+    world.runner.hold()
+    thread = threading.Thread(target=world.epoch, args=(1, '"a"'))
+    thread.start()
+    thread.join(0.1)
+    assert thread.is_alive()
+    assert world.told == []
+    assert world.runner.positions() == [SparkPosition("stream", [], [])], "what Spark has planned does not count yet"
+    world.runner.release()
+    thread.join(10)
+    assert world.ends == [1]
+
+
+def test_the_stop_lets_go_of_an_epoch_that_is_held(world: World) -> None:
+    world.start()
+    world.runner.hold()
+    thread = threading.Thread(target=world.epoch, args=(1, '"a"'))
+    thread.start()
+    world.runner.stop()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert world.told == []
+
+
+def test_drained_sources_have_ended_and_stay_where_they_are_whatever_spark_reads(world: World) -> None:
+    world.start()
+    world.epoch(1, '"a"')
+    before = world.runner.positions()
+    world.runner.drain()
+    assert world.tick == 2
+    world.epoch(2, '"b"')
+    world.runner.drain()
+    world.epoch(3, '"c"')
+    begun = [order for order in world.told if isinstance(order, m.BeginEpoch)]
+    assert [(order.ended_sources, order.drain) for order in begun] == [([2], False), ([1, 2], True), ([1, 2], True)]
+    assert world.actions == [{"table"}, set(), set()]
+    assert world.without == 2, "nothing was read"
+    assert world.runner.positions() == before
+
+
+def test_a_table_that_was_not_read_before_the_drain_is_not_read(world: World) -> None:
+    world.start()
+    world.runner.drain()
+    world.epoch(1, '"a"')
+    assert world.actions == [set()]
+    assert world.runner.positions() == [SparkPosition("stream", [], [])], "the next job reads it"

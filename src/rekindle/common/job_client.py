@@ -9,6 +9,7 @@ from rekindle.common.completable_future import CompletableFuture
 from rekindle.common.job_execution_result import JobExecutionResult
 from rekindle.common.job_id import JobID
 from rekindle.common.job_status import JobStatus
+from rekindle.common.savepoint_format_type import SavepointFormatType
 
 __all__ = ["JobClient"]
 
@@ -30,21 +31,45 @@ class JobClient(ABC):
 
     @abstractmethod
     def stop_with_savepoint(
-        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+        self,
+        advance_to_end_of_event_time: bool,
+        savepoint_directory: str | None = None,
+        format_type: SavepointFormatType | None = None,
     ) -> CompletableFuture[str]:
-        """Stop the job with a savepoint; the future has the savepoint's path.
+        """Stop the job with a savepoint; the future has the savepoint's path once the job is FINISHED.
+
+        All output in the savepoint is committed then. If the savepoint fails, the job goes on, and the future raises
+        :class:`~rekindle.exceptions.StopFailedError`.
 
         Args:
-            advance_to_end_of_event_time: Emit the highest watermark before, so that all windows fire.
+            advance_to_end_of_event_time: Let all input end first, so that all windows and timers fire (drain).
             savepoint_directory: Where to write it; ``None`` takes the configured directory.
+            format_type: Accepted, as in Java; there is one format.
         """
 
     @abstractmethod
-    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+    def cancel_with_savepoint(
+        self, savepoint_directory: str | None = None, format_type: SavepointFormatType | None = None
+    ) -> CompletableFuture[str]:
+        """Take a savepoint, then cancel the job; the future has the savepoint's path. PyFlink does not have this.
+
+        Output that no checkpoint has committed before is committed by the job that starts from the savepoint. To have
+        it at once, stop the job instead.
+
+        Args:
+            savepoint_directory: Where to write it; ``None`` takes the configured directory.
+            format_type: Accepted, as in Java; there is one format.
+        """
+
+    @abstractmethod
+    def trigger_savepoint(
+        self, savepoint_directory: str | None = None, format_type: SavepointFormatType | None = None
+    ) -> CompletableFuture[str]:
         """Take a savepoint while the job goes on; the future has the savepoint's path.
 
         Args:
             savepoint_directory: Where to write it; ``None`` takes the configured directory.
+            format_type: Accepted, as in Java; there is one format.
         """
 
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from rekindle.common import (
     Configuration,
@@ -53,7 +53,7 @@ from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.progress import ProgressView, progress_view
-from rekindle.runtime.master.running_jobs import OperableJob, running_jobs
+from rekindle.runtime.master.running_jobs import running_jobs
 from rekindle.runtime.operators.event_time import EventTime
 from rekindle.runtime.operators.function_source import FunctionSourceOperator
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
@@ -386,7 +386,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         session = self._spark_session(graph.slots)
         master = JobMaster(session, load_files(graph, session), settings, SystemClock(), view, collected, plan)
         master.start()
-        running_jobs().register(cast(OperableJob, master), rest)
+        running_jobs().register(master, rest)
         self._graph.submitted = len(self._graph.nodes)
         return master
 

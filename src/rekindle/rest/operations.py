@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,11 +134,7 @@ def _name(error: BaseException) -> str:
 
 
 def _hand_over(done: Future[Any], future: Future[Any]) -> None:
-    if done.cancelled():
-        future.cancel()
-        future.set_running_or_notify_cancel()
-        return
-    error = done.exception()
+    error = CancelledError("it was given up") if done.cancelled() else done.exception()
     if error is None:
         future.set_result(done.result())
     else:

@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -36,6 +37,7 @@ from rekindle.exceptions import (
 )
 from rekindle.graph.pickling import main_classes
 from rekindle.graph.struct_pickling import dumps
+from rekindle.runtime.master.attempt_stop import AttemptStop
 from rekindle.runtime.master.barriers import only_between_epochs
 from rekindle.runtime.master.checkpointing import CheckpointExecutor, measurements
 from rekindle.runtime.master.epoch_reports import Gathering
@@ -125,6 +127,14 @@ class Attempt:
         self._epochs = EpochRunner(
             shared, number, self._lock, self._epoch_ended, lambda error: self._fail(error, primary=False)
         )
+        self._stop = AttemptStop(
+            shared.stopping,
+            self._epochs,
+            self._take_last_savepoint,
+            shared.view.savepoint_completed,
+            lambda: self._events.put(_Cancel()),
+            self._fail,
+        )
         self._registered: Gathering[m.Register] = Gathering(self._slots)
         self._ready: Gathering[bool] = Gathering(self._slots)
         self._metrics = SlotMetrics(lambda: len(shared.server.connections()), shared.server.broadcast)
@@ -150,15 +160,19 @@ class Attempt:
         self._shared.server.begin_attempt(self._number, self)
         self._epochs.prepare(restore.metadata.positions if restore is not None else ())
         slots = self._deploy(restore)
+        if self._shared.stopping.ends_with(None if restore is None else restore.metadata.checkpoint_id):
+            self._outcome = Outcome.FINISHED
+            return self._outcome
         self._query = self._epochs.start(slots)
         self._outcome = self._supervise(self._query)
         return self._outcome
 
-    def stop(self, job_over: bool) -> None:
+    def stop(self, job_over: bool, failure: BaseException | None = None) -> None:
         """Stop the query and end the slots.
 
         Args:
             job_over: Whether no other attempt follows.
+            failure: What the attempt has failed by.
         """
         with self._lock:
             self._stopping = True
@@ -170,6 +184,7 @@ class Attempt:
                 self._query.stop()
         self._release_slots(job_over)
         with self._lock:
+            self._stop.attempt_ended(failure)
             aborts = self.coordinator.abort_all(self._shared.clock.now(), _ABORTS[self._outcome])
             self._executor.run(self.coordinator, aborts)
         self._epochs.close()
@@ -244,12 +259,15 @@ class Attempt:
 
     def _finish_output(self, now: int) -> None:
         """Make all output visible: with a last checkpoint, or at once in a job without checkpoints."""
-        if self._commit_awaited is not None:
+        if self._commit_awaited is not None or self._final_id in self.coordinator.pending_ids():
+            return
+        self._stop.input_ended()
+        if self._stop.under_way:
             return
         if not self._settings.ends_with_checkpoint:
             self._commit_awaited = 0
             self._shared.server.broadcast(m.CommitFinal())
-        elif self._final_id is None or self._final_id not in self.coordinator.pending_ids():
+        else:
             self._final_id = self.coordinator.next_checkpoint_id
             self._trigger(now, final=True)
 
@@ -293,27 +311,43 @@ class Attempt:
         """Trigger the periodic checkpoint if one is due, and the savepoints that wait, where a barrier can stand."""
         if self._stopping:
             return
+        if not self._epochs.running:
+            self._stop.begin()
+        if self._stop.under_way:
+            return
         if not (self._aligned and self._epochs.running) and self.coordinator.trigger_due(now):
             self._trigger(now)
         while not self._epochs.running and self._shared.savepoints.waiting:
             self._trigger(now, savepoint=True)
 
     def _trigger(self, now: int, savepoint: bool = False, final: bool = False) -> None:
-        checkpoint_id = self.coordinator.next_checkpoint_id
-        positions = self._epochs.positions()
-        if savepoint and not self._shared.savepoints.begin(checkpoint_id):
+        if savepoint and not self._shared.savepoints.begin(self.coordinator.next_checkpoint_id):
             return
+        self._begin_checkpoint(now, savepoint, final)
+
+    def _begin_checkpoint(self, now: int, savepoint: bool, final: bool) -> None:
+        positions = self._epochs.positions()
         if self._shared.collected is not None:
-            self._shared.collected.barrier(checkpoint_id)
+            self._shared.collected.barrier(self.coordinator.next_checkpoint_id)
         instructions = self.coordinator.trigger(now, self._epochs.last_epoch, positions, savepoint, final)
         self._executor.run(self.coordinator, instructions)
+
+    def _take_last_savepoint(self, directory: str, final: bool) -> tuple[int, Future[str]]:
+        """Take the savepoint that the job stops with."""
+        checkpoint_id = self.coordinator.next_checkpoint_id
+        future = self._shared.savepoints.begin_now(checkpoint_id, directory)
+        if final:
+            self._final_id = checkpoint_id
+        self._begin_checkpoint(self._shared.clock.now(), savepoint=True, final=final)
+        return checkpoint_id, future
 
     def _checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
         if checkpoint.checkpoint_id == self._final_id:
             self._commit_awaited = checkpoint.checkpoint_id
         if self._shared.collected is not None:
             self._shared.collected.completed(checkpoint.checkpoint_id)
-        if not self._settings.batch:  # its only one is but a note of what is to be committed
+        # The only one of a batch is but a note of what is to be committed; a savepoint is shown as such.
+        if not self._settings.batch and not checkpoint.savepoint:
             self._shared.view.checkpoint_completed(checkpoint)
 
     # --- start and end of the slots ---

@@ -10,6 +10,7 @@ from rekindle.common.job_client import JobClient
 from rekindle.common.job_execution_result import JobExecutionResult
 from rekindle.common.job_id import JobID
 from rekindle.common.job_status import JobStatus
+from rekindle.common.savepoint_format_type import SavepointFormatType
 from rekindle.runtime.master.job_master import JobMaster
 
 
@@ -32,11 +33,21 @@ class LocalJobClient(JobClient):
         return CompletableFuture(done)
 
     def stop_with_savepoint(
-        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+        self,
+        advance_to_end_of_event_time: bool,
+        savepoint_directory: str | None = None,
+        format_type: SavepointFormatType | None = None,
     ) -> CompletableFuture[str]:
-        raise NotImplementedError("JobClient.stop_with_savepoint is not supported yet")
+        return CompletableFuture(self._master.stop_with_savepoint(savepoint_directory, advance_to_end_of_event_time))
 
-    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+    def cancel_with_savepoint(
+        self, savepoint_directory: str | None = None, format_type: SavepointFormatType | None = None
+    ) -> CompletableFuture[str]:
+        return CompletableFuture(self._master.cancel_with_savepoint(savepoint_directory))
+
+    def trigger_savepoint(
+        self, savepoint_directory: str | None = None, format_type: SavepointFormatType | None = None
+    ) -> CompletableFuture[str]:
         return CompletableFuture(self._master.trigger_savepoint(savepoint_directory))
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:

@@ -76,6 +76,9 @@ class EpochRunner:
         self._unread: set[str] = set()  # bounded DataFrames that the next epoch reads
         self._stopping = False
         self._stopped = threading.Event()
+        self._held = False
+        self._let_go = threading.Condition(lock)
+        self._drained_at: list[SparkPosition] | None = None  # where Spark's sources have ended, if they had to
 
     def prepare(self, restored: Iterable[SparkPosition]) -> None:
         """Let the sources stand where a checkpoint left them, and at their beginning where it says nothing."""
@@ -93,7 +96,9 @@ class EpochRunner:
         return query
 
     def positions(self) -> list[SparkPosition]:
-        """Tell where Spark's sources stand after the last epoch."""
+        """Tell where Spark's sources stand after the last epoch that read from them."""
+        if self._drained_at is not None:
+            return self._drained_at
         consumed = [SparkPosition(uid, [], [], consumed=True) for uid in sorted(self._statics - self._unread)]
         return [*self._spark.positions(self.last_epoch), *consumed]
 
@@ -113,6 +118,29 @@ class EpochRunner:
             self._tick += 1
             write_tick(self._tick_path, self._tick)
 
+    def hold(self) -> None:
+        """Begin no other epoch until :meth:`release`. What Spark has planned waits, and is not lost."""
+        with self._lock:
+            self._held = True
+
+    def release(self) -> None:
+        """Let epochs go on."""
+        with self._lock:
+            self._held = False
+            self._let_go.notify_all()
+
+    def drain(self) -> None:
+        """End all sources where they stand, as if there were no more input; epochs go on until all have seen it."""
+        with self._lock:
+            if self._drained_at is None:
+                self._drained_at = self.positions()
+            self.raise_tick()
+
+    @property
+    def draining(self) -> bool:
+        """Tell whether the sources were told to end."""
+        return self._drained_at is not None
+
     def fail(self, error: BaseException) -> None:
         """End an epoch's wait for its slots."""
         self._reports.fail(error)
@@ -121,6 +149,7 @@ class EpochRunner:
         """Begin no other epoch, and let go of Spark's thread."""
         with self._lock:
             self._stopping = True
+            self._let_go.notify_all()
         self._stopped.set()
         self.fail(JobExecutionError("the attempt has ended"))
 
@@ -141,17 +170,21 @@ class EpochRunner:
     def _epoch(self, envelopes: DataFrame, epoch: int) -> None:
         assert self._slots is not None
         plan, server = self._shared.plan, self._shared.server
-        started = time.monotonic()
         with self._lock:
+            self._let_go.wait_for(lambda: self._stopping or not self._held)
             if self._stopping or self.finished:
                 return  # nothing counts any more, such as what a bounded stream gets after its end
-            unread = set(self._unread)
+            draining = self.draining
+            unread = set() if draining else set(self._unread)
             self.running = True
             reports = self._reports = Gathering(self._shared.graph.slots)
-            ended = sorted(self._nodes[uid] for uid in self._ended | self._statics)
+            ended = sorted(self._nodes[uid] for uid in (self._nodes if draining else self._ended | self._statics))
             budget = -(-self._pacer.budget // plan.polled_slots)  # up, so that all together use it up
             orders = self._iterations.orders()
-            server.broadcast(m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget, orders))
+            server.broadcast(m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget, orders, draining))
+        started = time.monotonic()
+        if draining:
+            envelopes = plan.without_sources(envelopes, self._slots)
         plan.run(envelopes, self._slots, unread)
         server.broadcast(m.EndEpoch(epoch))
         answers = reports.wait()
@@ -180,6 +213,7 @@ class EpochRunner:
         self.finished = all(report.finished for report in reports)
         self._iterations.epoch_ended(reports)
         self._on_end()
-        more = quiet or self._bounded - self._ended or any(report.more for report in reports) or self._iterations.more
+        asked_again = not self.draining and (quiet or self._bounded - self._ended)
+        more = asked_again or any(report.more for report in reports) or self._iterations.more
         if more and not self.finished:
             self.raise_tick()

@@ -19,7 +19,6 @@ from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.progress import EpochSummary, ProgressView
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 
-EXCEPTION_HISTORY_SIZE = 16
 _RATE_SECONDS = 60.0
 
 
@@ -104,7 +103,7 @@ class JobHistory:
         self,
         clock: Clock,
         locate: Callable[[], dict[int, SlotPlace]] = dict,
-        limit: int = EXCEPTION_HISTORY_SIZE,
+        limit: int = 16,
     ) -> None:
         self._clock = clock
         self._locate = locate
@@ -143,6 +142,7 @@ class JobHistory:
                 self._running = self._running and status is JobStatus.CANCELLING
             if status.is_globally_terminal_state():
                 self._end_time = now
+                self._locate = dict  # whoever tells where slots are need not outlive the job
 
     def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
         """Note that the slots of an attempt are ready."""

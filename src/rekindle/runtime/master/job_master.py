@@ -29,6 +29,7 @@ from rekindle.exceptions import (
     JobCancelledError,
     JobExecutionError,
     StateRestoreError,
+    StopFailedError,
 )
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
@@ -44,6 +45,7 @@ from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
 from rekindle.runtime.master.savepoints import Savepoints
 from rekindle.runtime.master.slot_metrics import NO_READINGS, SlotReadings
+from rekindle.runtime.master.stopping import StopMode, Stopping
 from rekindle.runtime.restart import GiveUp, Restart
 from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.slot.local_directory import job_directory
@@ -76,7 +78,7 @@ class JobMaster:
     ) -> None:
         self.settings = settings
         self.plan = plan
-        self.history = JobHistory(clock, self._slot_places)
+        self.history = JobHistory(clock, self._slot_places, settings.exception_history_size)
         self.result: Future[JobExecutionResult] = Future()
         self._session = session
         self._clock = clock
@@ -87,6 +89,7 @@ class JobMaster:
         self._lock = threading.Lock()
         self._checkpoints = JobCheckpointDirectory(settings.checkpoint_files, settings.job_id)
         self._savepoints = Savepoints(settings.job_id)
+        self._stopping = Stopping()
         path, fallback = settings.restore_path, settings.fallback_to_earlier
         origin = None if path is None else RestorePath(path, fallback)
         self._recovery = Recovery(settings.restart_strategy, fallback, origin)
@@ -190,6 +193,44 @@ class JobMaster:
         Raises:
             ConfigurationError: If neither says where, or if that cannot be used.
         """
+        future = self._savepoints.request(self._savepoint_directory(directory))
+        future.add_done_callback(self._show_savepoint)
+        self._wake()
+        return future
+
+    def stop_with_savepoint(self, directory: str | None, drain: bool) -> Future[str]:
+        """Stop the job at the end of the current epoch; when it is FINISHED, the future has the savepoint's location.
+
+        All output in the savepoint is committed then. If the savepoint fails, the job goes on, and the future says why.
+
+        Args:
+            directory: Where the savepoint goes; None: where the settings say.
+            drain: Whether all input ends first, so that all windows and timers fire.
+
+        Raises:
+            ConfigurationError: If neither says where, or if that cannot be used.
+        """
+        return self._request_stop(StopMode.DRAIN if drain else StopMode.SUSPEND, directory)
+
+    def cancel_with_savepoint(self, directory: str | None) -> Future[str]:
+        """Take a savepoint and cancel the job; when it is CANCELED, the future has the savepoint's location.
+
+        Output that no checkpoint has committed before stays pending: a job that starts from the savepoint commits it.
+
+        Args:
+            directory: Where the savepoint goes; None: where the settings say.
+
+        Raises:
+            ConfigurationError: If neither says where, or if that cannot be used.
+        """
+        return self._request_stop(StopMode.CANCEL, directory)
+
+    def _request_stop(self, mode: StopMode, directory: str | None) -> Future[str]:
+        future = self._stopping.request(mode, self._savepoint_directory(directory))
+        self._wake()
+        return future
+
+    def _savepoint_directory(self, directory: str | None) -> str:
         if self.settings.batch:
             raise ConfigurationError(
                 f"job {self.settings.job_name!r} runs as a batch, of which there are no savepoints: set "
@@ -200,12 +241,12 @@ class JobMaster:
             raise ConfigurationError(
                 "a savepoint needs a directory, and none is configured: name one, or set state.savepoints.dir"
             )
-        future = self._savepoints.request(checked_directory(directory, "savepoint directory"))
-        future.add_done_callback(self._show_savepoint)
+        return checked_directory(directory, "savepoint directory")
+
+    def _wake(self) -> None:
         with self._lock:
             if self._attempt is not None:
                 self._attempt.wake()
-        return future
 
     def _show_savepoint(self, done: Future[str]) -> None:
         if not done.cancelled() and done.exception() is None:
@@ -250,6 +291,7 @@ class JobMaster:
                     collected=self._collected,
                     checkpoints=self._checkpoints,
                     savepoints=self._savepoints,
+                    stopping=self._stopping,
                 )
             )
             status = JobStatus.FINISHED if outcome is Outcome.FINISHED else JobStatus.CANCELED
@@ -272,16 +314,17 @@ class JobMaster:
                     return Outcome.CANCELLED
                 self._attempt = attempt
                 self._status = JobStatus.RUNNING
-            job_over = True
+            job_over, failed_by = True, None
             try:
                 return attempt.run()
             except Exception as error:
-                if self._cancelled.is_set():
+                failed_by = error
+                if self._cancelled.is_set() or self._stopping.cancels:
                     return Outcome.CANCELLED
                 failure, decision = self._decide(error, attempt.damage)
                 job_over = isinstance(decision, GiveUp)
             finally:
-                attempt.stop(job_over)
+                attempt.stop(job_over, failed_by)
             self._follow(failure, decision, shared)
             if self._collected is not None:
                 self._collected.rewind()
@@ -296,6 +339,8 @@ class JobMaster:
         """Decide what follows a failure; give the failure, too, as it is to be told."""
         now = self._clock.now()
         completed = self._coordinator.completed()
+        if isinstance(failure, StopFailedError) and self.settings.checkpointing:
+            return failure, Restart(0)  # nothing is wrong with the job: it is not to run out of restarts by this
         if isinstance(failure, StateRestoreError):
             return failure, GiveUp("the state does not fit the program, and would not after a restart")
         if damage is None or not completed:
@@ -360,6 +405,7 @@ class JobMaster:
             error = JobCancelledError(f"job {self.settings.job_name!r} was cancelled")
         self._view.ended(status.name)
         self._savepoints.job_ended(status.name)
+        self._stopping.job_ended(status.name)
         if self._collected is not None:
             if status is JobStatus.FINISHED:
                 self._collected.completed(1 << 62)

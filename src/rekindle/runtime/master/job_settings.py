@@ -14,6 +14,7 @@ from rekindle.common.options import (
     JobManagerOptions,
     PipelineOptions,
     RekindleOptions,
+    RestOptions,
     StateRecoveryOptions,
 )
 from rekindle.datastream.checkpoint_config import CheckpointConfig
@@ -62,6 +63,7 @@ class JobSettings:
     savepoint_directory: str | None = None
     fallback_to_earlier: bool = False
     batch: bool = False
+    exception_history_size: int = 16
 
     @property
     def epoch_target_ms(self) -> int:
@@ -135,6 +137,7 @@ def settle(
         savepoint_directory=settle_savepoint_directory(state_backend, configuration),
         fallback_to_earlier=configuration.get(StateRecoveryOptions.FALLBACK_TO_EARLIER),
         batch=batch,
+        exception_history_size=configuration.get(RestOptions.EXCEPTION_HISTORY_SIZE),
     )
 
 

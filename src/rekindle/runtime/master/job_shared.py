@@ -14,6 +14,7 @@ from rekindle.runtime.master.control_server import ControlServer
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.savepoints import Savepoints
+from rekindle.runtime.master.stopping import Stopping
 from rekindle.runtime.spark.epochs import EpochPlan
 
 
@@ -34,3 +35,4 @@ class JobShared:
     collected: CollectedRecords | None
     checkpoints: JobCheckpointDirectory
     savepoints: Savepoints
+    stopping: Stopping

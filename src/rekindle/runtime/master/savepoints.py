@@ -52,8 +52,7 @@ class Savepoints:
 
     def request(self, directory: str) -> Future[str]:
         """Ask for a savepoint below a directory."""
-        location = paths.join(directory, paths.savepoint_directory(self._job_id, self._distinct()))
-        request = SavepointRequest(location, checkpoint_files(location))
+        request = self._new(directory)
         with self._lock:
             over = self._over
             if over is None:
@@ -77,6 +76,14 @@ class Savepoints:
                     return True
         return False
 
+    def begin_now(self, checkpoint_id: int, directory: str) -> Future[str]:
+        """Let the savepoint with this id go below a directory, before all that wait."""
+        request = self._new(directory)
+        request.future.set_running_or_notify_cancel()
+        with self._lock:
+            self._begun[checkpoint_id] = request
+        return request.future
+
     def find(self, checkpoint_id: int) -> SavepointRequest | None:
         """Give the request that a checkpoint was taken for; None: it is no savepoint that was asked for."""
         return self._begun.get(checkpoint_id)
@@ -92,6 +99,10 @@ class Savepoints:
         request = self._begun.get(checkpoint_id)
         if request is not None:
             request.future.set_exception(CheckpointError(reason))
+
+    def _new(self, directory: str) -> SavepointRequest:
+        location = paths.join(directory, paths.savepoint_directory(self._job_id, self._distinct()))
+        return SavepointRequest(location, checkpoint_files(location))
 
     def job_ended(self, how: str) -> None:
         """Turn away who still waits, and who comes later."""

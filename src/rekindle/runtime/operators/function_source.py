@@ -60,6 +60,7 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         self._thread: Thread | None = None
         self._failure: Exception | None = None
         self._closing = False
+        self._cut_short = False  # ended by the job, not by itself: another job goes on with it
         self._epoch_coming = True  # the first one comes by itself
         self._busy = False
         self._paused = False
@@ -122,12 +123,22 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
     def finished(self) -> bool:
         return self._ended and not self._buffer
 
+    def drain(self) -> None:
+        """Ask the function to end; what it has emitted, and still emits, is its last output."""
+        if self._cut_short or self._ended:
+            return
+        self._cut_short = True
+        if self._thread is None:
+            self._ended = True  # it has not begun, and need not
+        else:
+            self.function.cancel()
+
     def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:
         with self._lock.claim():
             self._raise_failure()
             super().prepare_snapshot(checkpoint_id, timestamp)
             values, timestamps = self._buffer.content()
-            said = msgspec.msgpack.encode((self._ended, self._buffers_first))
+            said = msgspec.msgpack.encode((self._ended and not self._cut_short, self._buffers_first))
             ended = StoredList.of(DistributionMode.UNION, [said])
             try:
                 self._taken = super().snapshot_lists() | {SOURCE_ENDED: ended}

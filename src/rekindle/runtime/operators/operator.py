@@ -219,6 +219,9 @@ class SourceOperator(Operator):
     event_time: EventTime | None = None
     """Gives timestamps to what is polled, and watermarks, if the program asked for them."""
 
+    drained = False
+    """Whether it has to end though there may be more input: its position stays where it is."""
+
     def process(self, chunk: Chunk) -> Chunk | None:
         """Refuse: a source has no input."""
         raise AssertionError("a source has no input")
@@ -243,7 +246,15 @@ class SourceOperator(Operator):
 
     @abstractmethod
     def finished(self) -> bool:
-        """Tell whether the source has ended."""
+        """Tell whether there is no more input."""
+
+    def drain(self) -> None:
+        """End as if there were no more input; may be called again."""
+        self.drained = True
+
+    def over(self) -> bool:
+        """Tell whether nothing more comes from here."""
+        return self.drained or self.finished()
 
     def has_more(self) -> bool:
         return not self.finished()

@@ -167,7 +167,11 @@ class TwoPhaseSinkOperator(Operator):
             del self._pending[number]
 
     def commit_final(self) -> None:
-        self._writer.commit(self._writer.prepare_commit(0))
+        last = self._writer.prepare_commit(0)
+        for _, committables in sorted(self._pending.items()):  # of savepoints in passing
+            self._writer.commit(committables)
+        self._pending = {}
+        self._writer.commit(last)
 
     def close(self) -> None:
         self._writer.close()

@@ -124,7 +124,15 @@ class OperatorGraph:
 
     def sources(self) -> list[RunningNode]:
         """Give the sources that live in this slot and have not ended."""
-        return [n for n in self._levels[0] if isinstance(n.operator, SourceOperator) and not n.finished]
+        hosted = [n for n in self._levels[0] if isinstance(n.operator, SourceOperator) and not n.operator.drained]
+        return [source for source in hosted if not source.finished]
+
+    def drain_sources(self) -> None:
+        """End the sources that live in this slot, wherever they stand."""
+        for running in self._levels[0]:
+            if isinstance(running.operator, SourceOperator):
+                with blaming(running.node):
+                    running.operator.drain()
 
     def level(self, level: int) -> list[RunningNode]:
         """Give the operators of a level."""
@@ -168,8 +176,7 @@ class OperatorGraph:
     def has_more(self) -> bool:
         """Tell whether an epoch is needed at once: something can be emitted, or a source has an end to tell of."""
         return any(
-            not running.finished
-            and (operator.has_more() or (isinstance(operator, SourceOperator) and operator.finished()))
+            not running.finished and (operator.has_more() or (isinstance(operator, SourceOperator) and operator.over()))
             for running in self
             if (operator := running.operator)
         )
@@ -235,7 +242,7 @@ class OperatorGraph:
         self.emit(running, operator.advance_processing_time(now), output)
         idle = False
         if isinstance(operator, SourceOperator):
-            watermark, ended = MIN_WATERMARK, operator.finished()
+            watermark, ended = MIN_WATERMARK, operator.over()
         elif running.inputs:
             watermark, idle = combined_watermark(running.inputs, running.watermark)
             watermark, ended = operator.input_progress(watermark, all(progress.ended for progress in running.inputs))

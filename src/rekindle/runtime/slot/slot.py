@@ -112,6 +112,8 @@ class Slot:
             self._records_in = self._records_polled = 0
             self._busy = 0.0
             self._graph.end_spark_sources(order.ended_sources)
+            if order.drain:
+                self._graph.drain_sources()
             self._iterations.begin_epoch(order.iterations)
             self._epoch_opened.notify_all()
 

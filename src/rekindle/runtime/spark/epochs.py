@@ -99,6 +99,12 @@ class EpochPlan:
             envelopes = envelopes.repartitionById(slots, F.col("target")).mapInArrow(forward, ENVELOPE_DDL)
         envelopes.collect()
 
+    def without_sources(self, envelopes: DataFrame, directory: SlotDirectory) -> DataFrame:
+        """Give what the streaming plan would give if Spark's sources had nothing: only the slots are polled."""
+        slots = self.polled_slots
+        ticks = envelopes.sparkSession.range(0, slots, 1, slots).select(F.col("id").cast("int").alias("slot"))
+        return ticks.mapInArrow(ForwardTick(directory, self.hosts_sources), ENVELOPE_DDL)
+
     def _source(self, directory: SlotDirectory, source: SparkSource) -> DataFrame:
         frame: DataFrame = source.data_frame
         route = self._routes.get(source.node)

@@ -33,6 +33,7 @@ class BeginEpoch(_Message, frozen=True):
     ended_sources: list[int]  # nodes of Spark sources that have no more records after this epoch
     max_records: int  # how many the hosted sources of a slot may read
     iterations: list[IterationOrder] = []
+    drain: bool = False  # all sources end where they stand, as if there were no more input
 
 
 class EndEpoch(_Message, frozen=True):

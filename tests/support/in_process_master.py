@@ -1,0 +1,286 @@
+"""Runs the real job master without Spark: attempts, epochs, checkpoints, restarts, with slots in the test's process.
+
+The test's process plays Spark (a thread that runs an epoch whenever the tick rises, and carries envelopes from level to
+level) and the machines (slots that can be lost). Programs may use every source that lives in slots. One job at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rekindle.common import JobID
+from rekindle.datastream import StreamExecutionEnvironment
+from rekindle.exceptions import SlotLostError
+from rekindle.graph.job_graph import JobGraph
+from rekindle.runtime.clock import SystemClock
+from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.master import attempt as attempt_module
+from rekindle.runtime.master import job_master as job_master_module
+from rekindle.runtime.master.collected import CollectedRecords
+from rekindle.runtime.master.job_master import JobMaster
+from rekindle.runtime.master.job_settings import settle
+from rekindle.runtime.master.progress import ProgressView
+from rekindle.runtime.operators.operator import SourceOperator
+from rekindle.runtime.slot.deployment import SlotDeployment
+from rekindle.runtime.slot.failure import describe_failure
+from rekindle.runtime.slot.slot import Slot
+from rekindle.runtime.spark.tick_source import read_tick
+from rekindle.runtime.wire import messages as m
+from support.processes import wait_until
+
+
+class InProcessSlot:
+    """One slot: a thread that carries out orders, one after the other."""
+
+    def __init__(self, cluster: Cluster, deployment: SlotDeployment, index: int) -> None:
+        self.index = index
+        self.lost = False
+        self._cluster = cluster
+        self._listener = cluster.listener
+        self._orders: queue.SimpleQueue[m.ToSlot] = queue.SimpleQueue()
+        self.slot = Slot(pickle.loads(deployment.job), index, deployment.attempt, SystemClock(), self.say)
+        self.say(m.Register(deployment.attempt, index, os.getpid(), "nowhere", "", 0, ""))
+        self._thread = threading.Thread(target=self._run, daemon=True, name=f"slot {index}")
+        self._thread.start()
+
+    def say(self, message: m.ToMaster) -> None:
+        """Tell the job master something."""
+        if not self.lost and self._cluster.hears(self.index, message):
+            self._listener.slot_said(self.index, message)
+
+    def order(self, order: m.ToSlot) -> None:
+        """Give an order."""
+        self._orders.put(order)
+
+    def lose(self) -> None:
+        """Let the slot be gone, as after SIGKILL: it does nothing any more."""
+        self.lost = True
+        self.order(m.Heartbeat())
+        self._cluster.slots.pop(self.index, None)
+        self._listener.slot_lost(self.index, "the test killed it")
+
+    def has_begun(self, epoch: int) -> bool:
+        """Wait until an epoch is open; tell whether it is, or the slot was lost."""
+        wait_until(lambda: self.lost or (self.slot._epoch is not None and self.slot._epoch.epoch >= epoch), "it begins")
+        return not self.lost
+
+    def clear_away(self) -> None:
+        """Let go of what a slot that was lost has opened: its process would be gone."""
+        self._thread.join(30)
+        if self.lost:
+            self._close(job_over=True)
+
+    def _close(self, job_over: bool) -> None:
+        self.slot._snapshotter._uploads.shutdown(wait=True)  # a process would end, and its files with it
+        self.slot.close(job_over)
+
+    def _run(self) -> None:
+        try:
+            self.slot.open()
+            self.say(m.Ready())
+        except Exception as error:
+            self.say(describe_failure(error, self.index))
+        while True:
+            order = self._orders.get()
+            if not self.lost and not self._cluster.obeys(self.index, order):
+                continue
+            if self.lost:
+                return
+            try:
+                match order:
+                    case m.BeginEpoch():
+                        self.slot.begin_epoch(order)
+                    case m.EndEpoch():
+                        self.slot.end_epoch(order)
+                    case m.TriggerSnapshot():
+                        self.slot.snapshot(order)
+                    case m.NotifyComplete():
+                        self.slot.notify_complete(order)
+                    case m.NotifyAborted():
+                        self.slot.notify_aborted(order)
+                    case m.CommitFinal():
+                        self.slot.commit_final()
+                    case m.Shutdown():
+                        self._cluster.slots.pop(self.index, None)
+                        self._close(order.job_over)
+                        return
+            except Exception as error:
+                self.say(describe_failure(error, self.index))
+
+
+class Cluster:
+    """All that the job master finds outside of itself.
+
+    Attributes:
+        slots: The slots that run now.
+        listener: Who hears of them.
+        hears: Is asked about each message of a slot whether the job master gets it.
+        obeys: Is asked about each order, in the slot's thread, whether the slot carries it out.
+        attempts: The checkpoint that each attempt has begun with.
+    """
+
+    port = 0
+
+    def __init__(self) -> None:
+        self.slots: dict[int, InProcessSlot] = {}
+        self.listener: Any = None
+        self.hears: Callable[[int, m.ToMaster], bool] = lambda slot, message: True
+        self.obeys: Callable[[int, m.ToSlot], bool] = lambda slot, order: True
+        self.attempts: list[int | None] = []
+        self.masters: list[JobMaster] = []
+        self.all_slots: list[InProcessSlot] = []
+
+    def submit(self, env: StreamExecutionEnvironment, collected: CollectedRecords | None = None) -> JobMaster:
+        """Start a program."""
+        graph = env._compile()
+        settings = settle(
+            JobID().to_hex_string(),
+            "in process",
+            env._configuration,
+            env._checkpoint_config,
+            env._config,
+            env._state_backend,
+            graph.batch,
+        )
+        session: Any = None
+        master = JobMaster(session, graph, settings, SystemClock(), _View("in process", self.attempts), collected)
+        env._graph.submitted = len(env._graph.nodes)
+        self.masters.append(master)
+        master.start()
+        return master
+
+    # --- what stands in for the control server ---
+
+    def begin_attempt(self, attempt: int, listener: Any) -> None:
+        self.listener = listener
+
+    def connections(self) -> dict[int, Any]:
+        registration = SimpleNamespace(pid=0)
+        return {index: SimpleNamespace(registration=registration) for index in list(self.slots)}
+
+    def broadcast(self, message: m.ToSlot) -> None:
+        for slot in list(self.slots.values()):
+            slot.order(message)
+
+    def hang_up(self) -> list[Any]:
+        for slot in list(self.slots.values()):
+            slot.lost = True
+            slot.order(m.Heartbeat())
+        self.slots.clear()
+        return []
+
+    def close(self) -> None:
+        self.hang_up()
+
+    # --- what stands in for Spark ---
+
+    def launch(self, session: Any, deployment: SlotDeployment, slots: int) -> None:
+        for index in range(slots):
+            self.slots[index] = slot = InProcessSlot(self, deployment, index)
+            self.all_slots.append(slot)
+
+
+class _View(ProgressView):
+    def __init__(self, job_name: str, attempts: list[int | None]) -> None:
+        super().__init__(job_name)
+        self._attempts = attempts
+
+    def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
+        self._attempts.append(checkpoint_id)
+
+
+class _Plan:
+    """Runs epochs as Spark does."""
+
+    def __init__(self, cluster: Cluster, graph: JobGraph) -> None:
+        self._cluster = cluster
+        self._graph = graph
+        hosted = [node.parallelism for node in graph.nodes if isinstance(node.operator, SourceOperator)]
+        self.polled_slots = max(hosted, default=1)
+
+    def layout(self) -> tuple[()]:
+        return ()
+
+    def static_uids(self) -> set[str]:
+        return set()
+
+    def start(self, directory: Any, tick_path: str, scratch: str, run: Callable[[Any, int], None]) -> _Query:
+        self._attempt = directory.attempt
+        return _Query(tick_path, scratch, run)
+
+    def without_sources(self, epoch: Any, directory: Any) -> Any:
+        return epoch
+
+    def run(self, epoch: int, directory: Any, unread: set[str]) -> None:
+        levels = {node.id: node.level for node in self._graph.nodes}
+        envelopes: list[Envelope] = []
+        for level in range(self._graph.levels):
+            own = [e for e in envelopes if levels[self._graph.edges[e[0]].target] == level]
+            envelopes = [e for e in envelopes if levels[self._graph.edges[e[0]].target] != level]
+            for index in range(self._graph.slots if level else self.polled_slots):
+                running = self._cluster.slots.get(index)
+                if running is None or not running.has_begun(epoch):
+                    raise SlotLostError(f"slot {index} went away in the middle of a task")
+                task = m.OpenTask(self._attempt, epoch, level, index, 0, poll=level == 0)
+                frames = iter([(edge, bytearray(payload)) for edge, target, payload in own if target == index])
+                try:
+                    running.slot.run_task(task, frames, envelopes.append)
+                except Exception as error:
+                    running.say(describe_failure(error, index))
+                    raise
+
+
+class _Query:
+    """Runs an epoch whenever the tick has risen."""
+
+    def __init__(self, tick_path: str, scratch: str, run: Callable[[Any, int], None]) -> None:
+        self._stopped = threading.Event()
+        self._tick_path, self._scratch, self._run_epoch = tick_path, scratch, run
+        self._thread = threading.Thread(target=self._run, daemon=True, name="query")
+        self._thread.start()
+
+    @property
+    def isActive(self) -> bool:
+        return self._thread.is_alive()
+
+    def exception(self) -> None:
+        return None
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(30)
+
+    def _run(self) -> None:
+        seen = epoch = 0
+        while not self._stopped.wait(0.001):
+            tick = read_tick(self._tick_path)
+            if tick != seen:
+                seen, epoch = tick, epoch + 1
+                with open(os.path.join(self._scratch, "offsets", str(epoch)), "w") as file:
+                    file.write('v1\n{}\n{"tick": 0}')
+                self._run_epoch(epoch, epoch)
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """Give what a job master needs to run in this process."""
+    cluster = Cluster()
+    monkeypatch.setattr(job_master_module, "is_local", lambda session: True)
+    monkeypatch.setattr(job_master_module, "ControlServer", lambda *settings: cluster)
+    monkeypatch.setattr(job_master_module, "EpochPlan", lambda session, graph: _Plan(cluster, graph))
+    monkeypatch.setattr(attempt_module, "is_local", lambda session: True)
+    monkeypatch.setattr(attempt_module, "launch_slots", cluster.launch)
+    yield cluster
+    for master in cluster.masters:
+        master.cancel()
+        master.result.exception(60)
+    for slot in cluster.all_slots:
+        slot.clear_away()
