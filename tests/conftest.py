@@ -7,13 +7,14 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from support.driver import WORKERS, python_path
-from support.processes import tag_this_process
+from support.processes import DRIVER_TAG, tag_this_process
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,6 +25,7 @@ settings.load_profile("rekindle")
 
 MEMORY = "/dev/shm"
 GIGABYTE = 1 << 30
+NO_SETTINGS = Path(__file__).parent / "support" / "conf"
 
 
 def keep_temporary_files_in_memory() -> None:
@@ -35,7 +37,15 @@ def keep_temporary_files_in_memory() -> None:
         tempfile.tempdir = None  # what TMPDIR says
 
 
+def forget_settings_of_this_machine() -> None:
+    """Let no test see the settings of who runs it: neither variables nor a file in ``./conf``."""
+    for name in [name for name in os.environ if name.startswith("REKINDLE_") and name != DRIVER_TAG]:
+        del os.environ[name]
+    os.environ["REKINDLE_CONF_DIR"] = str(NO_SETTINGS)
+
+
 # What follows is for all processes that tests start, Spark's Java and Python above all, which live for seconds only.
+forget_settings_of_this_machine()
 tag_this_process()
 keep_temporary_files_in_memory()
 os.environ["PYTHONPATH"] = python_path(WORKERS)

@@ -24,6 +24,9 @@ RekindleError
     │   └── SerializerSnapshotError  what is known of how state was written cannot be written or read back
     ├── StateNotFoundError      a snapshot has no such operator or state
     └── InvalidCheckpointTransitionError  a bug: the checkpoint coordinator was driven wrongly
+
+SystemExit
+└── ProgramPlanned              the program was run for its plan only, and got as far as that
 """
 
 from __future__ import annotations
@@ -178,3 +181,7 @@ class InvalidCheckpointTransitionError(CheckpointError):
         lines = [f"{self.problem} This is a bug in Rekindle; the last events were:"]
         lines += [f"  {event}" for event in self.history] or ["  (none)"]
         return "\n".join(lines)
+
+
+class ProgramPlanned(SystemExit):
+    """The program was run for its plan only: ``execute`` wrote it down, and ends the program here."""

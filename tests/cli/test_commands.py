@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from rekindle.cli.app import app
-from support.command_line import rekindle, rekindle_process
+from support.command_line import invoke, rekindle
 
 ROOT: Any = get_command(app)
 COMMANDS = sorted(ROOT.commands)
@@ -32,10 +32,10 @@ def test_the_commands_are_these() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_is_whole_and_readable(name: str) -> None:
-    ended = rekindle(name, "--help")
-    assert (ended.code, ended.errors) == (0, "")
-    assert all(len(line) <= 80 for line in ended.output.splitlines())
-    words = FRAME.sub(" ", ended.output).split()
+    ended = invoke(name, "--help")
+    assert (ended.code, ended.err) == (0, "")
+    assert all(len(line) <= 80 for line in ended.out.splitlines())
+    words = FRAME.sub(" ", ended.out).split()
     text = " ".join(words)
     command = ROOT.commands[name]
     purpose = command.help.strip().splitlines()[0]
@@ -59,40 +59,40 @@ def test_each_has_json(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_unknown_option_is_a_misunderstanding(name: str) -> None:
-    ended = rekindle(name, "--no-such-option")
-    assert (ended.code, ended.output) == (2, "")
-    assert "No such option: --no-such-option" in ended.errors
-    assert f"(see rekindle {name} --help)" in ended.errors
-    ended = rekindle(name, "--json", "--no-such-option")
+    ended = invoke(name, "--no-such-option")
+    assert (ended.code, ended.out) == (2, "")
+    assert "No such option: --no-such-option" in ended.err
+    assert f"(see rekindle {name} --help)" in ended.err
+    ended = invoke(name, "--json", "--no-such-option")
     assert ended.code == ended.json()["exit_code"] == 2
     assert "No such option: --no-such-option" in ended.json()["error"]
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if any(one.required for one in ROOT.commands[name].params)])
 def test_a_missing_argument_is_a_misunderstanding(name: str) -> None:
-    ended = rekindle(name, "--json")
+    ended = invoke(name, "--json")
     assert ended.code == ended.json()["exit_code"] == 2
     assert "Missing argument" in ended.json()["error"]
 
 
 def test_without_a_command_there_is_help() -> None:
-    ended = rekindle()
+    ended = invoke()
     assert ended.code == 2
-    assert all(name in ended.output for name in COMMANDS)
-    assert ended.errors == ""
+    assert all(name in ended.out for name in COMMANDS)
+    assert ended.err == ""
 
 
 def test_an_unknown_command_is_a_misunderstanding() -> None:
-    ended = rekindle("lost")
+    ended = invoke("lost")
     assert ended.code == 2
-    assert "No such command 'lost'" in ended.errors
+    assert "No such command 'lost'" in ended.err
 
 
 def test_all_help_as_processes() -> None:
     """One process for the command itself; what the commands say there, the tests above read."""
-    ended = rekindle_process("--help", environment={"COLUMNS": "80"})
+    ended = rekindle("--help", COLUMNS="80")
     assert ended.code == 0
-    assert all(re.search(rf"^│ {name} ", ended.output, re.MULTILINE) for name in COMMANDS)
-    version = rekindle_process("--version")
+    assert all(re.search(rf"^│ {name} ", ended.out, re.MULTILINE) for name in COMMANDS)
+    version = rekindle("--version")
     assert version.code == 0
-    assert re.fullmatch(r"rekindle \d+\.\d+\.\d+\n", version.output)
+    assert re.fullmatch(r"rekindle \d+\.\d+\.\d+\n", version.out)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.rest.discovery import Endpoint, publish, start_ticks
-from support.command_line import PROGRAM, rekindle_process
+from support.command_line import rekindle, rekindle_command
 from support.fake_rest import FakeJob, FakeRest, checkpoint, serving
 from support.processes import wait_until
 
@@ -51,14 +51,14 @@ def rest(orders: FakeJob, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> It
     ],
 )
 def test_each_ends_with_a_code_and_prints_one_document(rest: FakeRest, command: str, code: int, keys: set[str]) -> None:
-    ended = rekindle_process(*command.split(), "--json")
-    assert ended.code == code, ended.errors
+    ended = rekindle(*command.split(), "--json")
+    assert ended.code == code, ended.err
     assert set(ended.json()) == keys
-    assert "Traceback" not in ended.errors
+    assert "Traceback" not in ended.err
 
 
 def start(*arguments: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
-    return subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=stderr, text=True)
+    return subprocess.Popen(rekindle_command(*arguments), stdout=subprocess.PIPE, stderr=stderr, text=True)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_the_end_of_the_process_while_it_is_waited_for_is_told(rest: FakeRest, o
             raise ConnectionAbortedError
 
     orders.on_poll = hang_up
-    ended = rekindle_process("stop", "orders")
+    ended = rekindle("stop", "orders")
     assert ended.code == 4
-    assert "the process of the job ended while the savepoint was being waited for" in ended.errors
+    assert "the process of the job ended while the savepoint was being waited for" in ended.err
 
 
 def test_progress_is_drawn_on_the_terminal_and_not_in_the_result(rest: FakeRest, orders: FakeJob) -> None:
@@ -121,7 +121,7 @@ def test_progress_is_drawn_on_the_terminal_and_not_in_the_result(rest: FakeRest,
 def test_a_reader_that_goes_away_is_no_error(rest: FakeRest) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    process = subprocess.Popen([*PROGRAM, "list", "--json"], stdout=writing, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(rekindle_command("list", "--json"), stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     _, errors = process.communicate(timeout=60)
     assert errors == ""

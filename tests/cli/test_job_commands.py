@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.rest.discovery import Endpoint, publish, start_ticks
-from support.command_line import Ended, rekindle
+from support.command_line import Ended, invoke
 from support.fake_rest import SINK, SOURCE, START, FakeJob, FakeRest, checkpoint, serving
 
 ORDERS = "5f1c".ljust(32, "0")
@@ -51,7 +51,7 @@ def found(rest: FakeRest) -> FakeRest:
 
 
 def run(rest: FakeRest, *arguments: str) -> Ended:
-    return rekindle(*arguments, "-m", rest.address)
+    return invoke(*arguments, "-m", rest.address)
 
 
 def columns(line: str) -> list[str]:
@@ -60,8 +60,8 @@ def columns(line: str) -> list[str]:
 
 class TestList:
     def test_it_shows_the_jobs_that_have_not_ended(self, found: FakeRest) -> None:
-        ended = rekindle("list")
-        heading, _, job = ended.output.splitlines()
+        ended = invoke("list")
+        heading, _, job = ended.out.splitlines()
         assert columns(heading) == [
             *("Job id", "Name", "Status", "Started", "Duration", "Parallel", "Restarts", "Checkpoint", "At"),
         ]
@@ -70,7 +70,7 @@ class TestList:
         assert cells[4:7] == ["1 min 30 s", "2", "2"]
         assert cells[7].startswith("7 at ")
         assert cells[8] == found.url
-        assert (ended.code, ended.errors) == (0, "")
+        assert (ended.code, ended.err) == (0, "")
 
     @pytest.mark.parametrize(
         ("option", "state", "shown"),
@@ -113,72 +113,72 @@ class TestList:
 
     def test_no_jobs_is_no_error(self, rest: FakeRest, orders: FakeJob) -> None:
         orders.state = "FAILED"
-        ended = rekindle("list", "-r")
+        ended = invoke("list", "-r")
         assert ended.code == 0
-        assert ended.output.startswith("There are no running jobs on this machine.\n")
-        assert "--jobmanager HOST:PORT" in ended.output
-        assert rekindle("list", "--json").json() == {"jobs": []}
+        assert ended.out.startswith("There are no running jobs on this machine.\n")
+        assert "--jobmanager HOST:PORT" in ended.out
+        assert invoke("list", "--json").json() == {"jobs": []}
         ended = run(rest, "list")
-        assert ended.output == f"There are no jobs at {rest.address}.\n"
+        assert ended.out == f"There are no jobs at {rest.address}.\n"
 
     def test_names_are_no_markup(self, rest: FakeRest, orders: FakeJob) -> None:
         orders.name = "[red]x[/red] \\[b]"
-        assert orders.name in run(rest, "list").output
+        assert orders.name in run(rest, "list").out
 
 
 class TestFinding:
     @pytest.mark.parametrize("job", [ORDERS, ORDERS[:4], "orders"])
     def test_a_job_has_several_names(self, found: FakeRest, job: str) -> None:
-        assert rekindle("savepoint", job, "--json").json()["job_id"] == ORDERS
+        assert invoke("savepoint", job, "--json").json()["job_id"] == ORDERS
 
     @pytest.mark.parametrize("command", ["savepoint", "stop", "cancel", "checkpoints"])
     def test_none_is_code_3_with_a_hint(self, found: FakeRest, command: str) -> None:
-        ended = rekindle(command, "lost", "--json")
+        ended = invoke(command, "lost", "--json")
         assert ended.code == ended.json()["exit_code"] == 3
         assert f"there is no job 'lost'; there are:\n  {ORDERS}" in ended.json()["error"]
-        assert "--jobmanager HOST:PORT" in ended.errors
+        assert "--jobmanager HOST:PORT" in ended.err
 
     def test_several_are_code_2(self, rest: FakeRest) -> None:
         rest.jobs["0" * 32] = FakeJob("0" * 32)
         ended = run(rest, "stop", "orders")
         assert ended.code == 2
-        assert "can mean 2 jobs" in ended.errors
+        assert "can mean 2 jobs" in ended.err
         assert rest.posted() == []
 
     @pytest.mark.parametrize(
         "command", ["list", "savepoint orders", "stop orders", "cancel orders", "checkpoints orders"]
     )
     def test_nobody_answers_is_code_4(self, command: str) -> None:
-        ended = rekindle(*command.split(), "--json", "--jobmanager", "127.0.0.1:1")
+        ended = invoke(*command.split(), "--json", "--jobmanager", "127.0.0.1:1")
         assert ended.code == ended.json()["exit_code"] == 4
-        assert "nobody answers at http://127.0.0.1:1" in ended.errors
+        assert "nobody answers at http://127.0.0.1:1" in ended.err
 
     def test_tokens(self, rest: FakeRest, monkeypatch: pytest.MonkeyPatch) -> None:
         rest.token = "secret"
         ended = run(rest, "list")
         assert ended.code == 4
-        assert "wants a token" in ended.errors
-        assert "--token or $REKINDLE_TOKEN" in ended.errors
+        assert "wants a token" in ended.err
+        assert "--token or $REKINDLE_TOKEN" in ended.err
         assert run(rest, "list", "--token", "wrong").code == 4
         assert run(rest, "list", "--token", "secret").code == 0
         monkeypatch.setenv("REKINDLE_TOKEN", "secret")
         assert run(rest, "list").code == 0
 
     def test_an_address_that_is_none_is_code_2(self) -> None:
-        assert rekindle("list", "-m", "host:port").code == 2
+        assert invoke("list", "-m", "host:port").code == 2
 
     def test_a_driver_that_is_gone_is_passed_over_with_a_warning(self, rest: FakeRest) -> None:
         pid = os.getpid()
         publish(Endpoint(pid=pid, start_ticks=start_ticks(pid), url="http://127.0.0.1:1", token=None, started=1))
-        ended = rekindle("list", "--json")
+        ended = invoke("list", "--json")
         assert (ended.code, ended.json()) == (0, {"jobs": []})
-        assert ended.errors.startswith("warning: passed over")
+        assert ended.err.startswith("warning: passed over")
 
     @pytest.mark.parametrize("command", ["savepoint", "stop", "cancel"])
     def test_what_has_ended_cannot_be_steered(self, rest: FakeRest, command: str) -> None:
         ended = run(rest, command, "payments")
         assert ended.code == 1
-        assert "has ended: it is FINISHED" in ended.errors
+        assert "has ended: it is FINISHED" in ended.err
         assert rest.posted() == []
 
 
@@ -186,8 +186,8 @@ class TestSavepoint:
     def test_it_prints_the_path_alone(self, rest: FakeRest, orders: FakeJob) -> None:
         orders.polls = 2
         ended = run(rest, "savepoint", "orders")
-        assert (ended.code, ended.output) == (0, "/default/savepoint-1\n")
-        assert "Savepoint of orders" in ended.errors
+        assert (ended.code, ended.out) == (0, "/default/savepoint-1\n")
+        assert "Savepoint of orders" in ended.err
         assert rest.posted() == [(SAVEPOINTS, {"target-directory": None, "cancel-job": False})]
 
     def test_json(self, rest: FakeRest) -> None:
@@ -207,14 +207,14 @@ class TestSavepoint:
             ("/abs", "/abs"),
             ("s3://bucket/x", "s3://bucket/x"),
         ]:
-            assert rekindle("savepoint", "orders", directory).code == 0
+            assert invoke("savepoint", "orders", directory).code == 0
             assert found.posted()[-1][1]["target-directory"] == sent
         run(found, "savepoint", "orders", "sub")
         assert found.posted()[-1][1]["target-directory"] == "sub"
 
     def test_detached_gives_the_request(self, rest: FakeRest, orders: FakeJob) -> None:
         orders.polls = 1_000_000
-        assert run(rest, "savepoint", "--detached", "orders").output == "77\n"
+        assert run(rest, "savepoint", "--detached", "orders").out == "77\n"
         assert run(rest, "savepoint", "--detached", "orders", "--json").json()["request_id"] == "77"
 
     def test_a_failure_is_code_1_with_the_reason(self, rest: FakeRest, orders: FakeJob) -> None:
@@ -226,7 +226,7 @@ class TestSavepoint:
         orders.refusal = (400, "a savepoint needs a directory, and none is configured")
         ended = run(rest, "savepoint", "orders")
         assert ended.code == 2
-        assert "error: a savepoint needs a directory" in ended.errors
+        assert "error: a savepoint needs a directory" in ended.err
         orders.refusal = (409, "another one is under way")
         assert run(rest, "savepoint", "orders").code == 1
 
@@ -239,6 +239,7 @@ class TestStop:
             (["--drain"], True, None),
             (["-d", "-p", "/there"], True, "/there"),
             (["--savepoint-path", "/there"], False, "/there"),
+            (["--savepointPath", "/there"], False, "/there"),  # as Flink writes it
         ],
     )
     def test_it_waits_for_savepoint_and_end(
@@ -260,7 +261,7 @@ class TestStop:
 
     def test_text_ends_with_the_path(self, rest: FakeRest) -> None:
         ended = run(rest, "stop", "orders")
-        assert ended.output.splitlines() == [f"Job orders ({ORDERS}) has stopped. Savepoint:", "/default/savepoint-1"]
+        assert ended.out.splitlines() == [f"Job orders ({ORDERS}) has stopped. Savepoint:", "/default/savepoint-1"]
 
     def test_a_failure_is_code_1(self, rest: FakeRest, orders: FakeJob) -> None:
         orders.failure = "rekindle.exceptions.CheckpointError: the job failed meanwhile"
@@ -283,22 +284,24 @@ class TestCancel:
             (["--with-savepoint=/there", "orders"], "/there"),
             (["orders", "--with-savepoint=/there"], "/there"),
             (["orders", "--with-savepoint"], None),
+            (["--withSavepoint", "/there", "orders"], "/there"),
+            (["orders", "--withSavepoint"], None),
         ],
     )
     def test_every_way_to_ask_for_a_savepoint(
         self, rest: FakeRest, orders: FakeJob, arguments: list[str], directory: str | None
     ) -> None:
         orders.polls, orders.ending = 1, 1
-        ended = rekindle("cancel", "-m", rest.address, *arguments)
-        assert ended.code == 0, ended.errors
+        ended = invoke("cancel", "-m", rest.address, *arguments)
+        assert ended.code == 0, ended.err
         assert rest.posted() == [(SAVEPOINTS, {"target-directory": directory, "cancel-job": True})]
-        assert f"{directory or '/default'}/savepoint-1" in ended.output
+        assert f"{directory or '/default'}/savepoint-1" in ended.out
         assert orders.state == "CANCELED"
 
     def test_without_one(self, rest: FakeRest, orders: FakeJob) -> None:
         orders.ending = 2
         ended = run(rest, "cancel", "orders")
-        assert ended.output.splitlines() == [
+        assert ended.out.splitlines() == [
             f"Job orders ({ORDERS}) was cancelled.",
             "Its last checkpoint is kept: file:///checkpoints/chk-7",
         ]
@@ -317,7 +320,7 @@ class TestCancel:
 
     def test_without_waiting(self, rest: FakeRest, orders: FakeJob) -> None:
         orders.polls = orders.ending = 1_000_000
-        assert run(rest, "cancel", "--no-wait", "orders").output == f"Job orders ({ORDERS}) is being cancelled.\n"
+        assert run(rest, "cancel", "--no-wait", "orders").out == f"Job orders ({ORDERS}) is being cancelled.\n"
         document = run(rest, "cancel", "--no-wait", "-s", "orders", "--json").json()
         assert (document["status"], document["request_id"], document["savepoint"]) == ("CANCELLING", "77", None)
 
@@ -330,7 +333,7 @@ class TestCancel:
         orders.on_poll = ends
         ended = run(rest, "cancel", "-s", "orders")
         assert ended.code == 1
-        assert "was not cancelled: it had ended as FINISHED" in ended.errors
+        assert "was not cancelled: it had ended as FINISHED" in ended.err
 
     def test_a_savepoint_that_fails_is_code_1(self, rest: FakeRest, orders: FakeJob) -> None:
         orders.failure = "rekindle.exceptions.CheckpointError: disk full"
@@ -338,14 +341,14 @@ class TestCancel:
 
     @pytest.mark.parametrize("arguments", [[], ["-s"], ["--json", "--with-savepoint"]], ids=" ".join)
     def test_without_a_job_it_is_a_misunderstanding(self, arguments: list[str]) -> None:
-        assert rekindle("cancel", *arguments).code == 2
+        assert invoke("cancel", *arguments).code == 2
 
 
 class TestCheckpoints:
     def test_overview(self, rest: FakeRest) -> None:
         ended = run(rest, "checkpoints", "orders")
         assert ended.code == 0
-        lines = ended.output.splitlines()
+        lines = ended.out.splitlines()
         assert lines[:2] == [
             f"Checkpoints of orders ({ORDERS})",
             "3 completed, 1 failed, 1 in progress, 1 restored",
@@ -369,20 +372,20 @@ class TestCheckpoints:
     def test_a_job_without_any(self, rest: FakeRest) -> None:
         ended = run(rest, "checkpoints", "payments")
         assert ended.code == 0
-        assert "0 completed, 0 failed" in ended.output
+        assert "0 completed, 0 failed" in ended.out
 
     def test_one(self, rest: FakeRest) -> None:
         ended = run(rest, "checkpoints", "orders", "7")
         assert ended.code == 0
-        assert f"Checkpoint 7 of orders ({ORDERS})" in ended.output
-        assert [columns(line) for line in ended.output.splitlines()[-3:]] == [
+        assert f"Checkpoint 7 of orders ({ORDERS})" in ended.out
+        assert [columns(line) for line in ended.out.splitlines()[-3:]] == [
             ["Source: orders", "0", "250 ms", "250 ms", "11 ms", "222 ms", "33 ms", "4 ms", "1.0 KB", "2.0 KB"],
             ["Source: orders", "1", "251 ms", "250 ms", "11 ms", "222 ms", "33 ms", "4 ms", "1.0 KB", "2.0 KB"],
             ["Sink: totals", "0", "missing", *"-------"],
         ]
 
     def test_one_that_failed_has_the_whole_reason(self, rest: FakeRest) -> None:
-        output = run(rest, "checkpoints", "orders", "6").output
+        output = run(rest, "checkpoints", "orders", "6").out
         assert "Reason:       Checkpoint expired before completing.\nIt took too long.\n" in output
 
     def test_json_is_what_rest_has(self, rest: FakeRest) -> None:
@@ -396,5 +399,5 @@ class TestCheckpoints:
     def test_one_that_is_not_there_is_code_3(self, rest: FakeRest) -> None:
         ended = run(rest, "checkpoints", "orders", "99")
         assert ended.code == 3
-        assert "error: Could not find checkpoint 99." in ended.errors
+        assert "error: Could not find checkpoint 99." in ended.err
         assert run(rest, "checkpoints", "orders", "last").code == 2

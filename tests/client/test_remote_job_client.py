@@ -60,6 +60,11 @@ def test_stopping_gives_the_path(client: JobClient, rest: FakeRest, drain: bool)
     assert result.get_net_runtime() == 90_000
 
 
+def test_cancelling_with_a_savepoint_gives_the_path(client: JobClient, rest: FakeRest) -> None:
+    assert client.cancel_with_savepoint("/here").result() == "/here/savepoint-1"
+    assert rest.posted() == [(f"/jobs/{JOB}/savepoints", {"target-directory": "/here", "cancel-job": True})]
+
+
 def test_cancelling_is_done_when_the_job_has_ended(client: JobClient, rest: FakeRest) -> None:
     rest.jobs[JOB].ending = 2
     assert client.cancel().result() is None

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable
 
-_TAG = "REKINDLE_TEST_DRIVER"
+DRIVER_TAG = "REKINDLE_TEST_DRIVER"
 
 
 def wait_until(condition: Callable[[], object], what: str, timeout: float = 60.0) -> None:
@@ -52,17 +52,17 @@ def all_pids() -> list[int]:
 
 def tagged_pids(tag: str) -> list[int]:
     """List the processes that carry a tag in their environment: all descendants of a driver started with it."""
-    return [pid for pid in all_pids() if f"{_TAG}={tag}" in _environment(pid)]
+    return [pid for pid in all_pids() if f"{DRIVER_TAG}={tag}" in _environment(pid)]
 
 
 def tag_environment(tag: str) -> dict[str, str]:
     """Give the environment that marks a driver and all its descendants."""
-    return {**os.environ, _TAG: tag}
+    return {**os.environ, DRIVER_TAG: tag}
 
 
 def tag_this_process() -> None:
     """Tag this process, so that its slots can be told from those of other test runs."""
-    os.environ.setdefault(_TAG, uuid.uuid4().hex)
+    os.environ.setdefault(DRIVER_TAG, uuid.uuid4().hex)
 
 
 def is_slot(pid: int) -> bool:
@@ -72,4 +72,4 @@ def is_slot(pid: int) -> bool:
 
 def slot_pids() -> list[int]:
     """List the slots of this process."""
-    return [pid for pid in all_pids() if is_slot(pid) and os.environ[_TAG] in _environment(pid)]
+    return [pid for pid in all_pids() if is_slot(pid) and os.environ[DRIVER_TAG] in _environment(pid)]

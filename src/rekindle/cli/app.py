@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Annotated, Any
 
@@ -12,15 +13,21 @@ from typer.core import TyperGroup
 import rekindle
 from rekindle.cli.cancel import CancelCommand, cancel
 from rekindle.cli.checkpoints import checkpoints
+from rekindle.cli.config import config
 from rekindle.cli.demo import demo
 from rekindle.cli.dispose import dispose
 from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
+from rekindle.cli.info import info
 from rekindle.cli.list import list_jobs
 from rekindle.cli.output import print_error
+from rekindle.cli.run import run
 from rekindle.cli.savepoint import savepoint
 from rekindle.cli.state import state
 from rekindle.cli.stop import stop
 from rekindle.exceptions import RekindleError
+
+_CAPITAL = re.compile(r"(?<=[a-z])[A-Z]")
+_OWN_OPTIONS_FIRST = {"allow_interspersed_args": False}  # what follows the program is the program's
 
 
 class _Commands(TyperGroup):
@@ -33,22 +40,31 @@ class _Commands(TyperGroup):
             raise CommandError("interrupted", ExitCode.INTERRUPTED) from None
 
 
+def _as_here(option: str) -> str:
+    """Accept Flink's spelling of options: ``--fromSavepoint`` is ``--from-savepoint``."""
+    return _CAPITAL.sub(lambda letter: f"-{letter[0].lower()}", option)
+
+
 app = typer.Typer(
     name="rekindle",
     cls=_Commands,
+    context_settings={"token_normalize_func": _as_here},
     help="Flink's state and fault tolerance for Spark, in Python.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command(context_settings=_OWN_OPTIONS_FIRST)(run)
+app.command(context_settings=_OWN_OPTIONS_FIRST)(info)
 app.command("list")(list_jobs)
 app.command()(checkpoints)
 app.command()(savepoint)
 app.command()(stop)
 app.command(cls=CancelCommand)(cancel)
-app.command()(demo)
 app.command()(state)
 app.command()(dispose)
+app.command()(config)
+app.command()(demo)
 
 
 def _version(wanted: bool) -> None:

@@ -14,6 +14,7 @@ from rekindle.cli.output import Json, console, print_json
 from rekindle.cli.waiting import left_alone, progress, wait_for_savepoint
 
 _WITH_SAVEPOINT = ("-s", "--with-savepoint")
+_SPELLINGS = (*_WITH_SAVEPOINT, "--withSavepoint")
 
 
 class CancelCommand(TyperCommand):
@@ -24,7 +25,9 @@ class CancelCommand(TyperCommand):
         given = []
         for index, argument in enumerate(args):
             last = index + 1 == len(args) or args[index + 1].startswith("-")
-            given.append("--with-savepoint=" if argument in _WITH_SAVEPOINT and last else argument)
+            given.append(
+                "--with-savepoint=" if argument in (*_WITH_SAVEPOINT, "--withSavepoint") and last else argument
+            )
         return super().parse_args(ctx, given)
 
 

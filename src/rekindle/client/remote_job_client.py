@@ -14,6 +14,7 @@ from rekindle.common.job_client import JobClient
 from rekindle.common.job_execution_result import JobExecutionResult
 from rekindle.common.job_id import JobID
 from rekindle.common.job_status import JobStatus
+from rekindle.common.savepoint_format_type import SavepointFormatType
 from rekindle.exceptions import JobCancelledError, JobExecutionError
 
 T = TypeVar("T")
@@ -39,12 +40,21 @@ class RemoteJobClient(JobClient):
         poll(lambda: True if self._job.status().is_globally_terminal_state() else None)
 
     def stop_with_savepoint(
-        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+        self,
+        advance_to_end_of_event_time: bool,
+        savepoint_directory: str | None = None,
+        format_type: SavepointFormatType | None = None,
     ) -> CompletableFuture[str]:
-        request = self._job.stop_with_savepoint(savepoint_directory, advance_to_end_of_event_time)
-        return self._location(request)
+        return self._location(self._job.stop_with_savepoint(savepoint_directory, advance_to_end_of_event_time))
 
-    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+    def cancel_with_savepoint(
+        self, savepoint_directory: str | None = None, format_type: SavepointFormatType | None = None
+    ) -> CompletableFuture[str]:
+        return self._location(self._job.trigger_savepoint(savepoint_directory, cancel_job=True))
+
+    def trigger_savepoint(
+        self, savepoint_directory: str | None = None, format_type: SavepointFormatType | None = None
+    ) -> CompletableFuture[str]:
         return self._location(self._job.trigger_savepoint(savepoint_directory))
 
     def _location(self, request: str) -> CompletableFuture[str]:

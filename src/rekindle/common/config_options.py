@@ -22,6 +22,7 @@ from rekindle.common.option_values import (
     parse_port_range,
     parse_string,
 )
+from rekindle.exceptions import ConfigurationError
 
 if TYPE_CHECKING:
     from rekindle.common.configuration import Configuration
@@ -87,17 +88,26 @@ class ConfigOption(Generic[T]):
         """Return what the configuration says, else the default.
 
         Raises:
-            ConfigurationError: The value there does not fit; the message names it and the key.
+            ConfigurationError: The value there does not fit; the message names it, the key, and where it was written.
         """
-        for key in self.all_keys():
-            value = configuration.get_raw(key)
-            if value is not None:
-                return self.parse(value, key)
-        return self.default
+        key = self.key_in(configuration)
+        if key is None:
+            return self.default
+        try:
+            return self.parse(configuration.get_raw(key), key)
+        except ConfigurationError as error:
+            origin = configuration.origin_of(key)
+            if origin is None:
+                raise
+            raise ConfigurationError(f"{error} It was set by: {origin}") from error
+
+    def key_in(self, configuration: Configuration) -> str | None:
+        """Return the name under which the configuration has a value for it; ``None`` when it has none."""
+        return next((key for key in self.all_keys() if configuration.contains_key(key)), None)
 
     def is_set_in(self, configuration: Configuration) -> bool:
         """Return whether the configuration has a value for it, under any of its names."""
-        return any(configuration.contains_key(key) for key in self.all_keys())
+        return self.key_in(configuration) is not None
 
 
 class ConfigOptions:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from rekindle.common.config_options import ConfigOption
+from rekindle.common.configuration_origin import Origin
 from rekindle.common.list_values import parse_list
 from rekindle.common.option_values import parse_bool, parse_float, parse_int, parse_string
 from rekindle.exceptions import ConfigurationError
@@ -19,12 +20,16 @@ Value = str | bool | int | float | bytes
 
 
 class Configuration:
-    """Store key/value pairs; a value keeps the type it was set with and is read as any type it fits."""
+    """Store key/value pairs; a value keeps the type it was set with and is read as any type it fits.
 
-    __slots__ = ("_values",)
+    What was read from a file, the environment or a command line also keeps where it was written.
+    """
+
+    __slots__ = ("_origins", "_values")
 
     def __init__(self, other: Configuration | None = None) -> None:
         self._values: dict[str, Value] = {} if other is None else dict(other._values)
+        self._origins: dict[str, Origin] = {} if other is None else dict(other._origins)
 
     @classmethod
     def from_dict(cls, map: Mapping[str, Any]) -> Configuration:
@@ -68,6 +73,16 @@ class Configuration:
     def get_raw(self, key: str) -> Value | None:
         """Return a value as it was set, ``None`` when it was not."""
         return self._values.get(key)
+
+    def origin_of(self, key: str) -> Origin | None:
+        """Return where a value was written; ``None`` when a program set it, or nobody."""
+        return self._origins.get(key)
+
+    def put_from(self, origin: Origin, key: str, value: Value) -> Configuration:
+        """Set a value, and where it was written."""
+        self._put(key, value)
+        self._origins[key] = origin
+        return self
 
     def get_string(self, key: str, default_value: str) -> str:
         """Return a value as text, or the default when there is none."""
@@ -146,8 +161,9 @@ class Configuration:
 
     def add_all(self, other: Configuration, prefix: str | None = None) -> Configuration:
         """Add another configuration's entries, with a prefix to their keys if one is given."""
-        added = {(prefix or "") + key: value for key, value in other._values.items()}
-        self._values.update(added)
+        for key, value in other._values.items():
+            self._put((prefix or "") + key, value)
+        self._origins.update({(prefix or "") + key: origin for key, origin in other._origins.items()})
         return self
 
     def add_all_to_dict(self, target_dict: dict[str, Any]) -> None:
@@ -160,6 +176,7 @@ class Configuration:
 
     def remove_config(self, key: str) -> bool:
         """Remove a key, and return whether it was set."""
+        self._origins.pop(key, None)
         return self._values.pop(key, None) is not None
 
     def _put(self, key: str, value: Any, kind: type = object) -> Configuration:
@@ -173,6 +190,7 @@ class Configuration:
                 f"keys are strings, and this value must be {wanted}. To unset a key use remove_config()."
             )
         self._values[key] = value
+        self._origins.pop(key, None)
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Configuration:

@@ -5,13 +5,19 @@ A pure holder. What concerns Java's serializers (Kryo, Avro, POJOs) is remembere
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from rekindle.common.config_options import ConfigOption
+from rekindle.common.configuration import Configuration
 from rekindle.common.execution_mode import ExecutionMode
 from rekindle.common.input_dependency_constraint import InputDependencyConstraint
 from rekindle.common.java_serializer_config import JavaSerializerConfig
+from rekindle.common.job_options import CoreOptions, PipelineOptions
 from rekindle.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
+from rekindle.common.runtime_options import TaskManagerOptions
+from rekindle.common.state_options import CheckpointingOptions
 from rekindle.exceptions import ConfigurationError
 
 __all__ = ["ExecutionConfig"]
@@ -44,6 +50,29 @@ class ExecutionConfig(JavaSerializerConfig):
         self._restart_strategy: RestartStrategyConfiguration = RestartStrategies.fall_back_restart()
         self._execution_mode = ExecutionMode.PIPELINED
         self._input_dependency_constraint = InputDependencyConstraint.ANY
+
+    def configure(self, configuration: Configuration) -> None:
+        """Take over what a configuration says of these settings; what it does not say stays as it is.
+
+        Raises:
+            ConfigurationError: A value in it does not fit.
+        """
+        settings: tuple[tuple[ConfigOption[Any], Callable[[Any], object]], ...] = (
+            (CoreOptions.DEFAULT_PARALLELISM, self.set_parallelism),
+            (PipelineOptions.MAX_PARALLELISM, self._take_max_parallelism),
+            (PipelineOptions.AUTO_WATERMARK_INTERVAL, self.set_auto_watermark_interval),
+            (PipelineOptions.AUTO_GENERATE_UIDS, partial(setattr, self, "_auto_generated_uids")),
+            (PipelineOptions.OBJECT_REUSE, partial(setattr, self, "_object_reuse")),
+            (CheckpointingOptions.SNAPSHOT_COMPRESSION, self.set_use_snapshot_compression),
+            (TaskManagerOptions.CANCELLATION_INTERVAL, self.set_task_cancellation_interval),
+            (TaskManagerOptions.CANCELLATION_TIMEOUT, self.set_task_cancellation_timeout),
+        )
+        for option, take in settings:
+            if option.is_set_in(configuration):
+                take(option.get_from(configuration))
+
+    def _take_max_parallelism(self, max_parallelism: int) -> None:
+        self._max_parallelism = max_parallelism if max_parallelism > 0 else -1
 
     # -- parallelism
 

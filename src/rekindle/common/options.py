@@ -14,6 +14,7 @@ from typing import Any
 
 from rekindle.common.config_options import ConfigOption
 from rekindle.common.configuration import Configuration
+from rekindle.common.configuration_origin import OriginKind
 from rekindle.common.job_options import CoreOptions, ExecutionOptions, PipelineOptions, RestartStrategyOptions
 from rekindle.common.rest_options import RestOptions
 from rekindle.common.runtime_options import (
@@ -48,11 +49,15 @@ __all__ = [
     "StateRecoveryOptions",
     "TaskManagerOptions",
     "all_options",
+    "closest_key",
     "known_key",
+    "known_keys",
+    "option_groups",
     "warn_unknown_keys",
 ]
 
 _PASSED_TO_SPARK = "spark."
+_WARNED: dict[str | tuple[str, type[Warning], int], int] = {}  # what Python remembers of warnings that it has shown
 
 _GROUPS: tuple[type, ...] = (
     CheckpointingOptions,
@@ -73,13 +78,33 @@ _GROUPS: tuple[type, ...] = (
 )
 
 
+def option_groups() -> dict[str, list[ConfigOption[Any]]]:
+    """Return the options by the name of their group, as ``RestartStrategy``."""
+    return {
+        group.__name__.removesuffix("Options"): [
+            option for option in vars(group).values() if isinstance(option, ConfigOption)
+        ]
+        for group in _GROUPS
+    }
+
+
 def all_options() -> Iterator[ConfigOption[Any]]:
     """Yield every option in the catalogue."""
-    for group in _GROUPS:
-        yield from (option for option in vars(group).values() if isinstance(option, ConfigOption))
+    for options in option_groups().values():
+        yield from options
 
 
 _KNOWN_KEYS = frozenset(key for option in all_options() for key in option.all_keys())
+
+
+def known_keys() -> frozenset[str]:
+    """Return the keys of all options, their fallback keys among them."""
+    return _KNOWN_KEYS
+
+
+def closest_key(key: str) -> str | None:
+    """Return the known key that is closest to one that is not known; ``None`` when none is close."""
+    return next(iter(difflib.get_close_matches(key, _KNOWN_KEYS, n=1)), None)
 
 
 def known_key(key: str) -> bool:
@@ -90,6 +115,8 @@ def known_key(key: str) -> bool:
 def warn_unknown_keys(configuration: Configuration, stacklevel: int = 2) -> None:
     """Warn of every key that means nothing, and name the known key that is closest to it.
 
+    A key that was written in a file is warned of there, by file and line, and but once; any other one where it was set.
+
     Args:
         configuration: What to look through.
         stacklevel: Whose line the warning points at; 2 is the caller's.
@@ -97,6 +124,12 @@ def warn_unknown_keys(configuration: Configuration, stacklevel: int = 2) -> None
     for key in sorted(configuration.key_set()):
         if known_key(key):
             continue
-        closest = difflib.get_close_matches(key, _KNOWN_KEYS, n=1)
-        hint = f"; did you mean {closest[0]!r}?" if closest else "."
-        warnings.warn(f"Unknown configuration key {key!r} has no effect{hint}", UserWarning, stacklevel)
+        closest = closest_key(key)
+        hint = "." if closest is None else f"; did you mean {closest!r}?"
+        origin = configuration.origin_of(key)
+        if origin is not None and origin.kind is OriginKind.FILE:
+            message = f"Unknown configuration key {key!r} in {origin} has no effect{hint}"
+            warnings.warn_explicit(message, UserWarning, origin.place, origin.line or 1, registry=_WARNED)
+            continue
+        place = "" if origin is None else f" ({origin})"
+        warnings.warn(f"Unknown configuration key {key!r}{place} has no effect{hint}", UserWarning, stacklevel)

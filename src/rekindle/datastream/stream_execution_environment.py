@@ -17,9 +17,10 @@ from rekindle.common import (
     TypeInformation,
     WatermarkStrategy,
 )
+from rekindle.common.configuration_files import layered_configuration
+from rekindle.common.configuration_layers import lay_over
 from rekindle.common.options import (
     CheckpointingOptions,
-    CoreOptions,
     ExecutionOptions,
     PipelineOptions,
     RekindleOptions,
@@ -44,6 +45,7 @@ from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
 from rekindle.graph.plan import plan_of
+from rekindle.graph.plan_only import end_if_only_planned
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
 from rekindle.graph.uids import require_uids
 from rekindle.rest.settings import RestSettings
@@ -53,6 +55,7 @@ from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.progress import ProgressView, progress_view
+from rekindle.runtime.master.reported_view import reported
 from rekindle.runtime.master.running_jobs import running_jobs
 from rekindle.runtime.operators.event_time import EventTime
 from rekindle.runtime.operators.function_source import FunctionSourceOperator
@@ -72,11 +75,14 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     """Make streams, set how they are executed, and execute them on Spark."""
 
     def __init__(self, configuration: Configuration | None = None, spark_session: SparkSession | None = None) -> None:
-        self._configuration = Configuration(configuration) if configuration is not None else Configuration()
-        warn_unknown_keys(self._configuration, stacklevel=4)
+        self._configuration = layered_configuration(stacklevel=4)
+        if configuration is not None:
+            warn_unknown_keys(configuration, stacklevel=4)
+            lay_over(self._configuration, configuration)
         self._session = spark_session
         self._owns_session = False
         self._config = ExecutionConfig()
+        self._config.configure(self._configuration)
         self._checkpoint_config = CheckpointConfig(self._configuration)
         self._state_backend: StateBackend | None = None
         self._graph = StreamGraph()
@@ -88,7 +94,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         """Return an environment.
 
         Args:
-            configuration: Settings by key, Flink's names; keys that start with ``spark.`` go to Spark.
+            configuration: Settings by key, Flink's names; keys that start with ``spark.`` go to Spark. They win over
+                those of the command line, of the environment and of ``conf/rekindle-conf.yaml``.
             spark_session: The session to run on; without one, the active session, or a new one on this machine.
         """
         return StreamExecutionEnvironment(configuration, spark_session)
@@ -107,9 +114,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def get_parallelism(self) -> int:
         """Return the parallelism of operators that set none of their own: by default the number of cores."""
         own = self._config.get_parallelism()
-        if own > 0:
-            return own
-        return self._configuration.get(CoreOptions.DEFAULT_PARALLELISM) or self.get_default_local_parallelism()
+        return own if own > 0 else self.get_default_local_parallelism()
 
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
         """Set the number of key groups of operators that set none: the highest parallelism they can ever have."""
@@ -118,8 +123,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
     def get_max_parallelism(self) -> int:
         """Return the number of key groups, -1 where it is derived from the parallelism."""
-        own = self._config.get_max_parallelism()
-        return own if own > 0 else self._configuration.get(PipelineOptions.MAX_PARALLELISM)
+        return self._config.get_max_parallelism()
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
         """Set whether the program runs as a stream, as a batch, or as its sources allow."""
@@ -197,7 +201,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def configure(self, configuration: Configuration) -> None:
         """Take over all settings of a configuration."""
         warn_unknown_keys(configuration, stacklevel=3)
-        self._configuration.add_all(configuration)
+        lay_over(self._configuration, configuration)
+        self._config.configure(configuration)
 
     # --- sources ---
 
@@ -366,6 +371,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def _submit(
         self, job_name: str | None, collected: CollectedRecords | None, view: ProgressView | None = None
     ) -> JobMaster:
+        end_if_only_planned(self)
         graph = self._compile()
         name = job_name or self._configuration.get(PipelineOptions.NAME) or _DEFAULT_JOB_NAME
         settings = settle(
@@ -384,6 +390,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         rest = RestSettings.of(self._configuration)
         plan = plan_of(self._graph.pending(), graph)
         session = self._spark_session(graph.slots)
+        view = reported(view, settings.job_id)
         master = JobMaster(session, load_files(graph, session), settings, SystemClock(), view, collected, plan)
         master.start()
         running_jobs().register(master, rest)
@@ -393,8 +400,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def _compile(self) -> JobGraph:
         max_parallelism = self.get_max_parallelism()
         program = self._graph.pending()
-        derived = self._config.has_auto_generated_uids_enabled()
-        if not (derived and self._configuration.get(PipelineOptions.AUTO_GENERATE_UIDS)):
+        if not self._config.has_auto_generated_uids_enabled():
             require_uids(program.nodes)
         graph = compile_job(program, self.get_parallelism(), max_parallelism if max_parallelism > 0 else None)
         if runs_as_batch(program, RuntimeExecutionMode[self._configuration.get(ExecutionOptions.RUNTIME_MODE)]):

@@ -137,7 +137,7 @@ def _compression(configuration: Configuration) -> str | None:
     text = configuration.get(RocksDBOptions.COMPRESSION_PER_LEVEL)
     if text is None:
         return None
-    first = str(next(iter(Configuration.parse_list_value(text)), "")).strip().lower()
+    first = re.split("[,;]", text.strip().strip("[]"))[0].strip(" '\"").lower()
     codec = _CODECS.get(first.removesuffix("_compression"))
     if codec is None:
         known = ", ".join(sorted(set(_CODECS.values())))

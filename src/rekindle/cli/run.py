@@ -1,0 +1,124 @@
+"""``rekindle run``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from rekindle.cli.detached import start_detached
+from rekindle.cli.exit_codes import ExitCode
+from rekindle.cli.output import Json, console, messages, print_json
+from rekindle.cli.program import Program, run_to_end
+from rekindle.cli.properties import Parallelism, Properties, properties_of
+from rekindle.common.job_status import JobStatus
+from rekindle.runtime.master.run_report import RUN_REPORT, JobReport, read_reports
+
+ProgramPath = Annotated[str, typer.Argument(metavar="PROGRAM", help="A Python file, or with --module a module.")]
+ProgramArguments = Annotated[
+    list[str] | None, typer.Argument(metavar="ARGS", help="The program's own arguments and options.")
+]
+IsModule = Annotated[bool, typer.Option("--module", help="PROGRAM is the dotted name of a module, as after python -m.")]
+
+
+def run(
+    program: ProgramPath,
+    arguments: ProgramArguments = None,
+    from_savepoint: Annotated[
+        str | None,
+        typer.Option(
+            "--from-savepoint",
+            "-s",
+            metavar="PATH",
+            help="Start from this savepoint or checkpoint; from the newest one below, if PATH is a directory above it.",
+        ),
+    ] = None,
+    allow_non_restored_state: Annotated[
+        bool,
+        typer.Option(
+            "--allow-non-restored-state",
+            "-n",
+            help="Drop state of the savepoint that no operator of the program claims.",
+        ),
+    ] = False,
+    parallelism: Parallelism = None,
+    detached: Annotated[
+        bool, typer.Option("--detached", "-d", help="Leave the job running, and return as soon as it runs.")
+    ] = False,
+    log: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where the output of a detached program goes.")
+    ] = None,
+    properties: Properties = None,
+    module: IsModule = False,
+    json: Json = False,
+) -> None:
+    """Run a program, as python PROGRAM ARGS would, with the settings of this command line.
+
+    Options of this command stand before PROGRAM, all that follows is the program's
+    own. Settings that the program makes itself win. Exit code: that of the program;
+    1 if its last job failed or it ran none, 5 if that was cancelled.
+
+    \b
+    Examples:
+      rekindle run orders.py --day monday
+      rekindle run -d -s /data/savepoints/savepoint-5f1c2b-0a1b2c3d4e5f orders.py
+      rekindle run -p 4 -D execution.checkpointing.interval=10s orders.py
+    """
+    restore_path = None if from_savepoint is None else _absolute(from_savepoint)
+    settings = properties_of(properties, parallelism, restore_path, allow_non_restored_state)
+    started = Program(program, tuple(arguments or ()), module, settings)
+    if detached:
+        job = start_detached(started, log)
+        if json:
+            print_json(asdict(job))
+        else:
+            out = console()
+            out.print(f"Job has been submitted with JobID {job.job_id}", markup=False)
+            out.print(f"It runs in process {job.pid}; its log is {job.log}", markup=False)
+        return
+    if log is not None:
+        raise typer.BadParameter("only the output of a detached program (-d) goes to a file", param_hint="--log")
+    jobs, code = _run_in_foreground(started, json)
+    if json:
+        print_json({"jobs": [asdict(job) for job in jobs], "exit_code": code})
+    raise typer.Exit(code)
+
+
+def exit_code_of_program(code: int, jobs: Sequence[JobReport]) -> int:
+    """Tell how the command ends, by the exit code of the program and by how its last job ended."""
+    last = JobStatus[jobs[-1].status] if jobs else None
+    if last is JobStatus.CANCELED and code in (ExitCode.OK, ExitCode.FAILED):
+        return int(ExitCode.CANCELLED)
+    if code == ExitCode.OK and last is not JobStatus.FINISHED:
+        return int(ExitCode.FAILED)
+    return code
+
+
+def _run_in_foreground(program: Program, quiet: bool) -> tuple[list[JobReport], int]:
+    with tempfile.NamedTemporaryFile(prefix="rekindle-run-") as report:
+        environment = program.environment(**{RUN_REPORT: report.name})
+        code = run_to_end(program.command(), environment, sys.stderr if quiet else None)
+        jobs = read_reports(report.name)
+    if code == ExitCode.OK and not jobs:
+        messages().print(
+            f"error: {program.name} ended without having executed a job: it calls no execute()", style="red"
+        )
+    for job in jobs:
+        if not job.ended:
+            messages().print(
+                f"error: the program ended while job {job.job_name!r} ({job.job_id}) was {job.status}; wait for its "
+                "result: execute_async(…).get_job_execution_result().result()",
+                style="red",
+                markup=False,
+            )
+    return jobs, exit_code_of_program(code, jobs)
+
+
+def _absolute(path: str) -> str:
+    """Let a path mean the same wherever it is read; what has a scheme does so already."""
+    return path if "://" in path or path.startswith("file:") else os.path.abspath(path)

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rekindle.cli.run import exit_code_of_program
+from rekindle.common.job_status import JobStatus
+from rekindle.runtime.master.run_report import JobReport
+from support.command_line import TIMEOUT, rekindle, rekindle_command
+from support.processes import all_pids, wait_until
+
+SETTINGS = """\
+import json, os, sys
+from rekindle.datastream import StreamExecutionEnvironment
+env = StreamExecutionEnvironment.get_execution_environment()
+print(json.dumps({"argv": sys.argv, "path": sys.path[0], "name": __name__, "settings": env._configuration.to_dict()}))
+sys.exit(int(sys.argv[1]))
+"""
+
+
+def write(directory: Path, text: str, name: str = "program.py") -> str:
+    path = directory / name
+    path.write_text(text)
+    return str(path)
+
+
+def test_options_before_the_program_are_settings_and_those_after_it_its_own(tmp_path: Path) -> None:
+    program = write(tmp_path, SETTINGS)
+    ended = rekindle(
+        *("run", "-s", "points/7", "-n", "-p", "3", "-D", "pipeline.name=x=y", "-Dspark.a=b", "-D", "io.tmp.dirs="),
+        *(program, "7", "-s", "-D", "--json", "--help", "--", "-x"),
+        cwd=tmp_path,
+        REKINDLE_PARALLELISM_DEFAULT="9",
+        REKINDLE_STATE_BACKEND="rocksdb",
+    )  # fmt: skip
+    assert ended.code == 7, ended.err
+    seen = ended.json()
+    assert seen["argv"] == [program, "7", "-s", "-D", "--json", "--help", "--", "-x"]
+    assert seen["path"] == str(tmp_path)
+    assert seen["name"] == "__main__"
+    assert seen["settings"] == {
+        "execution.state-recovery.path": str(tmp_path / "points" / "7"),
+        "execution.state-recovery.ignore-unclaimed-state": "true",
+        "parallelism.default": "3",
+        "pipeline.name": "x=y",
+        "spark.a": "b",
+        "io.tmp.dirs": "",
+        "state.backend": "rocksdb",
+    }
+
+
+def test_a_module_runs_as_after_python_m(tmp_path: Path) -> None:
+    write(tmp_path, SETTINGS, "jobs.py")
+    ended = rekindle("run", "-s", "s3://bucket/points", "--module", "jobs", "3", cwd=tmp_path)
+    assert ended.code == 3, ended.err
+    assert ended.json()["settings"] == {"execution.state-recovery.path": "s3://bucket/points"}
+
+
+def test_a_program_that_executes_nothing_ends_with_1(tmp_path: Path) -> None:
+    ended = rekindle("run", "--json", write(tmp_path, "print('hello')"))
+    assert ended.code == 1
+    assert ended.json() == {"jobs": [], "exit_code": 1}
+    assert "hello" in ended.err
+    assert "without having executed a job" in ended.err
+
+
+def test_a_program_that_raises_ends_with_1_and_its_traceback(tmp_path: Path) -> None:
+    ended = rekindle("run", write(tmp_path, "def f():\n    raise KeyError('oops')\nf()\n"))
+    assert (ended.code, ended.out) == (1, "")
+    assert 'program.py", line 2, in f' in ended.err
+    assert "KeyError: 'oops'" in ended.err
+
+
+@pytest.mark.parametrize("arguments", [(), ("missing.py",), ("-D", "bad", "x.py"), ("-p", "0", "x.py"), ("-z", "x.py")])
+def test_what_cannot_work_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert rekindle("run", *arguments, cwd=tmp_path).code == 2
+
+
+def test_a_log_is_for_detached_programs_only(tmp_path: Path) -> None:
+    ended = rekindle("run", "--log", "x.log", write(tmp_path, "print('hello')"), cwd=tmp_path)
+    assert ended.code == 2
+    assert "only the output of a detached program" in " ".join(ended.err.split())
+    assert not (tmp_path / "x.log").exists()
+
+
+def test_the_help_is_readable() -> None:
+    ended = rekindle("run", "--help")
+    assert ended.code == 0
+    for option in ("-s", "-n", "-p", "-d", "-D", "--log", "--module", "--json"):
+        assert option in ended.out
+
+
+WAITING = """\
+import sys, time
+print("waiting", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "to_all", "code"),
+    [(signal.SIGTERM, False, 143), (signal.SIGHUP, False, 129), (signal.SIGINT, True, 130)],
+)
+def test_a_request_to_end_reaches_the_program(tmp_path: Path, number: signal.Signals, to_all: bool, code: int) -> None:
+    """SIGTERM is sent to the command only; Ctrl-C is sent by the terminal to both."""
+    program = write(tmp_path, WAITING)
+    with subprocess.Popen(
+        rekindle_command("run", program),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waiting\n"
+        (os.killpg if to_all else os.kill)(process.pid, number)
+        process.communicate(timeout=TIMEOUT)
+    assert process.returncode == code
+
+
+def report(status: JobStatus) -> JobReport:
+    return JobReport("a" * 32, "job", status.name)
+
+
+@pytest.mark.parametrize(
+    ("code", "jobs", "expected"),
+    [
+        (0, [JobStatus.FINISHED], 0),
+        (0, [JobStatus.FINISHED, JobStatus.FINISHED], 0),
+        (0, [], 1),
+        (0, [JobStatus.FAILED], 1),
+        (0, [JobStatus.FAILED, JobStatus.FINISHED], 0),
+        (0, [JobStatus.RUNNING], 1),
+        (0, [JobStatus.CANCELED], 5),
+        (1, [JobStatus.FAILED], 1),
+        (1, [JobStatus.CANCELED], 5),
+        (1, [JobStatus.FINISHED], 1),
+        (1, [], 1),
+        (7, [JobStatus.CANCELED], 7),
+        (130, [JobStatus.CANCELED], 130),
+    ],
+)
+def test_exit_codes(code: int, jobs: list[JobStatus], expected: int) -> None:
+    assert exit_code_of_program(code, [report(status) for status in jobs]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("raise KeyError('oops')", "KeyError: 'oops'"), ("print('nothing to do')", "nothing to do")],
+)
+def test_a_detached_program_that_ends_before_a_job_runs_shows_its_log_and_ends_with_1(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    ended = rekindle("run", "-d", "--json", write(tmp_path, text), REKINDLE_STATE_DIR=str(tmp_path / "state"))
+    assert ended.code == 1
+    assert ended.json()["exit_code"] == 1
+    assert message in ended.err
+    (log,) = (tmp_path / "state" / "logs").iterdir()
+    assert log.name.startswith("program-")
+    assert str(log) in ended.json()["error"]
+    assert message in log.read_text()
+    assert (tmp_path / "state" / "logs").stat().st_mode & 0o777 == 0o700
+
+
+# --- what starts Spark ---
+
+TWO_JOBS = """\
+import sys
+from dataclasses import dataclass
+from rekindle.datastream import StreamExecutionEnvironment
+from shop import price
+
+@dataclass
+class Sale:
+    item: str
+    amount: int
+
+env = StreamExecutionEnvironment.get_execution_environment()
+sales = env.from_collection([Sale("tea", 1), Sale("rum", 2), Sale("tea", 3)])
+worth = sales.key_by(lambda sale: sale.item).reduce(lambda a, b: Sale(a.item, a.amount + b.amount))
+found = [sale.amount * price(sale.item) for sale in worth.execute_and_collect("first")]
+print("found", sorted(found), env.get_parallelism())
+env.from_collection([1]).map(lambda number: number + 1).print()
+env.execute("second")
+"""
+
+
+def test_a_program_runs_as_with_python_and_its_jobs_are_told(tmp_path: Path) -> None:
+    write(tmp_path, "def price(item):\n    return {'tea': 2, 'rum': 5}[item]\n", "shop.py")
+    ended = rekindle("run", "-p", "2", "--json", write(tmp_path, TWO_JOBS), REKINDLE_REKINDLE_PROGRESS="none")
+    assert ended.code == 0, ended.err
+    document = ended.json()
+    assert document["exit_code"] == 0
+    assert [(job["job_name"], job["status"]) for job in document["jobs"]] == [
+        ("first", "FINISHED"),
+        ("second", "FINISHED"),
+    ]
+    assert all(len(job["job_id"]) == 32 and job["runtime_ms"] > 0 for job in document["jobs"])
+    assert "found [2, 8, 10] 2" in ended.err
+    assert "2\n" in ended.err
+
+
+FAILING_AND_CANCELLED = """\
+import sys
+from rekindle.common import Configuration
+from rekindle.datastream import SourceFunction, StreamExecutionEnvironment
+from rekindle.exceptions import JobExecutionError
+
+class Endless(SourceFunction):
+    def run(self, ctx):
+        self.running = True
+        number = 0
+        while self.running:
+            with ctx.get_checkpoint_lock():
+                ctx.collect(number)
+            number += 1
+    def cancel(self):
+        self.running = False
+
+env = StreamExecutionEnvironment.get_execution_environment()
+env.from_collection([1]).map(lambda number: number // 0).print()
+try:
+    env.execute("failing")
+except JobExecutionError:
+    print("as expected")
+env.add_source(Endless()).filter(lambda number: False).print()
+client = env.execute_async("endless")
+client.cancel()
+client.get_job_execution_result().result()
+"""
+
+
+def test_a_cancelled_job_ends_the_command_with_5_and_a_failed_one_is_told(tmp_path: Path) -> None:
+    ended = rekindle("run", "--json", "-p", "1", write(tmp_path, FAILING_AND_CANCELLED))
+    assert ended.code == 5, ended.err
+    failing, endless = ended.json()["jobs"]
+    assert failing["status"] == "FAILED"
+    assert "ZeroDivisionError" in failing["failure"]
+    assert endless["status"] == "CANCELED"
+    assert "JobCancelledError" in ended.err
+
+
+UNTIL_TOLD = """\
+import os, sys, time
+from rekindle.datastream import SourceFunction, StreamExecutionEnvironment
+
+class UntilTold(SourceFunction):
+    def __init__(self, path):
+        self.path = path
+        self.running = True
+    def run(self, ctx):
+        while self.running and not os.path.exists(self.path):
+            time.sleep(0.05)
+        ctx.collect("told")
+    def cancel(self):
+        self.running = False
+
+env = StreamExecutionEnvironment.get_execution_environment()
+env.add_source(UntilTold(sys.argv[1])).print()
+env.execute("until told")
+"""
+
+
+def test_a_detached_job_goes_on_after_the_command(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    program = write(tmp_path, UNTIL_TOLD, "until_told.py")
+    log = tmp_path / "job.log"
+    ended = rekindle("run", "-d", "--log", str(log), "-p", "1", program, str(told))
+    try:
+        assert ended.code == 0, ended.err
+        submitted, where = ended.out.splitlines()
+        job_id = submitted.removeprefix("Job has been submitted with JobID ")
+        assert len(job_id) == 32
+        pid = int(where.split("process ")[1].split(";")[0])
+        assert where.endswith(str(log))
+        assert pid in all_pids()
+        assert os.getsid(pid) == pid
+        assert "FINISHED" not in log.read_text()
+    finally:
+        told.touch()
+    wait_until(lambda: pid not in all_pids(), "the program has ended", TIMEOUT)
+    assert "told\n" in log.read_text()
+    assert "[until told] FINISHED" in log.read_text()

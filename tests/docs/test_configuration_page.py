@@ -1,0 +1,48 @@
+"""What docs/configuration.md says of layers against what happens."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from rekindle.common.configuration_environment import environment_layer
+from rekindle.common.configuration_origin import OriginKind
+from rekindle.common.configuration_text import read_configuration
+from support.command_line import rekindle
+
+PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def test_the_two_files_say_the_same() -> None:
+    flat, nested = (read_configuration(text, OriginKind.FILE, "page").to_dict() for text in blocks("yaml"))
+    assert flat == nested
+    assert flat["taskmanager.state.local.root-dirs"] == "/disk1,/disk2"
+
+
+def test_the_program_ends_up_with_what_it_set_last() -> None:
+    (program,) = blocks("python")
+    names: dict[str, object] = {}
+    exec(program, names)
+    env = names["env"]
+    assert env.get_parallelism() == 2  # type: ignore[attr-defined]
+    assert env.get_checkpoint_interval() == 10_000  # type: ignore[attr-defined]
+
+
+def test_the_variables_are_read() -> None:
+    variables = dict(re.findall(r'^\$ export (\w+)="([^"]*)"$', blocks("console")[1], re.MULTILINE))
+    assert environment_layer(variables).to_dict() == {
+        "execution.checkpointing.interval": "10 s",
+        "state.backend.type": "rocksdb",
+        "spark.driver.memory": "2g",
+    }
+
+
+def test_the_command_prints_what_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "rekindle-conf.yaml").write_text("state:\n  backend: rocksdb\n")
+    command, shown = blocks("console")[0].removeprefix("$ rekindle ").split("\n", 1)
+    assert rekindle(*command.split(), cwd=tmp_path, REKINDLE_CONF_DIR="").out == shown
