@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from rekindle.cli.app import app
-from support.command_line import invoke, rekindle
+from support.command_line import rekindle, rekindle_here
 
 ROOT: Any = get_command(app)
 COMMANDS = sorted(ROOT.commands)
@@ -32,7 +32,7 @@ def test_the_commands_are_these() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_is_whole_and_readable(name: str) -> None:
-    ended = invoke(name, "--help")
+    ended = rekindle_here(name, "--help", COLUMNS="80")
     assert (ended.code, ended.err) == (0, "")
     assert all(len(line) <= 80 for line in ended.out.splitlines())
     words = FRAME.sub(" ", ended.out).split()
@@ -59,31 +59,31 @@ def test_each_has_json(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_unknown_option_is_a_misunderstanding(name: str) -> None:
-    ended = invoke(name, "--no-such-option")
+    ended = rekindle_here(name, "--no-such-option")
     assert (ended.code, ended.out) == (2, "")
     assert "No such option: --no-such-option" in ended.err
     assert f"(see rekindle {name} --help)" in ended.err
-    ended = invoke(name, "--json", "--no-such-option")
+    ended = rekindle_here(name, "--json", "--no-such-option")
     assert ended.code == ended.json()["exit_code"] == 2
     assert "No such option: --no-such-option" in ended.json()["error"]
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if any(one.required for one in ROOT.commands[name].params)])
 def test_a_missing_argument_is_a_misunderstanding(name: str) -> None:
-    ended = invoke(name, "--json")
+    ended = rekindle_here(name, "--json")
     assert ended.code == ended.json()["exit_code"] == 2
     assert "Missing argument" in ended.json()["error"]
 
 
 def test_without_a_command_there_is_help() -> None:
-    ended = invoke()
+    ended = rekindle_here()
     assert ended.code == 2
     assert all(name in ended.out for name in COMMANDS)
     assert ended.err == ""
 
 
 def test_an_unknown_command_is_a_misunderstanding() -> None:
-    ended = invoke("lost")
+    ended = rekindle_here("lost")
     assert ended.code == 2
     assert "No such command 'lost'" in ended.err
 

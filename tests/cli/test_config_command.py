@@ -7,7 +7,7 @@ import pytest
 from rekindle.common.configuration_layers import command_line_layer
 from rekindle.common.configuration_listing import is_secret, listed_settings
 from rekindle.common.options import all_options
-from support.command_line import rekindle
+from support.command_line import rekindle, rekindle_here
 
 FILE = """\
 state:
@@ -52,7 +52,7 @@ def test_what_is_set_is_printed_with_where_it_was_set(conf: Path) -> None:
 
 
 def test_people_get_a_list_by_groups_without_secrets(conf: Path) -> None:
-    ended = rekindle("config", "-D", "rest.token=abc", "-D", "paralelism=2", REKINDLE_CONF_DIR=str(conf))
+    ended = rekindle_here("config", "-D", "rest.token=abc", "-D", "paralelism=2", REKINDLE_CONF_DIR=str(conf))
     assert ended.code == 0, ended.err
     lines = [" ".join(line.split()) for line in ended.out.splitlines()]
     file = conf / "rekindle-conf.yaml"
@@ -65,18 +65,18 @@ def test_people_get_a_list_by_groups_without_secrets(conf: Path) -> None:
 
 
 def test_all_shows_every_option_with_default_and_description() -> None:
-    document = rekindle("config", "--all", "--json").json()
+    document = rekindle_here("config", "--all", "--json").json()
     shown = {each["key"]: each for each in document["settings"]}
     assert set(shown) == {option.key for option in all_options()}
     assert all(each["description"] and each["layer"] == "default" for each in shown.values())
     assert shown["execution.checkpointing.timeout"]["value"] == "10 min"
     assert shown["execution.checkpointing.data-inline-threshold"]["value"] == "1 kb"
     assert shown["parallelism.default"]["value"] is None
-    assert "How long a checkpoint may take before it is given up." in rekindle("config", "--all").out
+    assert "How long a checkpoint may take before it is given up." in rekindle_here("config", "--all").out
 
 
 def test_keys_that_are_named_are_shown_also_if_nobody_set_them() -> None:
-    document = rekindle("config", "--json", "state.backend", "heartbeat.interval").json()
+    document = rekindle_here("config", "--json", "state.backend", "heartbeat.interval").json()
     assert [(each["key"], each["value"], each["origin"]) for each in document["settings"]] == [
         ("state.backend.type", "hashmap", "default"),
         ("heartbeat.interval", "1 s", "default"),
@@ -84,13 +84,13 @@ def test_keys_that_are_named_are_shown_also_if_nobody_set_them() -> None:
 
 
 def test_while_nothing_is_set_it_says_so() -> None:
-    ended = rekindle("config")
+    ended = rekindle_here("config")
     assert (ended.code, ended.out) == (0, "")
     assert "All settings are the defaults" in ended.err
 
 
 def test_an_unknown_key_ends_with_3_and_a_suggestion() -> None:
-    ended = rekindle("config", "--json", "paralelism.default")
+    ended = rekindle_here("config", "--json", "paralelism.default")
     assert ended.code == 3
     assert ended.json() == {
         "error": "there is no configuration key 'paralelism.default'; did you mean 'parallelism.default'?",
@@ -107,20 +107,20 @@ def test_an_unknown_key_ends_with_3_and_a_suggestion() -> None:
     ],
 )
 def test_what_cannot_work_ends_with_2(arguments: tuple[str, ...], message: str) -> None:
-    ended = rekindle("config", *arguments)
+    ended = rekindle_here("config", *arguments)
     assert ended.code == 2
     assert message in ended.err
 
 
 def test_a_file_that_cannot_be_read_ends_with_2_and_its_line(tmp_path: Path) -> None:
     (tmp_path / "rekindle-conf.yaml").write_text("a: 1\nb: [\n")
-    ended = rekindle("config", REKINDLE_CONF_DIR=str(tmp_path))
+    ended = rekindle_here("config", REKINDLE_CONF_DIR=str(tmp_path))
     assert ended.code == 2
     assert "rekindle-conf.yaml:3" in ended.err
 
 
 def test_the_help_says_what_wins() -> None:
-    ended = rekindle("config", "--help")
+    ended = rekindle_here("config", "--help")
     assert ended.code == 0
     assert "From the lowest to the highest" in ended.out
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command_line import rekindle
+from support.command_line import rekindle, rekindle_here
 
 PROGRAM = """\
 import sys
@@ -84,11 +84,11 @@ def test_a_program_without_a_plan_ends_with_1(tmp_path: Path, ending: str, messa
 
 @pytest.mark.parametrize("arguments", [(), ("missing.py",), ("--mermaid", "--json", "x.py"), ("-p", "0", "x.py")])
 def test_what_cannot_work_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    assert rekindle("info", *arguments, cwd=tmp_path).code == 2
+    assert rekindle_here("info", *arguments, cwd=tmp_path).code == 2
 
 
 def test_the_help_is_readable() -> None:
-    ended = rekindle("info", "--help")
+    ended = rekindle_here("info", "--help")
     assert ended.code == 0
     assert "Print the plan of a program" in ended.out
     for option in ("--mermaid", "--svg", "--module", "--parallelism", "-D", "--json"):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.rest.discovery import Endpoint, publish, start_ticks
-from support.command_line import Ended, invoke
+from support.command_line import Ended, rekindle_here
 from support.fake_rest import SINK, SOURCE, START, FakeJob, FakeRest, checkpoint, serving
 
 ORDERS = "5f1c".ljust(32, "0")
@@ -51,7 +51,7 @@ def found(rest: FakeRest) -> FakeRest:
 
 
 def run(rest: FakeRest, *arguments: str) -> Ended:
-    return invoke(*arguments, "-m", rest.address)
+    return rekindle_here(*arguments, "-m", rest.address)
 
 
 def columns(line: str) -> list[str]:
@@ -60,7 +60,7 @@ def columns(line: str) -> list[str]:
 
 class TestList:
     def test_it_shows_the_jobs_that_have_not_ended(self, found: FakeRest) -> None:
-        ended = invoke("list")
+        ended = rekindle_here("list")
         heading, _, job = ended.out.splitlines()
         assert columns(heading) == [
             *("Job id", "Name", "Status", "Started", "Duration", "Parallel", "Restarts", "Checkpoint", "At"),
@@ -113,11 +113,11 @@ class TestList:
 
     def test_no_jobs_is_no_error(self, rest: FakeRest, orders: FakeJob) -> None:
         orders.state = "FAILED"
-        ended = invoke("list", "-r")
+        ended = rekindle_here("list", "-r")
         assert ended.code == 0
         assert ended.out.startswith("There are no running jobs on this machine.\n")
         assert "--jobmanager HOST:PORT" in ended.out
-        assert invoke("list", "--json").json() == {"jobs": []}
+        assert rekindle_here("list", "--json").json() == {"jobs": []}
         ended = run(rest, "list")
         assert ended.out == f"There are no jobs at {rest.address}.\n"
 
@@ -129,11 +129,11 @@ class TestList:
 class TestFinding:
     @pytest.mark.parametrize("job", [ORDERS, ORDERS[:4], "orders"])
     def test_a_job_has_several_names(self, found: FakeRest, job: str) -> None:
-        assert invoke("savepoint", job, "--json").json()["job_id"] == ORDERS
+        assert rekindle_here("savepoint", job, "--json").json()["job_id"] == ORDERS
 
     @pytest.mark.parametrize("command", ["savepoint", "stop", "cancel", "checkpoints"])
     def test_none_is_code_3_with_a_hint(self, found: FakeRest, command: str) -> None:
-        ended = invoke(command, "lost", "--json")
+        ended = rekindle_here(command, "lost", "--json")
         assert ended.code == ended.json()["exit_code"] == 3
         assert f"there is no job 'lost'; there are:\n  {ORDERS}" in ended.json()["error"]
         assert "--jobmanager HOST:PORT" in ended.err
@@ -149,7 +149,7 @@ class TestFinding:
         "command", ["list", "savepoint orders", "stop orders", "cancel orders", "checkpoints orders"]
     )
     def test_nobody_answers_is_code_4(self, command: str) -> None:
-        ended = invoke(*command.split(), "--json", "--jobmanager", "127.0.0.1:1")
+        ended = rekindle_here(*command.split(), "--json", "--jobmanager", "127.0.0.1:1")
         assert ended.code == ended.json()["exit_code"] == 4
         assert "nobody answers at http://127.0.0.1:1" in ended.err
 
@@ -165,12 +165,12 @@ class TestFinding:
         assert run(rest, "list").code == 0
 
     def test_an_address_that_is_none_is_code_2(self) -> None:
-        assert invoke("list", "-m", "host:port").code == 2
+        assert rekindle_here("list", "-m", "host:port").code == 2
 
     def test_a_driver_that_is_gone_is_passed_over_with_a_warning(self, rest: FakeRest) -> None:
         pid = os.getpid()
         publish(Endpoint(pid=pid, start_ticks=start_ticks(pid), url="http://127.0.0.1:1", token=None, started=1))
-        ended = invoke("list", "--json")
+        ended = rekindle_here("list", "--json")
         assert (ended.code, ended.json()) == (0, {"jobs": []})
         assert ended.err.startswith("warning: passed over")
 
@@ -207,7 +207,7 @@ class TestSavepoint:
             ("/abs", "/abs"),
             ("s3://bucket/x", "s3://bucket/x"),
         ]:
-            assert invoke("savepoint", "orders", directory).code == 0
+            assert rekindle_here("savepoint", "orders", directory).code == 0
             assert found.posted()[-1][1]["target-directory"] == sent
         run(found, "savepoint", "orders", "sub")
         assert found.posted()[-1][1]["target-directory"] == "sub"
@@ -292,7 +292,7 @@ class TestCancel:
         self, rest: FakeRest, orders: FakeJob, arguments: list[str], directory: str | None
     ) -> None:
         orders.polls, orders.ending = 1, 1
-        ended = invoke("cancel", "-m", rest.address, *arguments)
+        ended = rekindle_here("cancel", "-m", rest.address, *arguments)
         assert ended.code == 0, ended.err
         assert rest.posted() == [(SAVEPOINTS, {"target-directory": directory, "cancel-job": True})]
         assert f"{directory or '/default'}/savepoint-1" in ended.out
@@ -341,7 +341,7 @@ class TestCancel:
 
     @pytest.mark.parametrize("arguments", [[], ["-s"], ["--json", "--with-savepoint"]], ids=" ".join)
     def test_without_a_job_it_is_a_misunderstanding(self, arguments: list[str]) -> None:
-        assert invoke("cancel", *arguments).code == 2
+        assert rekindle_here("cancel", *arguments).code == 2
 
 
 class TestCheckpoints:

@@ -12,7 +12,7 @@ from rekindle import exceptions
 from rekindle.cli.app import app
 from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
 from rekindle.cli.output import Json, print_json
-from support.command_line import invoke
+from support.command_line import rekindle_here
 
 
 @pytest.fixture
@@ -46,20 +46,20 @@ def command() -> Iterator[list[Any]]:
 )
 def test_every_end_has_its_code(command: list[Any], end: BaseException | None, code: int, says: str) -> None:
     command[:] = [] if end is None else [end]
-    ended = invoke("ending")
+    ended = rekindle_here("ending")
     assert (ended.code, ended.out, ended.err) == (code, "", says)
 
 
 def test_a_command_that_ends_with_the_code_of_its_program_prints_one_document(command: list[Any]) -> None:
     command[:] = [typer.Exit(130)]
-    ended = invoke("ending", "--json")
+    ended = rekindle_here("ending", "--json")
     assert (ended.code, ended.json()) == (130, {})
 
 
 def test_a_bug_is_shown_as_one(command: list[Any]) -> None:
     command[:] = [ZeroDivisionError("a bug")]
     with pytest.raises(ZeroDivisionError):
-        invoke("ending")
+        rekindle_here("ending")
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import pytest
 from rekindle.cli.run import exit_code_of_program
 from rekindle.common.job_status import JobStatus
 from rekindle.runtime.master.run_report import JobReport
-from support.command_line import TIMEOUT, rekindle, rekindle_command
+from support.command_line import TIMEOUT, Ended, rekindle, rekindle_command, rekindle_here
 from support.processes import all_pids, wait_until
 
+RETENTION = "execution.checkpointing.externalized-checkpoint-retention"
 SETTINGS = """\
 import json, os, sys
 from rekindle.datastream import StreamExecutionEnvironment
@@ -77,18 +78,18 @@ def test_a_program_that_raises_ends_with_1_and_its_traceback(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("arguments", [(), ("missing.py",), ("-D", "bad", "x.py"), ("-p", "0", "x.py"), ("-z", "x.py")])
 def test_what_cannot_work_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    assert rekindle("run", *arguments, cwd=tmp_path).code == 2
+    assert rekindle_here("run", *arguments, cwd=tmp_path).code == 2
 
 
 def test_a_log_is_for_detached_programs_only(tmp_path: Path) -> None:
-    ended = rekindle("run", "--log", "x.log", write(tmp_path, "print('hello')"), cwd=tmp_path)
+    ended = rekindle_here("run", "--log", "x.log", write(tmp_path, "print('hello')"), cwd=tmp_path)
     assert ended.code == 2
     assert "only the output of a detached program" in " ".join(ended.err.split())
     assert not (tmp_path / "x.log").exists()
 
 
 def test_the_help_is_readable() -> None:
-    ended = rekindle("run", "--help")
+    ended = rekindle_here("run", "--help")
     assert ended.code == 0
     for option in ("-s", "-n", "-p", "-d", "-D", "--log", "--module", "--json"):
         assert option in ended.out
@@ -205,8 +206,8 @@ def test_a_program_runs_as_with_python_and_its_jobs_are_told(tmp_path: Path) -> 
 
 
 FAILING_AND_CANCELLED = """\
-import sys
-from rekindle.common import Configuration
+import sys, time
+from pathlib import Path
 from rekindle.datastream import SourceFunction, StreamExecutionEnvironment
 from rekindle.exceptions import JobExecutionError
 
@@ -227,21 +228,42 @@ try:
     env.execute("failing")
 except JobExecutionError:
     print("as expected")
-env.add_source(Endless()).filter(lambda number: False).print()
+sums = env.add_source(Endless()).key_by(lambda number: number % 3).reduce(lambda a, b: a + b).uid("sums")
+sums.filter(lambda number: False).print()
+env.enable_checkpointing(100)
 client = env.execute_async("endless")
+while not list(Path(sys.argv[1]).glob("*/chk-*/_metadata")):
+    time.sleep(0.05)
 client.cancel()
 client.get_job_execution_result().result()
 """
 
 
-def test_a_cancelled_job_ends_the_command_with_5_and_a_failed_one_is_told(tmp_path: Path) -> None:
-    ended = rekindle("run", "--json", "-p", "1", write(tmp_path, FAILING_AND_CANCELLED))
-    assert ended.code == 5, ended.err
-    failing, endless = ended.json()["jobs"]
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("checkpoints")
+
+
+@pytest.fixture(scope="module")
+def cancelled(tmp_path_factory: pytest.TempPathFactory, checkpoints: Path) -> Ended:
+    """Run a job that is cancelled and leaves its last checkpoint behind."""
+    program = write(tmp_path_factory.mktemp("cancelled"), FAILING_AND_CANCELLED)
+    return rekindle(
+        *("run", "--json", "-p", "1", "-D", f"state.checkpoints.dir={checkpoints}"),
+        *("-D", f"{RETENTION}=RETAIN_ON_CANCELLATION"),
+        *(program, str(checkpoints)),
+        REKINDLE_RESTART_STRATEGY="none",
+    )
+
+
+def test_a_cancelled_job_ends_the_command_with_5_and_a_failed_one_is_told(cancelled: Ended) -> None:
+    assert cancelled.code == 5, cancelled.err
+    failing, endless = cancelled.json()["jobs"]
     assert failing["status"] == "FAILED"
     assert "ZeroDivisionError" in failing["failure"]
     assert endless["status"] == "CANCELED"
-    assert "JobCancelledError" in ended.err
+    assert (Path(endless["checkpoint"].removeprefix("file://")) / "_metadata").exists()
+    assert "JobCancelledError" in cancelled.err
 
 
 UNTIL_TOLD = """\
@@ -265,11 +287,13 @@ env.execute("until told")
 """
 
 
-def test_a_detached_job_goes_on_after_the_command(tmp_path: Path) -> None:
+def test_a_detached_job_goes_on_after_the_command(tmp_path: Path, cancelled: Ended, checkpoints: Path) -> None:
+    """It starts from the newest checkpoint in a directory, of another program: all state of that is dropped."""
+    assert cancelled.code == 5, cancelled.err
     told = tmp_path / "told"
     program = write(tmp_path, UNTIL_TOLD, "until_told.py")
     log = tmp_path / "job.log"
-    ended = rekindle("run", "-d", "--log", str(log), "-p", "1", program, str(told))
+    ended = rekindle("run", "-d", "--log", str(log), "-p", "1", "-s", str(checkpoints), "-n", program, str(told))
     try:
         assert ended.code == 0, ended.err
         submitted, where = ended.out.splitlines()
@@ -283,5 +307,6 @@ def test_a_detached_job_goes_on_after_the_command(tmp_path: Path) -> None:
     finally:
         told.touch()
     wait_until(lambda: pid not in all_pids(), "the program has ended", TIMEOUT)
+    assert "attempt 1 runs, from checkpoint" in log.read_text()
     assert "told\n" in log.read_text()
     assert "[until told] FINISHED" in log.read_text()

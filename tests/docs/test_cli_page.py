@@ -14,7 +14,7 @@ from typer.main import get_command
 from rekindle.cli.app import app
 from rekindle.cli.exit_codes import ExitCode
 from rekindle.rest.discovery import Endpoint, publish, start_ticks
-from support.command_line import invoke
+from support.command_line import rekindle_here
 from support.fake_rest import FakeJob, FakeRest, serving
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
@@ -56,7 +56,7 @@ def test_the_documents_are_those_that_commands_print() -> None:
     }
     for name, command in commands.items():
         with serving(FakeRest(FakeJob("a" * 32))) as rest:
-            printed = invoke(*command.split(), "--json", "-m", rest.address).json()
+            printed = rekindle_here(*command.split(), "--json", "-m", rest.address).json()
         assert list(printed) == list(documented(name))
         if name == "list":
             assert list(printed["jobs"][0]) == list(documented(name)["jobs"][0])

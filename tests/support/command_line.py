@@ -1,17 +1,19 @@
-"""Runs commands of ``rekindle``: each as a process of its own, or within this one, which is faster."""
+"""Runs ``rekindle``: as a process or, where nothing depends on that and many are run, in this one."""
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
+from unittest import mock
+
+from rekindle.cli import main
 
 TIMEOUT = 300  # only there to end a test that hangs
 
@@ -48,18 +50,20 @@ def rekindle(*arguments: str, cwd: Path | None = None, **variables: str) -> Ende
     return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
-def invoke(*arguments: str) -> Ended:
-    """Run a command within this process, just as its own would."""
-    from rekindle.cli import main
-
+def rekindle_here(*arguments: str, cwd: Path | None = None, **variables: str) -> Ended:
+    """Run a command to its end in this process."""
     out, err = io.StringIO(), io.StringIO()
+    code: object = 0
     with (
-        patch.object(sys, "argv", ["rekindle", *arguments]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
+        chdir(cwd or Path.cwd()),
+        mock.patch.dict(os.environ, {"COLUMNS": "100", **variables}),
+        mock.patch.object(sys, "argv", ["rekindle", *arguments]),
+        redirect_stdout(out),
+        redirect_stderr(err),
     ):
         try:
             main()
         except SystemExit as end:
-            return Ended(int(end.code or 0), out.getvalue(), err.getvalue())
-    raise AssertionError("main always exits")
+            code = end.code or 0
+    assert isinstance(code, int)
+    return Ended(code, out.getvalue(), err.getvalue())
