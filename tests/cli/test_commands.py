@@ -38,7 +38,7 @@ def test_help_is_whole_and_readable(name: str) -> None:
     words = FRAME.sub(" ", ended.out).split()
     text = " ".join(words)
     command = ROOT.commands[name]
-    purpose = command.help.strip().splitlines()[0]
+    purpose, *explanation = command.help.strip().splitlines()
     assert purpose.endswith((".", ":"))
     assert purpose[0].isupper()
     assert " ".join(purpose.split()) in text
@@ -48,7 +48,8 @@ def test_help_is_whole_and_readable(name: str) -> None:
         assert all(option in words for option in options), options
         first_words = " ".join(parameter.help.split()[:2])
         assert first_words in text, f"the help of {parameter.name} is not shown"
-    assert "rekindle " in text, "it shows how it is called"
+    assert all(len(line) <= 78 for line in explanation), "lines are shown as they are written"
+    assert f"Examples: rekindle {name}" in text
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -14,11 +14,20 @@ from rekindle.exceptions import StateNotFoundError
 
 
 def dispose(
-    savepoint: Annotated[str, typer.Argument(help="The directory of the savepoint or checkpoint.", show_default=False)],
+    savepoint: Annotated[
+        str,
+        typer.Argument(metavar="SAVEPOINT", help="The directory of the savepoint or checkpoint.", show_default=False),
+    ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
 ) -> None:
-    """Delete a savepoint or checkpoint, with the files that belong to it and to no other."""
+    """Delete a savepoint or checkpoint, with the files that belong to it and to no other.
+
+    \b
+    Examples:
+      rekindle dispose /data/savepoints/savepoint-5f1c2b-0a1b2c3d4e5f
+      rekindle dispose --yes /data/checkpoints/JOB/chk-42
+    """
     from rekindle.checkpoint.disposal import carry_out, plan_disposal
     from rekindle.cli.state_views import size_text, time_text
 

@@ -30,8 +30,8 @@ def info(
 ) -> None:
     """Print the plan of a program: the program runs up to its first execute, which executes nothing.
 
-    Options of this command stand before PROGRAM, all that follows is the program's
-    own. What the program prints goes to standard error.
+    Options of this command stand before PROGRAM, all that follows is the
+    program's own. What the program prints goes to standard error.
 
     \b
     Examples:

@@ -59,9 +59,9 @@ def run(
 ) -> None:
     """Run a program, as python PROGRAM ARGS would, with the settings of this command line.
 
-    Options of this command stand before PROGRAM, all that follows is the program's
-    own. Settings that the program makes itself win. Exit code: that of the program;
-    1 if its last job failed or it ran none, 5 if that was cancelled.
+    Options of this command stand before PROGRAM, all that follows is the
+    program's own. Settings that the program makes itself win. Exit code: that of
+    the program; 1 if its last job failed or it ran none, 5 if that was cancelled.
 
     \b
     Examples:
