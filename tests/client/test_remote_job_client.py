@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from rekindle.client import get_job_client
-from rekindle.client.polling import FIRST_PAUSE, LONGEST_PAUSE, poll
+from rekindle.client.polling import FIRST_PAUSE, LONGEST_PAUSE, PATIENCE, poll
 from rekindle.client.remote_job import failure_text
 from rekindle.common import JobClient, JobStatus
-from rekindle.exceptions import CheckpointError, JobCancelledError, JobExecutionError, RestError
+from rekindle.exceptions import CheckpointError, JobCancelledError, JobExecutionError, RestError, UnreachableError
 from support.fake_rest import FakeJob, FakeRest, serving
 
 JOB = "5f1c".ljust(32, "0")
@@ -80,6 +80,12 @@ def test_a_failed_job_says_why(client: JobClient, rest: FakeRest) -> None:
         client.get_job_execution_result().result()
 
 
+def test_a_suspended_job_has_no_result(client: JobClient, rest: FakeRest) -> None:
+    rest.jobs[JOB].state = "SUSPENDED"
+    with pytest.raises(JobExecutionError, match="'orders' was suspended"):
+        client.get_job_execution_result().result()
+
+
 def test_questions_become_rarer() -> None:
     answers: Iterator[int | None] = iter([*[None] * 20, 7])
     slept: list[float] = []
@@ -87,6 +93,33 @@ def test_questions_become_rarer() -> None:
     assert slept[0] == FIRST_PAUSE
     assert slept == sorted(slept)
     assert slept[-1] == LONGEST_PAUSE
+
+
+def unanswered(cause: type[Exception]) -> UnreachableError:
+    error = UnreachableError("nobody")
+    error.__cause__ = cause()
+    return error
+
+
+def test_a_driver_that_is_busy_is_asked_again() -> None:
+    silence = [unanswered(TimeoutError)] * PATIENCE
+    answers: Iterator[object] = iter([*silence, None, *silence, 7])
+    assert poll(lambda: ask(answers), lambda _: None) == 7
+
+
+@pytest.mark.parametrize("errors", [[TimeoutError] * (PATIENCE + 1), [ConnectionRefusedError]])
+def test_one_that_is_gone_is_not(errors: list[type[Exception]]) -> None:
+    answers: Iterator[object] = iter([None, *map(unanswered, errors), 7])
+    with pytest.raises(UnreachableError):
+        poll(lambda: ask(answers), lambda _: None)
+    assert next(answers) == 7, "it was not asked once more"
+
+
+def ask(answers: Iterator[object]) -> object | None:
+    answer = next(answers)
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def wait_for_end(job: RemoteJob) -> str | None:
 
     def end() -> str | None:
         status = job.status()
-        return status.name if status.is_globally_terminal_state() else None
+        return status.name if status.is_terminal_state() else None
 
     try:
         return poll(end)

@@ -51,7 +51,7 @@ class FoundJob:
     @property
     def has_ended(self) -> bool:
         """Tell whether the job is over."""
-        return self.status.is_globally_terminal_state()
+        return self.status.is_terminal_state()
 
     def remote(self) -> RemoteJob:
         """Give what the job can be asked by."""

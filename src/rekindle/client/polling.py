@@ -6,10 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from rekindle.exceptions import UnreachableError
+
 T = TypeVar("T")
 
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 1.0
+PATIENCE = 5  # questions in a row without an answer
 _GROWTH = 1.3
 
 
@@ -22,13 +25,26 @@ def pauses() -> Iterator[float]:
 
 
 def poll(question: Callable[[], T | None], sleep: Callable[[float], object] = time.sleep) -> T:
-    """Ask until there is an answer.
+    """Ask until there is an answer. A driver that is too busy to answer in time is asked again.
 
     Args:
         question: Gives the answer, None as long as there is none.
         sleep: Waits some seconds.
+
+    Raises:
+        UnreachableError: The driver is gone, or has been silent for several questions.
     """
-    waits = pauses()
-    while (answer := question()) is None:
-        sleep(next(waits))
-    return answer
+    silent = 0
+    for pause in pauses():
+        try:
+            answer = question()
+            silent = 0
+        except UnreachableError as error:
+            silent += 1
+            if not isinstance(error.__cause__, TimeoutError) or silent > PATIENCE:
+                raise
+            answer = None
+        if answer is not None:
+            return answer
+        sleep(pause)
+    raise AssertionError("pauses never end")

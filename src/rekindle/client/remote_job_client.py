@@ -37,7 +37,16 @@ class RemoteJobClient(JobClient):
 
     def _cancelled(self) -> None:
         self._job.cancel()
-        poll(lambda: True if self._job.status().is_globally_terminal_state() else None)
+        self._end()
+
+    def _end(self) -> JobStatus:
+        """Wait until the job has ended."""
+
+        def ended() -> JobStatus | None:
+            status = self._job.status()
+            return status if status.is_terminal_state() else None
+
+        return poll(ended)
 
     def stop_with_savepoint(
         self,
@@ -67,13 +76,15 @@ class RemoteJobClient(JobClient):
         return _in_background(self._result)
 
     def _result(self) -> JobExecutionResult:
-        poll(lambda: True if self._job.status().is_globally_terminal_state() else None)
+        status = self._end()
         details = self._job.details()
-        status, name = JobStatus[details["state"]], details["name"]
+        name = details["name"]
         if status is JobStatus.CANCELED:
             raise JobCancelledError(f"job {name!r} was cancelled")
         if status is JobStatus.FAILED:
             raise JobExecutionError(f"job {name!r} failed: {self._job.last_failure()}")
+        if status is JobStatus.SUSPENDED:
+            raise JobExecutionError(f"job {name!r} was suspended: another driver may have taken it over")
         return JobExecutionResult(self.get_job_id(), int(details["duration"]))
 
 
