@@ -98,7 +98,7 @@ class TestList:
             "jobs": [
                 {
                     "job_id": ORDERS,
-                    "name": "orders",
+                    "job_name": "orders",
                     "status": "RUNNING",
                     "start_time": START,
                     "end_time": None,
@@ -193,7 +193,7 @@ class TestSavepoint:
     def test_json(self, rest: FakeRest) -> None:
         assert run(rest, "savepoint", "orders", "/there", "--json").json() == {
             "job_id": ORDERS,
-            "name": "orders",
+            "job_name": "orders",
             "request_id": "77",
             "savepoint": "/there/savepoint-1",
         }
@@ -250,7 +250,7 @@ class TestStop:
         location = f"{directory or '/default'}/savepoint-1"
         assert ended.json() == {
             "job_id": ORDERS,
-            "name": "orders",
+            "job_name": "orders",
             "status": "FINISHED",
             "savepoint": location,
             "drained": drain,
@@ -311,7 +311,7 @@ class TestCancel:
         orders.retains = False
         assert run(rest, "cancel", "orders", "--json").json() == {
             "job_id": ORDERS,
-            "name": "orders",
+            "job_name": "orders",
             "status": "CANCELED",
             "request_id": None,
             "savepoint": None,

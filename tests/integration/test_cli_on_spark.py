@@ -32,7 +32,7 @@ def test_a_job_is_listed_looked_at_saved_and_stopped(monkeypatch: pytest.MonkeyP
         wait_until(lambda: any((tmp_path / "checkpoints").glob("*/chk-*/_metadata")), "there is a checkpoint")
 
         (job,) = succeeded("list", "-r")["jobs"]
-        assert (job["name"], job["status"], job["parallelism"], job["restarts"]) == ("numbering", "RUNNING", 2, 0)
+        assert (job["job_name"], job["status"], job["parallelism"], job["restarts"]) == ("numbering", "RUNNING", 2, 0)
         job_id = job["job_id"]
         address = job["url"].removeprefix("http://")
 

@@ -90,7 +90,7 @@ def cancel(
         print_json(
             {
                 "job_id": found.job_id,
-                "name": found.name,
+                "job_name": found.name,
                 "status": "CANCELED" if wait else "CANCELLING",
                 "request_id": request,
                 "savepoint": location,

@@ -66,7 +66,7 @@ def _described(job: FoundJob) -> dict[str, Any]:
     overview = job.overview
     described: dict[str, Any] = {
         "job_id": job.job_id,
-        "name": job.name,
+        "job_name": job.name,
         "status": job.status.name,
         "start_time": overview.get("start-time"),
         "end_time": overview["end-time"] if overview.get("end-time", -1) >= 0 else None,
@@ -100,7 +100,7 @@ def _print(listed: list[dict[str, Any]]) -> None:
         rows.append(
             [
                 job["job_id"],
-                job["name"],
+                job["job_name"],
                 status_text(job["status"]),
                 formats.moment(job["start_time"]),
                 formats.duration(job["duration_ms"]),

@@ -36,7 +36,7 @@ def savepoint(
     request = remote.trigger_savepoint(directory_for(found, directory))
     if detached:
         if json:
-            print_json({"job_id": found.job_id, "name": found.name, "request_id": request})
+            print_json({"job_id": found.job_id, "job_name": found.name, "request_id": request})
         else:
             console().print(request, markup=False)
         return
@@ -46,6 +46,6 @@ def savepoint(
     ):
         location = wait_for_savepoint(remote, request, advance)
     if json:
-        print_json({"job_id": found.job_id, "name": found.name, "request_id": request, "savepoint": location})
+        print_json({"job_id": found.job_id, "job_name": found.name, "request_id": request, "savepoint": location})
     else:
         console().print(location, markup=False)

@@ -53,7 +53,7 @@ def stop(
     if status not in (None, "FINISHED"):
         raise CommandError(f"job {found.name!r} ended as {status}; its savepoint is {location}")
     if json:
-        document = {"job_id": found.job_id, "name": found.name, "status": "FINISHED", "savepoint": location}
+        document = {"job_id": found.job_id, "job_name": found.name, "status": "FINISHED", "savepoint": location}
         print_json({**document, "drained": drain})
     else:
         console().print(f"Job {found.name} ({found.job_id}) has stopped. Savepoint:", markup=False)
