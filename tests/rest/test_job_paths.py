@@ -274,7 +274,7 @@ def test_the_state_of_a_job_alone() -> None:
 
 def test_what_a_job_runs_with() -> None:
     configuration = Configuration()
-    configuration.set_string("pipeline.global-job-parameters", "a:b")
+    configuration.set_string("pipeline.global-job-parameters", "a:b,db.Password:hunter2")
     configuration.set_string("restart-strategy.type", "none")
     config = served(FakeMaster(configuration=configuration)).get(f"/jobs/{JOB}/config").json
     strategy = config["execution-config"].pop("restart-strategy")
@@ -282,7 +282,11 @@ def test_what_a_job_runs_with() -> None:
     assert config == {
         "jid": JOB,
         "name": "a job",
-        "execution-config": {"job-parallelism": 2, "object-reuse-mode": False, "user-config": {"a": "b"}},
+        "execution-config": {
+            "job-parallelism": 2,
+            "object-reuse-mode": False,
+            "user-config": {"a": "b", "db.Password": "******"},
+        },
     }
 
 

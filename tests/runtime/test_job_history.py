@@ -84,6 +84,17 @@ def test_the_oldest_failures_are_forgotten() -> None:
     assert history.exceptions_forgotten
 
 
+def test_what_a_job_failed_with_is_noted_once() -> None:
+    history = JobHistory(ManualClock())
+    history.failed(RuntimeError("first"), 0)
+    history.given_up(RuntimeError("second"))
+    history.given_up(RuntimeError("because of the second"))
+    assert [(failure.text, failure.restart_delay_ms) for failure in history.exceptions()] == [
+        ("second", None),
+        ("first", 0),
+    ]
+
+
 def test_epochs_are_summed_up() -> None:
     history = JobHistory(ManualClock())
     assert history.progress().watermark == MIN_WATERMARK

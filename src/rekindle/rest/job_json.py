@@ -27,6 +27,21 @@ TASK_STATES = (
     "RECONCILING",
 )
 
+_HIDDEN = "******"
+_SENSITIVE = (
+    "password",
+    "secret",
+    "fs.azure.account.key",
+    "apikey",
+    "api-key",
+    "auth-params",
+    "service-key",
+    "token",
+    "basic-auth",
+    "jaas.config",
+    "http-headers",
+)
+
 _TASK_STATE = {
     JobStatus.CREATED: "CREATED",
     JobStatus.FAILING: "CANCELING",
@@ -119,9 +134,14 @@ def job_config(job: RegisteredJob) -> dict[str, Any]:
             "restart-strategy": job.settings.restart_strategy.describe(),
             "job-parallelism": max((node.parallelism for node in job.plan.nodes), default=1),
             "object-reuse-mode": False,
-            "user-config": dict(job.settings.job_parameters),
+            "user-config": {key: _shown(key, value) for key, value in job.settings.job_parameters.items()},
         },
     }
+
+
+def _shown(key: str, value: str) -> str:
+    """Hide what is not for everybody's eyes, as Flink does."""
+    return _HIDDEN if any(part in key.lower() for part in _SENSITIVE) else value
 
 
 def exceptions(job: RegisteredJob, limit: int) -> dict[str, Any]:

@@ -17,9 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from rekindle.exceptions import ConfigurationError
 from rekindle.rest.discovery import Endpoint, publish, start_ticks
 from rekindle.rest.messages import Request, Response
-from rekindle.rest.settings import RestSettings
+from rekindle.rest.settings import RestSettings, is_loopback
 
 if TYPE_CHECKING:
     import uvicorn
@@ -111,6 +112,12 @@ class RestServer:
 
         self._socket = listen(self._settings.bind_address, self._settings.ports)
         try:
+            host = self._socket.getsockname()[0]
+            if self._settings.token is None and not is_loopback(host):
+                raise ConfigurationError(
+                    f"rest.bind-address is {self._settings.bind_address!r}, which here is {host} and can be reached "
+                    "from elsewhere: name that address, so that a token is asked for"
+                )
             self._api = self._make_api()
             config = uvicorn.Config(
                 RestApp(self._settings, self._api),

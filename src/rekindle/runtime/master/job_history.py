@@ -188,6 +188,11 @@ class JobHistory:
             )
             self._failures.append(failure)
 
+    def given_up(self, error: BaseException) -> None:
+        """Note what a job failed with, unless the failure of its last attempt is noted as the reason."""
+        if not self._failures or self._failures[-1].restart_delay_ms is not None:
+            self.failed(error, None)
+
     # --- what is known ---
 
     @property

@@ -398,6 +398,8 @@ class JobMaster:
             shutil.rmtree(job_directory(base, self.settings.job_id), ignore_errors=True)
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:
+        if status is JobStatus.FAILED and error is not None:
+            self.history.given_up(error)
         with self._lock:
             self._status = status
             self._attempt = None
