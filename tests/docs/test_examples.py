@@ -364,6 +364,15 @@ def savepoint(names: Names, printed: list[str]) -> None:
     assert sorted(goes_on_with) == [min(goes_on_with), min(goes_on_with) + 1]
 
 
+@of("state_processor.py")
+def state_processor(names: Names, printed: list[str]) -> None:
+    balances = dict(names["balances"])
+    expected = [f"{user}: {balance}" for user, balance in balances.items()]
+    expected += [f"{user} has {max(balances.get(user, 0), 0) + amount}" for user, amount in names["payments"]]
+    assert "bob has 10" in expected
+    same(printed, expected)
+
+
 @of("task_failure_recovery.py")
 @of("task_failure_recovery.py exponential-delay")
 def task_failure_recovery(names: Names, printed: list[str]) -> None:

@@ -97,7 +97,7 @@ def plan_disposal(location: str) -> DisposalPlan:
         if file.path is not None
     }
     own = {path for path, file in by_path.items() if not file.shared and _is_below(path, directory)}
-    shared = {path for path, file in by_path.items() if file.shared}
+    shared = {path for path, file in by_path.items() if file.shared and _is_below(path, paths.SHARED)}
     needed, warnings = _needed_by_others(stored) if shared else (frozenset[str](), ())
     if not stored.metadata.savepoint:
         warnings += (
@@ -174,7 +174,7 @@ def _needed_by_others(stored: StoredCheckpoint) -> tuple[frozenset[str], tuple[s
 
 
 def _is_below(path: str, directory: str) -> bool:
-    return not directory or path.startswith(directory + "/")
+    return ".." not in path.split("/") and (not directory or path.startswith(directory + "/"))
 
 
 def _no_savepoint(location: str, names: list[str]) -> CheckpointError | ConfigurationError:

@@ -48,12 +48,13 @@ def state(
       rekindle state /data/savepoints/savepoint-5f1c2b-0a1b2c3d4e5f -o totals
       rekindle state /data/checkpoints/JOB -s count -k ann --json
     """
+    from rekindle.checkpoint import paths
     from rekindle.checkpoint.savepoint_listing import list_savepoints
     from rekindle.cli import state_views
 
     asked = operator is not None or state is not None or key is not None
     listed = [] if state_views.is_snapshot(savepoint) else list_savepoints(savepoint)
-    if any(summary.savepoint or summary.problem for summary in listed):
+    if any(paths.checkpoint_id_of(summary.location) is None for summary in listed):
         if asked:
             raise CommandError(
                 f"{savepoint} has several savepoints in it; give the directory of one: "

@@ -43,6 +43,18 @@ _KINDS: dict[type[StateDescriptor], StateKind] = {
 }
 
 
+def kind_of(descriptor: StateDescriptor) -> StateKind:
+    """Tell which kind of keyed state a descriptor describes.
+
+    Raises:
+        TypeError: None.
+    """
+    kind = next((kind for cls, kind in _KINDS.items() if isinstance(descriptor, cls)), None)
+    if kind is None:
+        raise TypeError(f"{descriptor!r} is no descriptor of keyed state")
+    return kind
+
+
 class _NoKey:
     """Stand for the current key while there is none: looking it up in a state raises."""
 
@@ -166,9 +178,7 @@ class KeyedStateBackend(ABC):
     def _create(
         self, descriptor: StateDescriptor, serializers: StateSerializers, namespace: NamespaceScope | None
     ) -> State:
-        kind = next((kind for cls, kind in _KINDS.items() if isinstance(descriptor, cls)), None)
-        if kind is None:
-            raise TypeError(f"{descriptor!r} is no descriptor of keyed state")
+        kind = kind_of(descriptor)
         config = descriptor.get_ttl_config()
         expires = config is not None and config.is_enabled()
         spec = StateSpec(descriptor.get_name(), kind, expires, namespace is not None)
@@ -216,6 +226,10 @@ class KeyedStateBackend(ABC):
     @abstractmethod
     def keys(self, name: str) -> Iterator[Any]:
         """Give the keys that have an entry in a state that was asked for, each once; without their namespaces."""
+
+    def registered_names(self) -> list[str]:
+        """Name the states that were asked for."""
+        return list(self._registered)
 
     # --- snapshots ---
 

@@ -14,6 +14,8 @@ from rekindle.state_processor.contents import TIMER_DOMAINS, SnapshotContents, c
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.stored_types import readable_serializers, type_name
 
+_COUNTED = 100_000  # so many entries of a state in RocksDB are counted, above that it is an estimate
+
 
 @dataclass(slots=True)
 class KeyedStateDescription:
@@ -28,8 +30,8 @@ class KeyedStateDescription:
         namespace_type: The type of its namespaces; empty in states without.
         ttl: Whether it has a time to live.
         entries: How many keys have an entry, namespaces counted apart.
-        exact: Whether ``entries`` is exact. With incremental checkpoints it is at most that many; in RocksDB it is an
-            estimate, which counts the elements of lists and the entries of maps.
+        exact: Whether ``entries`` is exact. With incremental checkpoints it is at most that many; of much state in
+            RocksDB it is an estimate, which counts the elements of lists and the entries of maps.
         size: How many bytes its entries have; None: the files of RocksDB do not say it by state.
         notes: What cannot be read here, and why.
     """
@@ -141,11 +143,8 @@ def describe(
     """
     metadata = snapshot.metadata
     wanted = metadata.operators if uids is None else [snapshot.operator(uid) for uid in uids]
-    operators = []
     with contents_of(snapshot) as contents:
-        for operator in wanted:
-            operators.append(_Describing(contents, operator).describe())
-            advance()
+        operators = describe_contents(contents, wanted, advance)
     return SnapshotDescription(
         location=snapshot.location,
         checkpoint_id=metadata.checkpoint_id,
@@ -158,6 +157,19 @@ def describe(
         operators=operators,
         positions=[_position(position) for position in metadata.positions],
     )
+
+
+def describe_contents(
+    contents: SnapshotContents,
+    wanted: Iterable[OperatorMetadata] | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> list[OperatorDescription]:
+    """Describe operators of a snapshot that is open; all of them, unless some are named."""
+    described = []
+    for operator in contents.snapshot.metadata.operators if wanted is None else wanted:
+        described.append(_Describing(contents, operator).describe())
+        advance()
+    return described
 
 
 def format_of(metadata: CheckpointMetadata) -> str:
@@ -215,8 +227,9 @@ class _Describing:
 
             for name, record in database.states.items():
                 found = self._state(name, record.kind, record.serializers, record.ttl)
-                found.entries += StateTable(database, name, 1, PICKLED).estimated_entries()
-                found.exact, found.size = False, None
+                count, exact = _counted(StateTable(database, name, 1, PICKLED))
+                found.entries += count
+                found.exact, found.size = found.exact and exact, None
         for handle in self._contents.snapshot.metadata.handles:
             if handle.slot == old:
                 natives = (native for native in handle.native if native.uid == self._operator.uid)
@@ -275,6 +288,20 @@ class _Describing:
         if state.parts:
             found.value_type, found.map_key_type = value, map_key
         found.size += sum(part.block.length for part in state.parts)
+
+
+def _counted(table: Any) -> tuple[int, bool]:
+    """Count the keys of a state in RocksDB, and tell whether that is exact; of many, RocksDB gives an estimate."""
+    from rekindle.state.rocksdb.database import walk
+
+    last, keys, split = None, 0, table.layout.split
+    for number, (database_key, _) in enumerate(walk(table.column, b"")):
+        if number == _COUNTED:
+            return table.estimated_entries(), False
+        prefix = database_key[: split(database_key)]
+        keys += prefix != last
+        last = prefix
+    return keys, True
 
 
 def _position(position: SparkPosition) -> PositionDescription:

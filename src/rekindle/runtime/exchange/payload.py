@@ -135,7 +135,7 @@ def _are_fields(keys: list[Any], values: list[Any], position: int) -> bool:
 
 
 def _chunk_of(table: pa.Table) -> Chunk:
-    columns = [_column_values(column) for column in table.columns]
+    columns = [column_values(column) for column in table.columns]
     rows: list[Any] = list(map(row_maker(tuple(table.column_names)), zip(*columns, strict=True)))
     key = (table.schema.metadata or {}).get(_KEY)
     if key is None:
@@ -145,7 +145,8 @@ def _chunk_of(table: pa.Table) -> Chunk:
     return Chunk(rows, None, keys)
 
 
-def _column_values(column: pa.ChunkedArray) -> list[Any]:
+def column_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    """Give the values of a column as programs see them: maps are dicts, structs are rows."""
     if column.null_count == 0 and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         values: list[Any] = column.to_numpy().tolist()  # a fifth of the time that to_pylist takes
         return values

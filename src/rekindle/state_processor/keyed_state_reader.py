@@ -1,0 +1,117 @@
+"""Reads several states of an operator at once, key by key, with a function of the user's."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rekindle.common.type_information import TypeInformation
+from rekindle.runtime.clock import SystemClock
+from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
+from rekindle.runtime.slot.restore import RestoredKeyedState
+from rekindle.serialization.serializer_of import serializer_of
+from rekindle.serialization.stand_ins import stand_ins_for_missing_classes
+from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.state.heap.backend import HeapKeyedStateBackend
+from rekindle.state.key_groups import KeyGroupRange, key_group_range
+from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.state_owner import StateOwner
+from rekindle.state_processor.contents import SnapshotContents
+from rekindle.state_processor.reader_function import KeyedStateReaderFunction
+from rekindle.state_processor.readings import Part, Reading
+from rekindle.state_processor.spark_types import Convert, SparkColumn, converter_to
+from rekindle.state_processor.state_types import keyed_state_types
+from rekindle.state_processor.stored_types import readable_serializer
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+class _Timers(KeyedStateReaderFunction.Context):
+    def __init__(self, backend: KeyedStateBackend) -> None:
+        self._backend = backend
+        self.timers: dict[tuple[str, Any], set[int]] = defaultdict(set)
+
+    def registered_event_time_timers(self) -> set[int]:
+        return self.timers.get(("event", self._backend.key), set())
+
+    def registered_processing_time_timers(self) -> set[int]:
+        return self.timers.get(("processing", self._backend.key), set())
+
+
+class FunctionReading(Reading):
+    """Read with a :class:`KeyedStateReaderFunction`. A part is restored as a subtask would be."""
+
+    def __init__(
+        self, uid: str, function: KeyedStateReaderFunction, given: StructType, key_type: TypeInformation | None
+    ) -> None:
+        self._uid = uid
+        self._function = function
+        self._given = given
+        self._key_type = key_type
+
+    def columns(self) -> list[tuple[str, SparkColumn]]:
+        fields = self._given.fields
+        return [(f.name, SparkColumn(f.dataType, converter_to(f.dataType), lambda value: value)) for f in fields]
+
+    def converters(self) -> list[Convert]:
+        return [lambda value: value] * len(self._given.fields)
+
+    def rows(self, contents: SnapshotContents, part: Part) -> Iterator[tuple[Any, ...]]:
+        assert isinstance(part, KeyGroupRange)
+        operator = contents.snapshot.operator(self._uid)
+        owner = StateOwner(operator.name, self._uid, self._key_serializer(contents))
+        backend = HeapKeyedStateBackend(owner, part, operator.max_parallelism, lambda: round(time.time() * 1000))
+        ctx = _Timers(backend)
+        for old in range(operator.parallelism):
+            written = key_group_range(old, operator.parallelism, operator.max_parallelism)
+            if written.intersects(part):
+                found: RestoredKeyedState = contents.blocks(operator, old, part)
+                backend.restore_blocks(found.blocks)
+        for timer in contents.timers(self._uid, part):
+            ctx.timers[timer.domain, timer.key].add(timer.timestamp)
+        to_row = converter_to(self._given)
+        function = copy.deepcopy(self._function)
+        context = operator_context(operator.uid, operator.name, 0, 1, operator.max_parallelism, backend)
+        with stand_ins_for_missing_classes():
+            function.open(SlotRuntimeContext(context, backend))
+        try:
+            names = backend.registered_names()
+            for key in dict.fromkeys(key for name in names for key in backend.keys(name)):
+                backend.key = key
+                for made in function.read_key(key, ctx) or ():
+                    yield tuple(to_row(made).values())
+        finally:
+            function.close()
+
+    def _key_serializer(self, contents: SnapshotContents) -> TypeSerializer[Any]:
+        if self._key_type is not None:
+            return serializer_of(self._key_type)
+        for known in keyed_state_types(contents, self._uid).values():
+            return readable_serializer(known.serializers.key)[0]
+        return StateOwner("").key_serializer
+
+
+def operator_context(
+    uid: str, name: str, subtask: int, parallelism: int, max_parallelism: int, backend: KeyedStateBackend
+) -> OperatorContext:
+    """Make the context of a function that runs in a task of Spark's, not in a slot."""
+    return OperatorContext(
+        job_id="",
+        uid=uid,
+        name=name,
+        subtask=subtask,
+        parallelism=parallelism,
+        max_parallelism=max_parallelism,
+        attempt=0,
+        clock=SystemClock(),
+        job_parameters={},
+        keyed_backend=lambda: backend,
+        to_driver=lambda channel, data: None,
+        checkpointing=False,
+        restored=False,
+    )

@@ -1,0 +1,281 @@
+"""Writes a new savepoint from DataFrames, or from another savepoint with some of it changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rekindle.checkpoint import paths
+from rekindle.checkpoint.metadata import (
+    CheckpointMetadata,
+    ListStateMetadata,
+    OperatorMetadata,
+    SparkPosition,
+    StateHandle,
+    encode_metadata,
+)
+from rekindle.checkpoint.storage import checkpoint_files
+from rekindle.common.job_id import JobID
+from rekindle.exceptions import CheckpointError, ConfigurationError, StateNotFoundError
+from rekindle.state.key_groups import check_parallelism
+from rekindle.state.operator_state.stored import DistributionMode
+from rekindle.state_processor.bootstrap import ListTransformation, StateTransformation
+from rekindle.state_processor.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rekindle.state_processor.slot_writing import OperatorPlan, WrittenSlot
+
+__all__ = ["SavepointWriter"]
+
+_DEFAULT_MAX_PARALLELISM = 128
+_FIRST_CHECKPOINT = 1
+
+
+@dataclass(slots=True)
+class _Operator:
+    """Collect what is said about an operator."""
+
+    uid: str
+    carried: OperatorMetadata | None = None
+    transformations: list[StateTransformation] = field(default_factory=list)
+
+
+class SavepointWriter:
+    """Write a savepoint: a normal one, from which jobs of any parallelism and backend are restored.
+
+    Example::
+
+        fixed = reader.keyed_state("counts", "count").replace(-1, 0, "value")
+        writer = SavepointWriter.from_existing_savepoint(spark, path)
+        writer.with_state("counts", keyed_state(fixed, ValueStateDescriptor("count", Types.LONG())))
+        writer.write("/savepoints/fixed")
+    """
+
+    def __init__(self, spark: SparkSession, snapshot: Snapshot | None, max_parallelism: int, parallelism: int) -> None:
+        from rekindle.runtime.spark.session import use_this_python
+
+        check_parallelism(parallelism, max_parallelism)
+        use_this_python(spark)
+        self._spark = spark
+        self._snapshot = snapshot
+        self._max_parallelism = max_parallelism
+        self._parallelism = parallelism
+        self._operators: dict[str, _Operator] = {}
+        self._positions: list[SparkPosition] = []
+        if snapshot is not None:
+            self._operators = {o.uid: _Operator(o.uid, o) for o in snapshot.metadata.operators}
+            self._positions = list(snapshot.metadata.positions)
+
+    @staticmethod
+    def new_savepoint(
+        spark: SparkSession, max_parallelism: int = _DEFAULT_MAX_PARALLELISM, parallelism: int | None = None
+    ) -> SavepointWriter:
+        """Begin with nothing.
+
+        Args:
+            spark: The session that writes it.
+            max_parallelism: The number of key groups: no job restored from it can have a higher parallelism.
+            parallelism: In how many files state is written, one task each; None: as Spark's default parallelism.
+        """
+        chosen = spark.sparkContext.defaultParallelism if parallelism is None else parallelism
+        return SavepointWriter(spark, None, max_parallelism, min(chosen, max_parallelism))
+
+    @staticmethod
+    def from_existing_savepoint(spark: SparkSession, path: str) -> SavepointWriter:
+        """Begin with all that a savepoint or checkpoint has. It stays as it is: what is taken over is copied."""
+        snapshot = Snapshot.open(path)
+        operators = snapshot.metadata.operators
+        max_parallelism = max((o.max_parallelism for o in operators), default=_DEFAULT_MAX_PARALLELISM)
+        return SavepointWriter(spark, snapshot, max_parallelism, max((o.parallelism for o in operators), default=1))
+
+    # --- what to write ---
+
+    def with_operator(self, uid: str, *transformations: StateTransformation) -> SavepointWriter:
+        """Add an operator.
+
+        Args:
+            uid: Its uid in the job.
+            transformations: What becomes its state.
+
+        Raises:
+            ConfigurationError: There is one with that uid; remove it before, or change one of its states.
+        """
+        if uid in self._operators:
+            raise ConfigurationError(
+                f"the savepoint has an operator with uid {uid!r} already. Remove it with remove_operator, or change "
+                "single states of it with with_state"
+            )
+        self._operators[uid] = _Operator(uid, None, _checked(transformations))
+        return self
+
+    def with_state(self, uid: str, *transformations: StateTransformation) -> SavepointWriter:
+        """Add states to an operator, or replace those of the same names; its other states and timers stay.
+
+        Raises:
+            StateNotFoundError: There is no such operator.
+        """
+        operator = self._find(uid)
+        for transformation in _checked(transformations):
+            if not transformation.states:
+                raise ConfigurationError(
+                    f"with_state of operator {uid!r} cannot tell which states a function writes; use keyed_state, or "
+                    "write the operator anew with remove_operator and with_operator"
+                )
+            operator.transformations.append(transformation)
+        return self
+
+    def remove_operator(self, uid: str) -> SavepointWriter:
+        """Leave out an operator, and the position if it is a source."""
+        if uid not in {position.uid for position in self._positions}:
+            self._find(uid)
+        self._operators.pop(uid, None)
+        self._positions = [position for position in self._positions if position.uid != uid]
+        return self
+
+    def change_operator_identifier(self, uid: str, new_uid: str) -> SavepointWriter:
+        """Give an operator another uid."""
+        operator = self._find(uid)
+        if new_uid in self._operators:
+            raise ConfigurationError(f"the savepoint has an operator with uid {new_uid!r} already")
+        operator.uid = new_uid
+        self._operators = {known.uid: known for known in self._operators.values()}
+        self._positions = [
+            msgspec.structs.replace(position, uid=new_uid) if position.uid == uid else position
+            for position in self._positions
+        ]
+        return self
+
+    # --- writing ---
+
+    def write(self, path: str) -> str:
+        """Write the savepoint; it is there when its metadata is, which is written last.
+
+        Args:
+            path: Its directory, which must be empty or not exist. All machines of the cluster must reach it.
+
+        Returns:
+            The directory.
+
+        Raises:
+            ConfigurationError: There is something in the directory.
+        """
+        files = checkpoint_files(path)
+        if files.list(""):
+            raise ConfigurationError(f"{files.root} is not empty: a savepoint needs a directory of its own")
+        try:
+            plans, written = self._write_slots(files.root)
+            metadata = self._metadata(plans, written)
+            self._remove_leftovers(files.root, metadata)
+            files.create(paths.METADATA, encode_metadata(metadata))
+        except BaseException:
+            with suppress(CheckpointError):
+                files.delete("")
+            raise
+        return files.root
+
+    def _write_slots(self, target: str) -> tuple[list[OperatorPlan], list[WrittenSlot]]:
+        from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+        from rekindle.graph.struct_pickling import dumps
+        from rekindle.state_processor.planning import planned
+        from rekindle.state_processor.routing import ROUTED
+        from rekindle.state_processor.shipping import Program
+        from rekindle.state_processor.slot_writing import WriteSlots, WrittenSlot
+
+        program = Program.of_driver()
+        plans: list[OperatorPlan] = []
+        routed: list[DataFrame] = []
+        for operator in self._operators.values():
+            plan, rows = planned(
+                self._spark,
+                self._snapshot,
+                operator.uid,
+                operator.carried,
+                operator.transformations,
+                (self._parallelism, self._max_parallelism),
+                len(plans),
+                program,
+            )
+            plans.append(plan)
+            routed += rows
+        slots = max((plan.parallelism for plan in plans), default=1)
+        nothing = [F.lit(-1).alias(name) for name in ("operator", "step", "key_group")]
+        each = self._spark.range(0, slots, 1, 1).select(
+            F.col("id").cast("int").alias("slot"), *nothing, F.lit(b"").alias("pairs")
+        )
+        everything = reduce(lambda one, other: one.union(other), [each, *routed])
+        source = None if self._snapshot is None else self._snapshot.location
+        task = WriteSlots(dumps(plans), target, source, program)
+        reports: list[Any] = (
+            everything.repartitionById(slots, F.col("slot"))
+            .sortWithinPartitions(*ROUTED.names[:4])
+            .mapInArrow(task, "written binary")
+            .collect()
+        )
+        found = [msgspec.msgpack.decode(row[0], type=WrittenSlot) for row in reports]
+        return plans, sorted(found, key=lambda written: written.slot)
+
+    def _metadata(self, plans: Sequence[OperatorPlan], written: Sequence[WrittenSlot]) -> CheckpointMetadata:
+        before = None if self._snapshot is None else self._snapshot.metadata
+        return CheckpointMetadata(
+            checkpoint_id=_FIRST_CHECKPOINT if before is None else before.checkpoint_id,
+            job_id=JobID().to_hex_string() if before is None else before.job_id,
+            job_name="state processor" if before is None else before.job_name,
+            timestamp=round(time.time() * 1000),
+            epoch=0 if before is None else before.epoch,
+            operators=[self._operator_metadata(plan, written) for plan in plans],
+            handles=[StateHandle(slot.slot, slot.file, written=slot.file.size) for slot in written],
+            positions=self._positions,
+            savepoint=True,
+        )
+
+    def _operator_metadata(self, plan: OperatorPlan, written: Sequence[WrittenSlot]) -> OperatorMetadata:
+        operator = self._operators[plan.uid]
+        own = written[: plan.parallelism]
+        keyed = {name for slot in own for name in slot.keyed_states.get(plan.uid, ())}
+        modes: dict[str, DistributionMode] = {}
+        if operator.carried is not None:
+            modes |= {name: state.mode for name, state in operator.carried.list_states.items()}
+        modes |= {
+            transformation.descriptor.get_name(): transformation.mode
+            for transformation in operator.transformations
+            if isinstance(transformation, ListTransformation)
+        }
+        lists = {
+            name: ListStateMetadata(mode, [slot.list_items.get(plan.uid, {}).get(name, 0) for slot in own])
+            for name, mode in sorted(modes.items())
+        }
+        return OperatorMetadata(plan.uid, plan.name, plan.parallelism, plan.max_parallelism, sorted(keyed), lists)
+
+    def _remove_leftovers(self, target: str, metadata: CheckpointMetadata) -> None:
+        """Delete what tasks left behind that Spark ran twice."""
+        files = checkpoint_files(target)
+        known = {handle.file.path for handle in metadata.handles}
+        for name in files.list(""):
+            if name not in known:
+                files.delete(name)
+
+    def _find(self, uid: str) -> _Operator:
+        operator = self._operators.get(uid)
+        if operator is None:
+            known = ", ".join(map(repr, self._operators)) or "none"
+            raise StateNotFoundError(f"the savepoint has no operator with uid {uid!r}; it has {known}")
+        return operator
+
+
+def _checked(transformations: Sequence[Any]) -> list[StateTransformation]:
+    for transformation in transformations:
+        if not isinstance(transformation, StateTransformation):
+            raise TypeError(
+                f"{transformation!r} is nothing that becomes state; make one with keyed_state, list_state, "
+                "broadcast_state or OperatorTransformation.bootstrap_with(…).key_by(…).transform(…)"
+            )
+    return list(transformations)

@@ -1,0 +1,175 @@
+"""Disposing of savepoints and checkpoints deletes what belongs to them, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rekindle.checkpoint import paths
+from rekindle.checkpoint.disposal import dispose, plan_disposal
+from rekindle.checkpoint.metadata import StoredFile
+from rekindle.checkpoint.restoring import open_checkpoint
+from rekindle.checkpoint.savepoint_listing import list_savepoints
+from rekindle.checkpoint.storage import LocalCheckpointFiles
+from rekindle.exceptions import CheckpointCorruptError, CheckpointStorageError, ConfigurationError, StateNotFoundError
+from rekindle.state_processor.contents import contents_of
+from rekindle.state_processor.snapshot import Snapshot
+from support.in_process_job import InProcessJob
+from support.snapshot_job import BACKENDS, FIRST, program, take_savepoint, take_snapshot
+
+
+def files_below(directory: Path) -> set[str]:
+    return {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
+
+
+def three_checkpoints(directory: Path) -> Path:
+    """Take checkpoints that build on each other; return the job's directory."""
+    files = LocalCheckpointFiles(str(directory))
+    with InProcessJob(program(), 2, files=files, backend=BACKENDS["heap-incremental"]) as job:
+        job.run_epoch(FIRST)
+        for _ in range(3):
+            job.checkpoint()
+            job.run_epoch(1)
+    (job_directory,) = directory.iterdir()
+    return job_directory
+
+
+def test_a_savepoint_goes_with_all_its_files(tmp_path: Path) -> None:
+    stored = take_snapshot(tmp_path, "canonical")
+    assert stored.files is not None
+    location = Path(stored.files.describe(stored.directory))
+    report = dispose(str(location))
+    assert not location.exists()
+    assert report.deleted[0] == str(location / "_metadata")  # first, so that nobody takes the rest for a savepoint
+    assert len(report.deleted) == 3
+    assert (report.kept, report.unknown, report.failed) == ((), (), ())
+    assert location.parent.exists()
+
+
+def test_the_metadata_file_names_the_savepoint_too(tmp_path: Path) -> None:
+    stored = take_snapshot(tmp_path, "canonical")
+    assert stored.files is not None
+    location = Path(stored.files.describe(stored.directory))
+    assert dispose(str(location / "_metadata")).location == str(location)
+    assert not location.exists()
+
+
+def test_what_does_not_belong_to_it_is_left_alone(tmp_path: Path) -> None:
+    stored = take_snapshot(tmp_path, "canonical")
+    assert stored.files is not None
+    location = Path(stored.files.describe(stored.directory))
+    (location / "notes.txt").write_text("mine")
+    (location / "sub").mkdir()
+    (location / "sub" / "slot-0-0").write_text("mine, too")
+    report = dispose(str(location))
+    assert report.unknown == ("notes.txt", "sub")
+    assert files_below(location) == {"notes.txt", "sub/slot-0-0"}
+
+
+def test_files_that_other_checkpoints_need_stay(tmp_path: Path) -> None:
+    job = three_checkpoints(tmp_path)
+    one, two, three = (job / f"chk-{number}" for number in (1, 2, 3))
+    needed = Snapshot(open_checkpoint(str(one))).files().keys() | Snapshot(open_checkpoint(str(three))).files().keys()
+    plan = plan_disposal(str(two))
+    assert plan.kept
+    assert set(plan.files).isdisjoint(needed)
+    assert any("if its job is still running" in warning for warning in plan.warnings)
+    dispose(str(two))
+    assert not two.exists()
+    for checkpoint in (one, three):
+        with contents_of(Snapshot.open(str(checkpoint))) as contents:
+            assert len(list(contents.entries("everything", "count"))) >= 30
+
+
+def test_the_last_checkpoint_takes_the_directory_of_the_job_along(tmp_path: Path) -> None:
+    job = three_checkpoints(tmp_path)
+    for number in (3, 1, 2):
+        dispose(str(job / f"chk-{number}"))
+    assert not job.exists()
+
+
+def test_beside_a_damaged_checkpoint_shared_files_stay(tmp_path: Path) -> None:
+    job = three_checkpoints(tmp_path)
+    (job / "chk-3" / "_metadata").write_bytes(b"not metadata")
+    before = files_below(job / "shared")
+    plan = plan_disposal(str(job / "chk-2"))
+    assert any("are kept" in warning for warning in plan.warnings)
+    dispose(str(job / "chk-2"))
+    assert files_below(job / "shared") == before
+
+
+def test_what_is_no_savepoint_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "slot-0-0").write_text("mine")
+    with pytest.raises(ConfigurationError, match="photos is no savepoint or checkpoint"):
+        dispose(str(tmp_path / "photos"))
+    assert files_below(tmp_path) == {"photos/slot-0-0"}
+    with pytest.raises(StateNotFoundError, match="there is no such directory"):
+        dispose(str(tmp_path / "nowhere"))
+    (tmp_path / "photos" / "_metadata").write_bytes(b"something else")
+    with pytest.raises(CheckpointCorruptError):
+        dispose(str(tmp_path / "photos"))
+    assert files_below(tmp_path) == {"photos/slot-0-0", "photos/_metadata"}
+
+
+def test_the_directory_of_a_job_is_refused(tmp_path: Path) -> None:
+    job = three_checkpoints(tmp_path)
+    before = files_below(job)
+    with pytest.raises(ConfigurationError, match="is no savepoint or checkpoint"):
+        dispose(str(job))
+    assert files_below(job) == before
+
+
+def test_metadata_that_points_out_of_its_directory_deletes_nothing_there(tmp_path: Path) -> None:
+    import msgspec
+
+    from rekindle.checkpoint.metadata import encode_metadata
+
+    stored = take_snapshot(tmp_path, "canonical")
+    assert stored.files is not None
+    location = Path(stored.files.describe(stored.directory))
+    (tmp_path / "precious").write_text("mine")
+    first, *rest = stored.metadata.handles
+    outside = [StoredFile(4, 0, "../../precious"), StoredFile(4, 0, "../../precious", shared=True)]
+    evil = msgspec.structs.replace(first, before=outside)
+    changed = msgspec.structs.replace(stored.metadata, handles=[evil, *rest])
+    (location / "_metadata").write_bytes(encode_metadata(changed))
+    dispose(str(location))
+    assert (tmp_path / "precious").exists()
+
+
+def test_metadata_that_cannot_be_deleted_leaves_all_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = take_snapshot(tmp_path, "canonical")
+    assert stored.files is not None
+    location = Path(stored.files.describe(stored.directory))
+    before = files_below(location)
+    delete = LocalCheckpointFiles.delete
+
+    def refuse(self: LocalCheckpointFiles, path: str) -> None:
+        if path.endswith(paths.METADATA):
+            raise CheckpointStorageError("no")
+        delete(self, path)
+
+    monkeypatch.setattr(LocalCheckpointFiles, "delete", refuse)
+    with pytest.raises(CheckpointStorageError):
+        dispose(str(location))
+    assert files_below(location) == before
+
+
+def test_savepoints_of_a_directory_are_listed_newest_first(tmp_path: Path) -> None:
+    with InProcessJob(program(), 1, files=LocalCheckpointFiles(str(tmp_path / "checkpoints"))) as job:
+        job.run_epoch(5)
+        first = take_savepoint(job, tmp_path / "savepoints")
+        second = take_savepoint(job, tmp_path / "savepoints")
+    (tmp_path / "savepoints" / "broken").mkdir()
+    (tmp_path / "savepoints" / "broken" / "_metadata").write_bytes(b"?")
+    (tmp_path / "savepoints" / "else").mkdir()
+    listed = list_savepoints(str(tmp_path / "savepoints"))
+    assert [summary.checkpoint_id for summary in listed] == [
+        second.metadata.checkpoint_id,
+        first.metadata.checkpoint_id,
+        -1,
+    ]
+    assert all(summary.savepoint and summary.size for summary in listed[:2])
+    assert listed[2].problem is not None

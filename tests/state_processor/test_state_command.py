@@ -1,0 +1,140 @@
+"""``rekindle state`` and ``rekindle dispose`` as processes: what they print, and how they end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rekindle.cli import main
+from rekindle.runtime.master.checkpointing import StoredCheckpoint
+from support.snapshot_job import expected, take_snapshot
+
+MAIN = "import sys; from rekindle.cli import main; main()"
+
+
+def rekindle(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def document(*arguments: str, code: int = 0) -> Any:
+    return json.loads(rekindle(*arguments, "--json", code=code).stdout)
+
+
+def location(stored: StoredCheckpoint) -> str:
+    assert stored.files is not None
+    return stored.files.describe(stored.directory)
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("job")
+
+
+@pytest.fixture(scope="module")
+def savepoint(directory: Path) -> str:
+    return location(take_snapshot(directory, "canonical"))
+
+
+def test_operators_and_states(savepoint: str) -> None:
+    shown = rekindle("state", savepoint).stdout
+    for text in ("in process", "Everything (everything)", "by-parity", "STRING → DOUBLE", "reducing", "TIME_WINDOW"):
+        assert text in shown
+    found = document("state", savepoint)
+    assert {operator["uid"] for operator in found["operators"]} >= {"everything", "windows", "records"}
+    assert found["savepoint"] is True
+
+
+def test_one_operator(savepoint: str) -> None:
+    shown = rekindle("state", savepoint, "--operator", "everything").stdout
+    assert "parallelism 2, max parallelism 128" in shown
+    assert "Account(owner STRING, balance BIG_INT)" in shown
+    (operator,) = document("state", savepoint, "--operator", "everything")["operators"]
+    assert operator["name"] == "Everything"
+
+
+def test_entries_of_a_state(savepoint: str) -> None:
+    shown = rekindle("state", savepoint, "--operator", "everything", "--state", "count").stdout
+    assert "and 15 more" in shown
+    found = document("state", savepoint, "--state", "count", "--limit", "0")
+    assert len(found["entries"]) == 35
+    assert {"key": "ada", "value": 8} in found["entries"]
+    assert found["more"] == 0
+    lists = document("state", savepoint, "--state", "rules")
+    assert {"key": "high", "value": 10} in lists["entries"]
+    timers = document("state", savepoint, "-o", "windows", "-s", "_event-time-timers")
+    assert timers["entries"][0]["timestamp"] == 3999
+
+
+def test_one_key(savepoint: str) -> None:
+    found = document("state", savepoint, "--key", "ada")
+    states = {(row["operator"], row["state"]): row["value"] for row in found["states"]}
+    assert states["everything", "amounts"] == expected("ada")["amounts"]
+    assert states["everything", "account"] == {"owner": "ada", "balance": 140}
+    assert states["windows", "_window-contents"] == ["ada", 65]
+    assert len(found["timers"]) == 9
+    assert "140" in rekindle("state", savepoint, "-o", "everything", "-s", "total", "-k", "ada").stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--key", "nobody"),
+        ("--operator", "none"),
+        ("--state", "none"),
+        ("--operator", "everything", "--state", "none"),
+        ("--operator", "none", "--key", "ada"),
+    ],
+)
+def test_what_is_not_there(
+    savepoint: str, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["rekindle", "state", savepoint, *options, "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 3
+    error = json.loads(capsys.readouterr().out)
+    assert error["exit_code"] == 3
+    assert error["error"]
+
+
+def test_no_savepoint_there(tmp_path: Path) -> None:
+    assert "there is no checkpoint" in rekindle("state", str(tmp_path), code=3).stderr
+
+
+def test_savepoints_of_a_directory_and_the_newest_checkpoint_of_a_job(directory: Path, savepoint: str) -> None:
+    listed = document("state", str(directory / "savepoints"))["savepoints"]
+    assert [summary["location"] for summary in listed] == [savepoint]
+    assert savepoint in rekindle("state", str(directory / "savepoints")).stdout
+    assert "give the directory of one" in rekindle("state", str(directory / "savepoints"), "-k", "a", code=2).stderr
+    (job,) = (path for path in directory.iterdir() if path.name != "savepoints")
+    assert document("state", str(job))["savepoint"] is False
+    assert document("state", str(job / "chk-1" / "_metadata"))["checkpoint_id"] == 1
+
+
+def test_a_savepoint_is_disposed_of(tmp_path: Path) -> None:
+    savepoint = location(take_snapshot(tmp_path, "canonical"))
+    assert "add --yes" in rekindle("dispose", savepoint, code=2).stderr
+    assert Path(savepoint).exists()
+    report = document("dispose", savepoint, "--yes")
+    assert report["deleted"][0].endswith("_metadata")
+    assert not Path(savepoint).exists()
+    assert rekindle("dispose", savepoint, "--yes", code=3).stderr
+    (job,) = (path for path in tmp_path.iterdir() if path.name != "savepoints")
+    assert "is no savepoint" in rekindle("dispose", str(job), "--yes", code=2).stderr
+    shown = rekindle("dispose", str(job / "chk-1"), "-y")
+    assert "still running" in shown.stderr
+    assert "deleted checkpoint" in shown.stdout
+
+
+def test_the_help_is_readable() -> None:
+    assert "--operator" in rekindle("state", "--help").stdout
+    assert "--yes" in rekindle("dispose", "--help").stdout
