@@ -367,7 +367,7 @@ class TestCheckpoints:
             ["6", "checkpoint", "FAILED"],
             ["5", "checkpoint", "COMPLETED"],
         ]
-        assert columns(lines[-3])[4:] == ["250 ms", "2.0 KB", "3.0 MB", "3/3", "file:///checkpoints/chk-7"]
+        assert columns(lines[-3])[4:] == ["250 ms", "2.0 KiB", "3.0 MiB", "3/3", "file:///checkpoints/chk-7"]
 
     def test_a_job_without_any(self, rest: FakeRest) -> None:
         ended = run(rest, "checkpoints", "payments")
@@ -379,8 +379,8 @@ class TestCheckpoints:
         assert ended.code == 0
         assert f"Checkpoint 7 of orders ({ORDERS})" in ended.out
         assert [columns(line) for line in ended.out.splitlines()[-3:]] == [
-            ["Source: orders", "0", "250 ms", "250 ms", "11 ms", "222 ms", "33 ms", "4 ms", "1.0 KB", "2.0 KB"],
-            ["Source: orders", "1", "251 ms", "250 ms", "11 ms", "222 ms", "33 ms", "4 ms", "1.0 KB", "2.0 KB"],
+            ["Source: orders", "0", "250 ms", "250 ms", "11 ms", "222 ms", "33 ms", "4 ms", "1.0 KiB", "2.0 KiB"],
+            ["Source: orders", "1", "251 ms", "250 ms", "11 ms", "222 ms", "33 ms", "4 ms", "1.0 KiB", "2.0 KiB"],
             ["Sink: totals", "0", "missing", *"-------"],
         ]
 

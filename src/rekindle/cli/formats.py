@@ -6,7 +6,7 @@ from datetime import datetime
 
 NOTHING = "-"
 
-_UNITS = ("B", "KB", "MB", "GB", "TB")
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def moment(milliseconds: int | None) -> str:
