@@ -12,6 +12,10 @@ RekindleError
 ├── UserCodeError               user code raised in a slot; carries operator, subtask and traceback
 ├── SlotLostError               a slot process died or fell silent
 ├── SlotProtocolError           a peer spoke out of turn (second delivery, old attempt, bad secret)
+├── RestError                   a job in another process refused a request; carries the HTTP status
+│   ├── UnreachableError        nobody answers there, or the token is refused
+│   ├── NotFoundError           there is no such job, checkpoint or operator
+│   └── AmbiguousJobError       more than one job goes by that name
 └── CheckpointError
     ├── StopFailedError         the job was not stopped with a savepoint, or not cleanly
     ├── CheckpointStorageError  the checkpoint storage cannot be written or read
@@ -107,6 +111,30 @@ class SlotLostError(RekindleError):
 
 class SlotProtocolError(RekindleError):
     """A peer spoke out of turn: a second delivery, an old attempt, a bad secret."""
+
+
+class RestError(RekindleError):
+    """A job in another process refused a request.
+
+    Attributes:
+        status: The HTTP status of its answer; None if there was no answer.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class UnreachableError(RestError):
+    """Nobody answers there, or not to this token."""
+
+
+class NotFoundError(RestError):
+    """There is no such job, checkpoint or operator."""
+
+
+class AmbiguousJobError(RestError):
+    """More than one job goes by that name."""
 
 
 class CheckpointError(RekindleError):

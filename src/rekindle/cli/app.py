@@ -2,36 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import re
+import sys
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import rekindle
+from rekindle.cli.cancel import CancelCommand, cancel
+from rekindle.cli.checkpoints import checkpoints
 from rekindle.cli.config import config
 from rekindle.cli.demo import demo
 from rekindle.cli.dispose import dispose
-from rekindle.cli.exit_codes import exit_code_of
+from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
 from rekindle.cli.info import info
+from rekindle.cli.list import list_jobs
 from rekindle.cli.output import print_error
 from rekindle.cli.run import run
+from rekindle.cli.savepoint import savepoint
 from rekindle.cli.state import state
+from rekindle.cli.stop import stop
 from rekindle.exceptions import RekindleError
 
+_CAPITAL = re.compile(r"(?<=[a-z])[A-Z]")
 _OWN_OPTIONS_FIRST = {"allow_interspersed_args": False}  # what follows the program is the program's
+
+
+class _Commands(TyperGroup):
+    """Tell Ctrl-C from a program that ended with the same code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise CommandError("interrupted", ExitCode.INTERRUPTED) from None
+
+
+def _as_here(option: str) -> str:
+    """Accept Flink's spelling of options: ``--fromSavepoint`` is ``--from-savepoint``."""
+    return _CAPITAL.sub(lambda letter: f"-{letter[0].lower()}", option)
+
 
 app = typer.Typer(
     name="rekindle",
+    cls=_Commands,
+    context_settings={"token_normalize_func": _as_here},
     help="Flink's state and fault tolerance for Spark, in Python.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(demo)
-app.command()(config)
 app.command(context_settings=_OWN_OPTIONS_FIRST)(run)
 app.command(context_settings=_OWN_OPTIONS_FIRST)(info)
+app.command("list")(list_jobs)
+app.command()(checkpoints)
+app.command()(savepoint)
+app.command()(stop)
+app.command(cls=CancelCommand)(cancel)
 app.command()(state)
 app.command()(dispose)
+app.command()(config)
+app.command()(demo)
 
 
 def _version(wanted: bool) -> None:
@@ -50,10 +83,39 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; errors that Rekindle explains are shown without a traceback."""
+    """Run the command line. Errors that Rekindle explains are shown without a traceback."""
     try:
-        app()
+        code = _end_of(app)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ExitCode.FAILED
+    raise SystemExit(int(code))
+
+
+def _end_of(command: typer.Typer) -> int:
+    """Run a command to its end; give the exit code."""
+    try:
+        ended = command(prog_name="rekindle", standalone_mode=False)
+        return ended if isinstance(ended, int) else ExitCode.OK
     except RekindleError as error:
-        code = exit_code_of(error)
-        print_error(str(error), code)
-        raise SystemExit(int(code)) from None
+        return _failed(str(error), exit_code_of(error))
+    except typer.Abort:  # Ctrl-C or Ctrl-D where a question was asked
+        return _failed("interrupted", ExitCode.INTERRUPTED)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # what the base of all errors in a command line has; it has moved
+            raise
+        return _misunderstood(error, error.format_message())
+
+
+def _misunderstood(error: Exception, problem: str) -> int:
+    if problem:  # else help was shown, for want of any argument
+        context = getattr(error, "ctx", None)
+        command = "rekindle" if context is None else context.command_path
+        _failed(f"{problem.rstrip('.')} (see {command} --help)", ExitCode.USAGE)
+    return ExitCode.USAGE
+
+
+def _failed(message: str, code: ExitCode) -> int:
+    print_error(message, code)
+    return code

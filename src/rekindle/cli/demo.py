@@ -15,7 +15,13 @@ def demo(
     keep: Annotated[str | None, typer.Option(help="Keep output and checkpoints in this directory.")] = None,
     json: Json = False,
 ) -> None:
-    """Run a stateful job on Spark, kill one of its processes with SIGKILL, and count what came out."""
+    """Run a stateful job on Spark, kill one of its processes with SIGKILL, and count what came out.
+
+    \b
+    Examples:
+      rekindle demo
+      rekindle demo --events 2000000 --keep /tmp/demo
+    """
     from rekindle.demo.run import run_demo
 
     result = run_demo(events, keep, messages() if json else console())

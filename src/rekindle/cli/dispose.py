@@ -8,19 +8,28 @@ from typing import Annotated
 
 import typer
 
+from rekindle.cli import formats
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, console, messages, print_json
 from rekindle.exceptions import StateNotFoundError
 
 
 def dispose(
-    savepoint: Annotated[str, typer.Argument(help="The directory of the savepoint or checkpoint.", show_default=False)],
+    savepoint: Annotated[
+        str,
+        typer.Argument(metavar="SAVEPOINT", help="The directory of the savepoint or checkpoint.", show_default=False),
+    ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
 ) -> None:
-    """Delete a savepoint or checkpoint, with the files that belong to it and to no other."""
+    """Delete a savepoint or checkpoint, with the files that belong to it and to no other.
+
+    \b
+    Examples:
+      rekindle dispose /data/savepoints/savepoint-5f1c2b-0a1b2c3d4e5f
+      rekindle dispose --yes /data/checkpoints/JOB/chk-42
+    """
     from rekindle.checkpoint.disposal import carry_out, plan_disposal
-    from rekindle.cli.state_views import size_text, time_text
 
     try:
         plan = plan_disposal(savepoint)
@@ -35,8 +44,8 @@ def dispose(
         if not sys.stdin.isatty():
             raise CommandError("nobody can be asked whether to delete it; add --yes", ExitCode.USAGE)
         out.print(
-            f"{kind} {metadata.checkpoint_id} of job {metadata.job_name!r}, taken {time_text(metadata.timestamp)}, "
-            f"{size_text(plan.size)}\n  {plan.location}",
+            f"{kind} {metadata.checkpoint_id} of job {metadata.job_name!r}, "
+            f"taken {formats.moment(metadata.timestamp)}, {formats.size(plan.size)}\n  {plan.location}",
             markup=False,
         )
         if not typer.confirm("Delete it for good?", err=True):
@@ -46,7 +55,7 @@ def dispose(
         print_json(asdict(report))
     else:
         shown = console()
-        shown.print(f"deleted {kind} {report.location} ({size_text(report.size)})", markup=False)
+        shown.print(f"deleted {kind} {report.location} ({formats.size(report.size)})", markup=False)
         if report.kept:
             shown.print(f"kept {len(report.kept)} files that other checkpoints of the job need")
         if report.unknown:

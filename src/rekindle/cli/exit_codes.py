@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from http import HTTPStatus
 
 from rekindle.exceptions import RekindleError
 
@@ -33,10 +34,17 @@ class CommandError(RekindleError):
 
 def exit_code_of(error: RekindleError) -> ExitCode:
     """Tell how the process ends after an error."""
-    from rekindle.exceptions import ConfigurationError, JobCancelledError
+    from rekindle import exceptions
 
     if isinstance(error, CommandError):
         return error.exit_code
-    if isinstance(error, ConfigurationError):
+    if isinstance(error, exceptions.RestError) and error.status == HTTPStatus.BAD_REQUEST:
         return ExitCode.USAGE
-    return ExitCode.CANCELLED if isinstance(error, JobCancelledError) else ExitCode.FAILED
+    codes = {
+        exceptions.ConfigurationError: ExitCode.USAGE,
+        exceptions.AmbiguousJobError: ExitCode.USAGE,
+        exceptions.NotFoundError: ExitCode.NOT_FOUND,
+        exceptions.UnreachableError: ExitCode.UNREACHABLE,
+        exceptions.JobCancelledError: ExitCode.CANCELLED,
+    }
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), ExitCode.FAILED)

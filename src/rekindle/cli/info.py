@@ -30,8 +30,13 @@ def info(
 ) -> None:
     """Print the plan of a program: the program runs up to its first execute, which executes nothing.
 
-    Options of this command stand before PROGRAM, all that follows is the program's own. What the program prints goes
-    to standard error.
+    Options of this command stand before PROGRAM, all that follows is the
+    program's own. What the program prints goes to standard error.
+
+    \b
+    Examples:
+      rekindle info orders.py
+      rekindle info --svg plan.svg orders.py --day monday
     """
     if json and mermaid:
         raise typer.BadParameter("--json and --mermaid cannot both be printed", param_hint="--mermaid")

@@ -33,7 +33,6 @@ def run(
         str | None,
         typer.Option(
             "--from-savepoint",
-            "--fromSavepoint",
             "-s",
             metavar="PATH",
             help="Start from this savepoint or checkpoint; from the newest one below, if PATH is a directory above it.",
@@ -43,7 +42,6 @@ def run(
         bool,
         typer.Option(
             "--allow-non-restored-state",
-            "--allowNonRestoredState",
             "-n",
             help="Drop state of the savepoint that no operator of the program claims.",
         ),
@@ -61,8 +59,15 @@ def run(
 ) -> None:
     """Run a program, as python PROGRAM ARGS would, with the settings of this command line.
 
-    Options of this command stand before PROGRAM, all that follows is the program's own. Settings that the program
-    makes itself win. Exit code: that of the program; 1 if its last job failed or it ran none, 5 if that was cancelled.
+    Options of this command stand before PROGRAM, all that follows is the
+    program's own. Settings that the program makes itself win. Exit code: that of
+    the program; 1 if its last job failed or it ran none, 5 if that was cancelled.
+
+    \b
+    Examples:
+      rekindle run orders.py --day monday
+      rekindle run -d -s /data/savepoints/savepoint-5f1c2b-0a1b2c3d4e5f orders.py
+      rekindle run -p 4 -D execution.checkpointing.interval=10s orders.py
     """
     restore_path = None if from_savepoint is None else _absolute(from_savepoint)
     settings = properties_of(properties, parallelism, restore_path, allow_non_restored_state)

@@ -16,6 +16,7 @@ def state(
     savepoint: Annotated[
         str,
         typer.Argument(
+            metavar="SAVEPOINT",
             help="The directory of a savepoint or checkpoint, its _metadata file, the directory of a job (its newest "
             "checkpoint), or one with several savepoints (they are listed).",
             show_default=False,
@@ -38,7 +39,14 @@ def state(
 ) -> None:
     """Look into a snapshot: operators, states, types, sizes, entries.
 
-    Pickled state is unpickled to be shown: look only into snapshots that you would restore.
+    Pickled state is unpickled to be shown: look only into snapshots that you
+    would restore.
+
+    \b
+    Examples:
+      rekindle state /data/savepoints
+      rekindle state /data/savepoints/savepoint-5f1c2b-0a1b2c3d4e5f -o totals
+      rekindle state /data/checkpoints/JOB -s count -k ann --json
     """
     from rekindle.checkpoint import paths
     from rekindle.checkpoint.savepoint_listing import list_savepoints

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -14,6 +13,7 @@ from rich.table import Table
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.savepoint_listing import SavepointSummary
 from rekindle.checkpoint.storage import checkpoint_files
+from rekindle.cli import formats
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import console as plain_console
 from rekindle.cli.progress import progress_bar
@@ -78,7 +78,7 @@ def print_listing(listed: Sequence[SavepointSummary]) -> None:
             continue
         kind = "savepoint" if summary.savepoint else "checkpoint"
         job = f"{summary.job_name} ({summary.job_id[:8]})"
-        taken, size = time_text(summary.timestamp), size_text(summary.size)
+        taken, size = formats.moment(summary.timestamp), formats.size(summary.size)
         table.add_row(summary.location, kind, str(summary.checkpoint_id), job, taken, size)
     console().print(table)
 
@@ -104,7 +104,7 @@ def print_operator(description: SnapshotDescription, uid: str) -> None:
     out = console()
     out.print(f"operator {operator.name} (uid {operator.uid})", markup=False)
     out.print(f"  parallelism {operator.parallelism}, max parallelism {operator.max_parallelism}")
-    out.print(f"  {size_text(operator.size)} of state")
+    out.print(f"  {formats.size(operator.size)} of state")
     table = _table("state", "kind", "key type", "type", "entries", "size")
     for row in _state_rows(operator):
         table.add_row(*row)
@@ -161,7 +161,9 @@ def _print_head(description: SnapshotDescription) -> None:
     out.print(
         f"{kind} {description.checkpoint_id} of job {description.job_name!r} ({description.job_id})", markup=False
     )
-    out.print(f"  taken {time_text(description.timestamp)}, {description.format}, {size_text(description.size)}")
+    out.print(
+        f"  taken {formats.moment(description.timestamp)}, {description.format}, {formats.size(description.size)}"
+    )
     out.print(f"  {description.location}", markup=False)
 
 
@@ -174,18 +176,18 @@ def _print_positions(description: SnapshotDescription, uid: str | None = None) -
 
 def _state_rows(operator: OperatorDescription) -> Iterable[tuple[str, str, str, str, str, str]]:
     for state in operator.keyed_states:
-        size = "" if state.size is None else size_text(state.size)
+        size = "" if state.size is None else formats.size(state.size)
         entries = str(state.entries) if state.exact else f"~{state.entries}"
         yield state.name, _kind(state), state.key_type, _value_type(state), entries, size
     for timers in operator.timers:
         kind = f"{timers.domain}-time timers"
-        yield "", kind, timers.key_type, timers.namespace_type, str(timers.entries), size_text(timers.size)
+        yield "", kind, timers.key_type, timers.namespace_type, str(timers.entries), formats.size(timers.size)
     for listed in operator.operator_states:
         items = str(sum(listed.items))
         kind = "broadcast" if listed.mode == "broadcast" else f"{listed.mode} list"
-        yield listed.name, kind, listed.map_key_type, listed.value_type, items, size_text(listed.size)
+        yield listed.name, kind, listed.map_key_type, listed.value_type, items, formats.size(listed.size)
     if operator.raw is not None:
-        yield "", "raw", "", "", str(operator.raw.key_groups), size_text(operator.raw.size)
+        yield "", "raw", "", "", str(operator.raw.key_groups), formats.size(operator.raw.size)
 
 
 def _kind(state: KeyedStateDescription) -> str:
@@ -200,19 +202,6 @@ def _value_type(state: KeyedStateDescription) -> str:
 def _without_fields(text: str) -> str:
     """Name a class without its fields."""
     return _CLASS.sub(r"\1", text)
-
-
-def size_text(size: int) -> str:
-    """Show a number of bytes."""
-    for unit, number in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= number:
-            return f"{size / number:.1f} {unit}"
-    return f"{size} B"
-
-
-def time_text(timestamp: int) -> str:
-    """Show a time."""
-    return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(sep=" ", timespec="seconds")
 
 
 # --- documents ---
