@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from rekindle.checkpoint.metadata import ListStateMetadata
+from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.storage import CheckpointFiles, LocalCheckpointFiles
 from rekindle.common import WatermarkStrategy
 from rekindle.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
@@ -474,8 +475,9 @@ class TestSnapshots:
 
     def test_snapshots_of_several_checkpoints_may_be_under_way_at_once(self) -> None:
         reading, writing = os.pipe()
-        with InProcessJob(keeping()) as job, open(reading, "rb"), open(writing, "wb", buffering=0) as gate:
-            job.coordinator._options = type(job.coordinator._options)(1, max_concurrent=2, num_retained=5)
+        options = CheckpointOptions(1, max_concurrent=2, num_retained=5)
+        running = InProcessJob(keeping(), options=options)
+        with running as job, open(reading, "rb"), open(writing, "wb", buffering=0) as gate:
             feed(job, *MANY, ("slow", SlowToPickle(reading)))
             first = job.begin_checkpoint()
             feed(job, ("slow", "fast"))
