@@ -178,6 +178,7 @@ def running_attempt(scratch: Path, **values: object) -> tuple[Attempt, list[Any]
         savepoints=Savepoints(JOB),
         stopping=Stopping(),
         ownership=JobOwnership(clock),
+        view=ProgressView("name"),
         collected=None,
         scratch=str(scratch),
         plan=SimpleNamespace(layout=tuple, static_uids=set),

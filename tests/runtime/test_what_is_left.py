@@ -68,3 +68,8 @@ def test_a_job_with_checkpoints_in_memory_says_how_to_have_them_in_files() -> No
 
 def test_a_job_without_checkpoints_says_how_to_have_some() -> None:
     assert what_is_left(settings(), [], []).endswith("execution.checkpointing.interval turns them on")
+
+
+def test_after_a_cancel_with_savepoint_it_is_the_savepoint(tmp_path: Path) -> None:
+    line = what_is_left(settings(), [], [], "file:/savepoints/savepoint-1")
+    assert line.startswith("Savepoint file:/savepoints/savepoint-1 was taken at the end: start from it with")

@@ -23,7 +23,7 @@ from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import plan_of
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.master import attempt as attempt_module
+from rekindle.runtime.master import attempt_slots as attempt_slots_module
 from rekindle.runtime.master import job_master as job_master_module
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
@@ -285,8 +285,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     monkeypatch.setattr(job_master_module, "is_local", lambda session: True)
     monkeypatch.setattr(job_master_module, "ControlServer", lambda *settings: cluster)
     monkeypatch.setattr(job_master_module, "EpochPlan", lambda session, graph: _Plan(cluster, graph))
-    monkeypatch.setattr(attempt_module, "is_local", lambda session: True)
-    monkeypatch.setattr(attempt_module, "launch_slots", cluster.launch)
+    monkeypatch.setattr(attempt_slots_module, "is_local", lambda session: True)
+    monkeypatch.setattr(attempt_slots_module, "launch_slots", cluster.launch)
     yield cluster
     for master in cluster.masters:
         master.cancel()

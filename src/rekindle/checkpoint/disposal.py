@@ -6,6 +6,7 @@ metadata goes first: where there is metadata, all that it refers to is there, ev
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from rekindle.checkpoint import paths
@@ -14,6 +15,8 @@ from rekindle.checkpoint.restoring import open_checkpoint
 from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointCorruptError, CheckpointError, ConfigurationError, StateNotFoundError
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,11 @@ def plan_disposal(location: str) -> DisposalPlan:
     names = checkpoint_files(location).list("")
     if paths.METADATA not in names:
         raise _no_savepoint(location, names)
-    stored = open_checkpoint(location)
+    return plan_disposal_of(open_checkpoint(location))
+
+
+def plan_disposal_of(stored: StoredCheckpoint) -> DisposalPlan:
+    """Settle what is to be deleted with a checkpoint or savepoint in files; nothing is, yet."""
     files, directory = stored.files, stored.directory
     assert files is not None
     by_path = {
@@ -112,9 +119,24 @@ def plan_disposal(location: str) -> DisposalPlan:
         tuple(sorted(deleted)),
         sum(by_path[path].size for path in deleted) + inlined,
         tuple(sorted(shared & needed)),
-        tuple(sorted(set(names) - known)),
+        tuple(sorted(set(files.list(directory)) - known)),
         warnings,
     )
+
+
+def delete_claimed(checkpoint: StoredCheckpoint) -> None:
+    """Delete a checkpoint or savepoint that another job took, and that the job started from it has claimed.
+
+    What cannot be deleted is logged, and can be deleted by hand: nothing needs it any more.
+    """
+    if checkpoint.files is None:
+        return
+    try:
+        problems: tuple[str, ...] = carry_out(plan_disposal_of(checkpoint)).failed
+    except CheckpointError as error:
+        problems = (str(error),)
+    for problem in problems:
+        log.warning("%s. What is left of %s can be deleted by hand", problem, checkpoint.describe())
 
 
 def dispose(location: str) -> DisposalReport:

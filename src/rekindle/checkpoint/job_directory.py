@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 
 from rekindle.checkpoint import paths
-from rekindle.checkpoint.claimed import delete_claimed
 from rekindle.checkpoint.cleanup import FoundFiles, classify
+from rekindle.checkpoint.disposal import delete_claimed
 from rekindle.checkpoint.metadata import CheckpointMetadata, decode_metadata, encode_metadata
 from rekindle.checkpoint.shared_registry import SharedStateRegistry
 from rekindle.checkpoint.storage import CheckpointFiles

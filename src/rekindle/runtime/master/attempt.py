@@ -7,16 +7,13 @@ decides. What they share is under one lock; what slots are told under it arrives
 
 from __future__ import annotations
 
-import os
 import queue
-import signal
-import socket
 import sys
 import threading
 import time
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
@@ -36,12 +33,10 @@ from rekindle.exceptions import (
     JobFencedError,
     SlotLostError,
 )
-from rekindle.graph.pickling import main_classes
-from rekindle.graph.struct_pickling import dumps
+from rekindle.runtime.master.attempt_slots import AttemptSlots
 from rekindle.runtime.master.attempt_stop import AttemptStop
 from rekindle.runtime.master.barriers import only_between_epochs
 from rekindle.runtime.master.checkpointing import CheckpointExecutor, measurements
-from rekindle.runtime.master.epoch_reports import Gathering
 from rekindle.runtime.master.epoch_runner import EpochRunner
 from rekindle.runtime.master.failures import query_error, slot_error
 from rekindle.runtime.master.job_history import SlotPlace
@@ -49,14 +44,8 @@ from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.slot_metrics import SlotMetrics, SlotReadings
 from rekindle.runtime.operators.sinks import COLLECTED
 from rekindle.runtime.slot.__main__ import STDERR
-from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotDeployment, SlotJob, SnapshotSettings
-from rekindle.runtime.spark.forwarder import SlotAddress, SlotDirectory
-from rekindle.runtime.spark.session import is_local
-from rekindle.runtime.spark.slot_launcher import launch_slots
 from rekindle.runtime.wire import messages as m
-from rekindle.serialization.snapshot_aliases import known_aliases
 
-_START_TIMEOUT = 120.0
 _CAUSE_WAIT = 2.0
 _GRACE = 5.0
 _LONGEST_WAIT_MS = 1000
@@ -138,8 +127,7 @@ class Attempt:
             lambda: self._events.put(_Cancel()),
             self._fail,
         )
-        self._registered: Gathering[m.Register] = Gathering(self._slots)
-        self._ready: Gathering[bool] = Gathering(self._slots)
+        self._running_slots = AttemptSlots(shared, number)
         self._metrics = SlotMetrics(lambda: len(shared.server.connections()), shared.server.broadcast)
         self._query: StreamingQuery | None = None
         self._outcome: Outcome | None = None
@@ -164,7 +152,9 @@ class Attempt:
         restore = self._restore_point()
         self._shared.server.begin_attempt(self._number, self)
         self._epochs.prepare(restore.metadata.positions if restore is not None else ())
-        slots = self._deploy(restore)
+        slots = self._running_slots.start(restore)
+        self._note_restored()
+        self._shared.view.attempt_started(self._number, restore.metadata.checkpoint_id if restore else None)
         if self._shared.stopping.ends_with(None if restore is None else restore.metadata.checkpoint_id):
             self._outcome = Outcome.FINISHED
             return self._outcome
@@ -182,12 +172,11 @@ class Attempt:
         with self._lock:
             self._stopping = True
         self._epochs.stop()
-        for gathering in (self._registered, self._ready):
-            gathering.fail(JobExecutionError("the attempt has ended"))
+        self._running_slots.fail(JobExecutionError("the attempt has ended"))
         if self._query is not None:
             with suppress(Exception):
                 self._query.stop()
-        self._release_slots(job_over)
+        self._running_slots.release(job_over, _GRACE if self._outcome is not None else _GRACE / 5)
         with self._lock:
             self._stop.attempt_ended(failure)
             aborts = self.coordinator.abort_all(self._shared.clock.now(), _ABORTS[self._outcome])
@@ -196,13 +185,11 @@ class Attempt:
 
     def slot_pids(self) -> dict[int, int]:
         """Give the processes of the slots."""
-        connections = self._shared.server.connections()
-        return {slot: connection.registration.pid for slot, connection in connections.items()}
+        return self._running_slots.pids()
 
     def slot_places(self) -> dict[int, SlotPlace]:
         """Tell where the slots run."""
-        connections = self._shared.server.connections()
-        return {i: SlotPlace(each.registration.host, each.registration.pid) for i, each in connections.items()}
+        return self._running_slots.places()
 
     def read_metrics(self) -> SlotReadings:
         """Ask the slots what they count and measure."""
@@ -216,8 +203,7 @@ class Attempt:
     def cancel(self) -> None:
         """Ask the attempt to end, also while it waits for its slots."""
         self._events.put(_Cancel())
-        for gathering in (self._registered, self._ready):
-            gathering.fail(JobCancelledError("the job was cancelled"))
+        self._running_slots.fail(JobCancelledError("the job was cancelled"))
 
     def wake(self) -> None:
         """Let the attempt see that there is something new to do, such as a savepoint."""
@@ -380,7 +366,7 @@ class Attempt:
         if not self._settings.batch and not checkpoint.savepoint:
             self._shared.view.checkpoint_completed(checkpoint)
 
-    # --- start and end of the slots ---
+    # --- what is restored ---
 
     def _restore_point(self) -> StoredCheckpoint | None:
         latest = self.coordinator.latest_completed()
@@ -388,32 +374,6 @@ class Attempt:
             return None
         assert isinstance(latest.location, StoredCheckpoint)
         return latest.location
-
-    def _deploy(self, restore: StoredCheckpoint | None) -> SlotDirectory:
-        """Start the slots and wait until all have restored their state."""
-        shared, settings = self._shared, self._settings
-        deployment = SlotDeployment(
-            attempt=self._number,
-            slot=-1,
-            secret=shared.secret,
-            master_host=shared.host,
-            master_port=shared.server.port,
-            listen_tcp=not is_local(shared.session),
-            sys_path=user_sys_path(),
-            heartbeat_ms=settings.heartbeat_ms,
-            orphan_timeout_ms=settings.orphan_timeout_ms,
-            job=dumps(self._slot_job(restore)),
-        )
-        launch_slots(shared.session, deployment, self._slots)
-        registrations = self._registered.wait(_START_TIMEOUT)
-        self._ready.wait()
-        self._note_restored()
-        shared.view.attempt_started(self._number, restore.metadata.checkpoint_id if restore else None)
-        return SlotDirectory(
-            self._number,
-            shared.secret,
-            tuple(SlotAddress(r.host, r.unix_name, r.address, r.port) for r in registrations),
-        )
 
     def _note_restored(self) -> None:
         latest, now = self.coordinator.latest_completed(), self._shared.clock.now()
@@ -423,45 +383,6 @@ class Attempt:
             with self._lock:
                 savepoint = latest.savepoint or latest.location.metadata.savepoint
                 self.coordinator.restored(RestoredStatistics(latest.checkpoint_id, now, savepoint, path))
-
-    def _slot_job(self, restore: StoredCheckpoint | None) -> SlotJob:
-        graph, settings = self._shared.graph, self._settings
-        restored = None
-        if restore is not None:
-            beside = restore.files is settings.checkpoint_files and restore.metadata.job_id == settings.job_id
-            own = beside and not restore.metadata.savepoint
-            restored = RestoredCheckpoint(restore.metadata, restore.files, restore.directory, own)
-        return SlotJob(
-            job_id=settings.job_id,
-            graph=replace(graph, spark_sources=tuple(replace(s, data_frame=None) for s in graph.spark_sources)),
-            snapshots=SnapshotSettings(
-                settings.checkpoint_files,
-                settings.inline_below,
-                settings.memory_limit,
-                settings.asynchronous_snapshots,
-            ),
-            checkpointing=settings.checkpointing,
-            restore=restored,
-            epoch_max_ms=settings.epoch_max_ms,
-            main_classes=main_classes(),
-            snapshot_aliases=known_aliases(),
-            job_parameters=settings.job_parameters,
-            backend=settings.backend,
-            local_name=settings.local_name,
-        )
-
-    def _release_slots(self, job_over: bool) -> None:
-        """Let the slots close their functions and end; the ones that do not in time are cut off."""
-        server = self._shared.server
-        server.broadcast(m.Shutdown(job_over))
-        until = time.monotonic() + (_GRACE if self._outcome is not None else _GRACE / 5)
-        while server.connections() and time.monotonic() < until:
-            time.sleep(0.01)
-        here = socket.gethostname()
-        for connection in server.hang_up():
-            if connection.registration.host == here:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(connection.registration.pid, signal.SIGKILL)
 
     # --- the slots' threads ---
 
@@ -481,9 +402,9 @@ class Attempt:
         elif isinstance(message, m.MetricsReport):
             self._metrics.answer(slot, message)
         elif isinstance(message, m.Register):
-            self._registered.put(slot, message)
+            self._running_slots.registered(slot, message)
         elif isinstance(message, m.Ready):
-            self._ready.put(slot, True)
+            self._running_slots.ready(slot)
         else:
             self._events.put(_SlotSaid(slot, message))
 
@@ -506,12 +427,4 @@ class Attempt:
     def _fail(self, error: BaseException, primary: bool = True) -> None:
         self._events.put(_Failed(error, primary))
         self._epochs.fail(error)
-        for gathering in (self._registered, self._ready):
-            gathering.fail(error)
-
-
-def user_sys_path() -> list[str]:
-    """Give the directories from which the driver imports user code; a slot has its own Python and its packages."""
-    own = tuple({os.path.realpath(prefix) + os.sep for prefix in (sys.prefix, sys.base_prefix)})
-    paths = [os.path.abspath(entry or os.getcwd()) for entry in sys.path]
-    return [path for path in paths if not (os.path.realpath(path) + os.sep).startswith(own) and os.path.exists(path)]
+        self._running_slots.fail(error)

@@ -9,7 +9,6 @@ import threading
 import time
 import uuid
 from concurrent.futures import Future
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -18,17 +17,13 @@ from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.restoring import WRITTEN_AGAIN, RestorePath, fit_to_checkpoint
-from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.job_execution_result import JobExecutionResult
 from rekindle.common.job_id import JobID
 from rekindle.common.job_status import JobStatus
-from rekindle.datastream.checkpoint_storage import checked_directory
-from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.exceptions import (
     CheckpointCorruptError,
     CheckpointError,
-    ConfigurationError,
     JobCancelledError,
     JobExecutionError,
     JobFencedError,
@@ -37,40 +32,32 @@ from rekindle.exceptions import (
 )
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
-from rekindle.graph.vertex_plan import vertex_plan
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.attempt import Attempt, Outcome
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
-from rekindle.runtime.master.job_history import Failure, JobHistory, SlotPlace, recorded
+from rekindle.runtime.master.job_history import JobHistory, recorded
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
+from rekindle.runtime.master.observed_job import ObservedJob
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
+from rekindle.runtime.master.remains import Remains
 from rekindle.runtime.master.reported_view import reported
-from rekindle.runtime.master.savepoints import Savepoints
-from rekindle.runtime.master.slot_metrics import NO_READINGS, SlotReadings
+from rekindle.runtime.master.savepoints import Savepoints, savepoint_directory
 from rekindle.runtime.master.stopping import StopMode, Stopping
 from rekindle.runtime.master.takeover import take_over
-from rekindle.runtime.master.what_is_left import what_is_left
 from rekindle.runtime.restart import GiveUp, Restart
 from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.slot.local_directory import job_directory
-from rekindle.runtime.slot.metrics import MetricValue
 from rekindle.runtime.spark.epochs import EpochPlan
 from rekindle.runtime.spark.session import is_local
 from rekindle.runtime.wire.handshake import new_secret
 
 log = logging.getLogger(__name__)
 
-_KEPT = {
-    ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION: {JobStatus.CANCELED, JobStatus.FAILED},
-    ExternalizedCheckpointRetention.DELETE_ON_CANCELLATION: {JobStatus.FAILED},
-    ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS: set(),
-}
 
-
-class JobMaster:
+class JobMaster(ObservedJob):
     """Own one execution of a job. ``start`` returns at once; ``result`` holds the end."""
 
     def __init__(
@@ -141,68 +128,6 @@ class JobMaster:
             self._view.notice(f"job {self.settings.job_id} is taken over from {self._takeover.before.describe()}")
         threading.Thread(target=self._run, name=f"job-{self.settings.job_name}", daemon=True).start()
 
-    @property
-    def status(self) -> JobStatus:
-        """Tell what the job does."""
-        return self._status
-
-    @property
-    def _status(self) -> JobStatus:
-        return self.history.status
-
-    @_status.setter
-    def _status(self, status: JobStatus) -> None:
-        self.history.enter(status)
-
-    @property
-    def start_time(self) -> int:
-        """Tell when the job was made, in milliseconds."""
-        return self.history.start_time
-
-    @property
-    def end_time(self) -> int | None:
-        """Tell when the job ended; None: it has not."""
-        return self.history.end_time
-
-    @property
-    def status_times(self) -> dict[str, int]:
-        """Tell when the job came into each state last; 0: never."""
-        return self.history.status_times()
-
-    def exceptions(self) -> list[Failure]:
-        """Give the failures of the job that are remembered, newest first."""
-        return self.history.exceptions()
-
-    def plan_json(self) -> dict[str, Any]:
-        """Describe the operators as Flink's REST interface does."""
-        plan = self.plan or Plan(())
-        return vertex_plan(plan, self.settings.job_id, self.settings.job_name, self.settings.batch)
-
-    def read_metrics(self) -> SlotReadings:
-        """Ask the slots what they count and measure; those that do not answer at once are left out."""
-        with self._lock:
-            attempt = self._attempt
-        return NO_READINGS if attempt is None else attempt.read_metrics()
-
-    def metrics(self) -> list[MetricValue]:
-        """Ask the slots for the metrics of all operators and functions."""
-        return self.read_metrics().metrics()
-
-    def _slot_places(self) -> dict[int, SlotPlace]:
-        with self._lock:
-            return {} if self._attempt is None else self._attempt.slot_places()
-
-    def slot_pids(self) -> dict[int, int]:
-        """Give the process of every slot that runs now."""
-        with self._lock:
-            return {} if self._attempt is None else self._attempt.slot_pids()
-
-    def checkpoint_statistics(self) -> CheckpointsOverview:
-        """Describe the checkpoints of the job, over all its attempts; also after its end."""
-        with self._lock:
-            attempt = self._attempt
-        return self._coordinator.statistics() if attempt is None else attempt.checkpoint_statistics()
-
     def cancel(self) -> None:
         """Ask the job to end; ``result`` tells when it has."""
         with self._lock:
@@ -221,7 +146,7 @@ class JobMaster:
         Raises:
             ConfigurationError: If neither says where, or if that cannot be used.
         """
-        future = self._savepoints.request(self._savepoint_directory(directory))
+        future = self._savepoints.request(savepoint_directory(self.settings, directory))
         future.add_done_callback(self._show_savepoint)
         self._wake()
         return future
@@ -254,22 +179,9 @@ class JobMaster:
         return self._request_stop(StopMode.CANCEL, directory)
 
     def _request_stop(self, mode: StopMode, directory: str | None) -> Future[str]:
-        future = self._stopping.request(mode, self._savepoint_directory(directory))
+        future = self._stopping.request(mode, savepoint_directory(self.settings, directory))
         self._wake()
         return future
-
-    def _savepoint_directory(self, directory: str | None) -> str:
-        if self.settings.batch:
-            raise ConfigurationError(
-                f"job {self.settings.job_name!r} runs as a batch, of which there are no savepoints: set "
-                "execution.runtime-mode to STREAMING"
-            )
-        directory = directory or self.settings.savepoint_directory
-        if directory is None:
-            raise ConfigurationError(
-                "a savepoint needs a directory, and none is configured: name one, or set state.savepoints.dir"
-            )
-        return checked_directory(directory, "savepoint directory")
 
     def _wake(self) -> None:
         with self._lock:
@@ -416,8 +328,9 @@ class JobMaster:
         """Wait for the restart, go back further, or let the job fail."""
         if isinstance(decision, GiveUp):
             self._view.failed(failure, None)
+            advice = self._remains(JobStatus.FAILED).advice()
             raise JobExecutionError(
-                f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}{self._advice(JobStatus.FAILED)}"
+                f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}{advice}"
             ) from failure
         delay_ms = decision.delay_ms if isinstance(decision, Restart) else 0
         self._view.failed(failure, delay_ms)
@@ -450,37 +363,22 @@ class JobMaster:
         assert isinstance(stored, StoredCheckpoint)
         return fit_to_checkpoint(self._program, stored.metadata, self.settings.allow_non_restored_state)
 
-    def _kept(self, status: JobStatus) -> list[CompletedCheckpoint]:
-        """Give the checkpoints that outlive a job that ends in this way."""
-        completed = [*self._coordinator.completed(), *self._coordinator.damaged()]
-        return completed if status in _KEPT[self.settings.retention] else []
-
-    def _left(self, status: JobStatus) -> str:
-        return what_is_left(self.settings, self._coordinator.completed(), self._kept(status))
-
-    def _advice(self, status: JobStatus) -> str:
-        """Say in an error how to go on, if the job was to be able to."""
-        return f". {self._left(status)}" if self.settings.checkpointing else ""
-
     def _clean_up(self, status: JobStatus) -> None:
         """Delete this job's checkpoints unless they are to be kept in this case, and whatever else is left of them."""
         if status is not JobStatus.SUSPENDED and not self._keeps_all:
-            self._sweep(status)
+            self._remains(status).delete(self._checkpoints)
         # What slots on this machine left behind because they were killed, or because a restart did not come about.
         for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
             shutil.rmtree(job_directory(base, self.settings.local_name), ignore_errors=True)
 
-    def _sweep(self, status: JobStatus) -> None:
-        completed = [*self._coordinator.completed(), *self._coordinator.damaged()]
-        kept = self._kept(status)
-        try:
-            self._checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in kept if not checkpoint.savepoint})
-            for checkpoint in completed:
-                if checkpoint.claimed and checkpoint not in kept:
-                    assert isinstance(checkpoint.location, StoredCheckpoint)
-                    self._checkpoints.drop(checkpoint.location, claimed=True)
-        except Exception:
-            log.exception("the checkpoints of job %s could not be cleaned up", self.settings.job_id)
+    def _remains(self, status: JobStatus) -> Remains:
+        return Remains(
+            self.settings,
+            status,
+            self._coordinator.completed(),
+            self._coordinator.damaged(),
+            self._stopping.savepoint if status is JobStatus.CANCELED else None,
+        )
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:
         self._takeover.end()
@@ -490,9 +388,9 @@ class JobMaster:
             self._status = status
             self._attempt = None
         if status is JobStatus.CANCELED:
-            error = JobCancelledError(f"job {self.settings.job_name!r} was cancelled{self._advice(status)}")
-        if status is not JobStatus.FINISHED and not self.settings.batch:
-            self._view.notice(self._left(status))
+            error = JobCancelledError(f"job {self.settings.job_name!r} was cancelled{self._remains(status).advice()}")
+        if status in (JobStatus.CANCELED, JobStatus.FAILED) and not self.settings.batch:
+            self._view.notice(self._remains(status).describe())
         self._view.ended(status.name)
         self._savepoints.job_ended(status.name)
         self._stopping.job_ended(status.name)

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
-from rekindle.exceptions import CheckpointError
+from rekindle.datastream.checkpoint_storage import checked_directory
+from rekindle.exceptions import CheckpointError, ConfigurationError
+from rekindle.runtime.master.job_settings import JobSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,29 @@ class Savepoints:
         for checkpoint_id, request in self._begun.items():
             if not request.future.done():
                 self.failed(checkpoint_id, f"the job ended ({how}) before the savepoint was complete")
+
+
+def savepoint_directory(settings: JobSettings, directory: str | None) -> str:
+    """Settle where a savepoint goes.
+
+    Args:
+        settings: The job's.
+        directory: What the user named; None: what the settings say.
+
+    Raises:
+        ConfigurationError: If neither says where, if that cannot be used, or if the job can have no savepoints.
+    """
+    if settings.batch:
+        raise ConfigurationError(
+            f"job {settings.job_name!r} runs as a batch, of which there are no savepoints: set "
+            "execution.runtime-mode to STREAMING"
+        )
+    directory = directory or settings.savepoint_directory
+    if directory is None:
+        raise ConfigurationError(
+            "a savepoint needs a directory, and none is configured: name one, or set state.savepoints.dir"
+        )
+    return checked_directory(directory, "savepoint directory")
 
 
 def _too_late(how: str) -> CheckpointError:

@@ -127,6 +127,12 @@ class Stopping:
         request = self._request
         return request is not None and request.mode is StopMode.CANCEL and request.location is not None
 
+    @property
+    def savepoint(self) -> str | None:
+        """Give the complete savepoint that the job ends with."""
+        request = self._request
+        return None if request is None else request.location
+
     def job_ended(self, how: str) -> None:
         """Hand over the savepoint that the job has ended with, or say why there is none; turn away who comes later."""
         with self._lock:

@@ -10,7 +10,10 @@ from rekindle.runtime.master.job_settings import JobSettings
 
 
 def what_is_left(
-    settings: JobSettings, completed: Sequence[CompletedCheckpoint], kept: Collection[CompletedCheckpoint]
+    settings: JobSettings,
+    completed: Sequence[CompletedCheckpoint],
+    kept: Collection[CompletedCheckpoint],
+    savepoint: str | None = None,
 ) -> str:
     """Say in one line from where the job can be started again, or why from nowhere.
 
@@ -18,17 +21,21 @@ def what_is_left(
         settings: The job's.
         completed: The checkpoints it could have been restarted from, oldest first.
         kept: Those of them that are kept now that it has ended.
+        savepoint: The savepoint it was cancelled with, if it was.
     """
+    if savepoint is not None:
+        return f"Savepoint {savepoint} was taken at the end: {_start_from(savepoint)}"
     for checkpoint in reversed(completed):
         path = _path(checkpoint)
         if path is not None and checkpoint.savepoint:
             return f"No checkpoint is newer than what the job was started from: start it from {path} again"
         if path is not None and checkpoint in kept:
-            return (
-                f"Checkpoint {checkpoint.checkpoint_id} is kept: start from it with 'rekindle run -s {path} PROGRAM', "
-                f"or set execution.state-recovery.path to {path}"
-            )
+            return f"Checkpoint {checkpoint.checkpoint_id} is kept: {_start_from(path)}"
     return f"No checkpoint is left to start from: {_why(settings, completed)}"
+
+
+def _start_from(path: str) -> str:
+    return f"start from it with 'rekindle run -s {path} PROGRAM', or set execution.state-recovery.path to {path}"
 
 
 def _why(settings: JobSettings, completed: Sequence[CompletedCheckpoint]) -> str:

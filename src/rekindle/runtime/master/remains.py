@@ -1,0 +1,66 @@
+"""Which checkpoints outlive a job, by how it ended: what is kept, what is deleted, what people are told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.checkpoint.job_directory import JobCheckpointDirectory
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from rekindle.common.job_status import JobStatus
+from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.what_is_left import what_is_left
+
+log = logging.getLogger(__name__)
+
+_KEPT = {
+    ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION: {JobStatus.CANCELED, JobStatus.FAILED},
+    ExternalizedCheckpointRetention.DELETE_ON_CANCELLATION: {JobStatus.FAILED},
+    ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS: set(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """Settle what remains of a job.
+
+    Attributes:
+        settings: The job's.
+        status: How it ended.
+        completed: The checkpoints it could have been restarted from, oldest first.
+        damaged: Completed ones that cannot be read.
+        savepoint: The savepoint it was cancelled with, if it was.
+    """
+
+    settings: JobSettings
+    status: JobStatus
+    completed: Sequence[CompletedCheckpoint]
+    damaged: Sequence[CompletedCheckpoint]
+    savepoint: str | None = None
+
+    def kept(self) -> list[CompletedCheckpoint]:
+        """Give the checkpoints that outlive the job."""
+        return [*self.completed, *self.damaged] if self.status in _KEPT[self.settings.retention] else []
+
+    def describe(self) -> str:
+        """Say in one line how to go on."""
+        return what_is_left(self.settings, self.completed, self.kept(), self.savepoint)
+
+    def advice(self) -> str:
+        """Say in an error how to go on, if the job was to be able to."""
+        return f". {self.describe()}" if self.settings.checkpointing else ""
+
+    def delete(self, checkpoints: JobCheckpointDirectory) -> None:
+        """Delete what is not kept."""
+        kept = self.kept()
+        try:
+            checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in kept if not checkpoint.savepoint})
+            for checkpoint in [*self.completed, *self.damaged]:
+                if checkpoint.claimed and checkpoint not in kept:
+                    assert isinstance(checkpoint.location, StoredCheckpoint)
+                    checkpoints.drop(checkpoint.location, claimed=True)
+        except Exception:
+            log.exception("the checkpoints of job %s could not be cleaned up", self.settings.job_id)
