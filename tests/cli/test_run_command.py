@@ -296,11 +296,12 @@ def test_a_detached_job_goes_on_after_the_command(tmp_path: Path, cancelled: End
     ended = rekindle("run", "-d", "--log", str(log), "-p", "1", "-s", str(checkpoints), "-n", program, str(told))
     try:
         assert ended.code == 0, ended.err
-        submitted, where = ended.out.splitlines()
+        submitted, where, rest = ended.out.splitlines()
         job_id = submitted.removeprefix("Job has been submitted with JobID ")
         assert len(job_id) == 32
         pid = int(where.split("process ")[1].split(";")[0])
         assert where.endswith(str(log))
+        assert rest.startswith("Its REST interface is at http://127.0.0.1:")
         assert pid in all_pids()
         assert os.getsid(pid) == pid
         assert "FINISHED" not in log.read_text()

@@ -119,7 +119,7 @@ def test_a_history_hears_what_a_view_is_told_and_the_view_hears_it_too() -> None
     view.failed(RuntimeError("no"), 5)
     view.ended("FAILED")
     lines = stream.getvalue()
-    for part in ("attempt 1 runs", "long work", "failure: no; restart in 5 ms", "FAILED"):
+    for part in ("attempt 1 runs", "long work", "failure (restart in 5 ms): no", "FAILED"):
         assert part in lines
     assert history.attempt is not None
     assert history.progress().epochs == 1

@@ -79,8 +79,8 @@ class TestLogView:
             view.failed(ValueError("broken"), None)
 
         assert self.lines(run) == [
-            "[word count] failure: broken; restart in 1000 ms",
-            "[word count] failure: broken; the job fails",
+            "[word count] failure (restart in 1000 ms): broken",
+            "[word count] failure (the job fails): broken",
         ]
 
     def test_the_end_has_a_line(self) -> None:

@@ -75,7 +75,7 @@ def test_a_job_is_told_from_its_start_to_its_end(path: str, view: ProgressView, 
         ("RUNNING", "/savepoint", "oops", False),
         ("FINISHED", "/savepoint", "oops", True),
     ]
-    for line in ("attempt 1 runs", "failure: oops", "savepoint /savepoint", "slow", "FINISHED"):
+    for line in ("attempt 1 runs", "failure (restart in 10 ms): oops", "savepoint /savepoint", "slow", "FINISHED"):
         assert line in shown.getvalue()
 
 

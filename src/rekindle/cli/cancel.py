@@ -11,7 +11,8 @@ from rekindle.cli.connection import JobManager, Token, directory_for, running_jo
 from rekindle.cli.ending import retained_checkpoint, wait_for_end
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, console, print_json
-from rekindle.cli.waiting import left_alone, progress, wait_for_savepoint
+from rekindle.cli.progress import progress
+from rekindle.cli.waiting import left_alone, wait_for_savepoint
 
 _WITH_SAVEPOINT = ("-s", "--with-savepoint")
 _SPELLINGS = (*_WITH_SAVEPOINT, "--withSavepoint")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
 import subprocess
 import tempfile
 import time
@@ -18,11 +17,13 @@ from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import messages
 from rekindle.cli.program import Program
 from rekindle.common.job_status import JobStatus
-from rekindle.exceptions import ConfigurationError
+from rekindle.common.own_directory import make_own, named_directory
+from rekindle.rest.discovery import discovered
 from rekindle.runtime.master.run_report import RUN_REPORT, JobReport, read_reports
 
 _POLL_SECONDS = 0.1
 _LAST_WORDS_SECONDS = 30
+_URL_SECONDS = 1.0
 _TAIL = 30
 _LOST = (JobStatus.FAILING.name, JobStatus.FAILED.name, JobStatus.CANCELED.name)
 
@@ -36,12 +37,14 @@ class DetachedJob:
         job_name: Its name.
         pid: The process of the program.
         log: The file with the output of the program.
+        url: Where its REST interface is; None: it has none.
     """
 
     job_id: str
     job_name: str
     pid: int
     log: str
+    url: str | None
 
 
 def start_detached(program: Program, log: str | None) -> DetachedJob:
@@ -79,7 +82,7 @@ def start_detached(program: Program, log: str | None) -> DetachedJob:
         _show_end_of(opened)
         what = "ended without having executed a job" if job is None else f"ended: its job is {job.status}"
         raise CommandError(f"{program.name} {what}; its output is in {opened}", ExitCode.FAILED)
-    return DetachedJob(job.job_id, job.job_name, process.pid, os.path.abspath(opened))
+    return DetachedJob(job.job_id, job.job_name, process.pid, os.path.abspath(opened), _url_of(process.pid))
 
 
 def log_directory() -> Path:
@@ -88,18 +91,20 @@ def log_directory() -> Path:
     Raises:
         ConfigurationError: It belongs to somebody else.
     """
-    named = os.environ.get("REKINDLE_STATE_DIR")
-    base = Path(named) if named else Path(tempfile.gettempdir()) / f"rekindle-{os.getuid()}"
+    base = named_directory() or Path(tempfile.gettempdir()) / f"rekindle-{os.getuid()}"
     for path in (base, base / "logs"):
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700, parents=True)
-        found = path.stat() if named else path.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-            raise ConfigurationError(
-                f"{path} is not a directory of yours, so there is no place for the log: name one with --log, or set "
-                "REKINDLE_STATE_DIR to a directory of your own"
-            )
+        make_own(path, "there is no place for the log, unless --log names a file")
     return base / "logs"
+
+
+def _url_of(pid: int) -> str | None:
+    """Find the REST interface of a driver; it may need a moment more than the job."""
+    until = time.monotonic() + _URL_SECONDS
+    while True:
+        url = next((endpoint.url for endpoint in discovered() if endpoint.pid == pid), None)
+        if url is not None or time.monotonic() > until:
+            return url
+        time.sleep(_POLL_SECONDS)
 
 
 def _wait_for_job(process: subprocess.Popen[bytes], report: str, name: str) -> JobReport | None:

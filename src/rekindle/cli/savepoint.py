@@ -8,7 +8,8 @@ import typer
 
 from rekindle.cli.connection import Job, JobManager, Token, directory_for, running_job
 from rekindle.cli.output import Json, console, print_json
-from rekindle.cli.waiting import left_alone, progress, wait_for_savepoint
+from rekindle.cli.progress import progress
+from rekindle.cli.waiting import left_alone, wait_for_savepoint
 
 
 def savepoint(

@@ -10,7 +10,8 @@ from rekindle.cli.connection import Job, JobManager, Token, directory_for, runni
 from rekindle.cli.ending import wait_for_end
 from rekindle.cli.exit_codes import CommandError
 from rekindle.cli.output import Json, console, print_json
-from rekindle.cli.waiting import left_alone, progress, wait_for_savepoint
+from rekindle.cli.progress import progress
+from rekindle.cli.waiting import left_alone, wait_for_savepoint
 
 
 def stop(

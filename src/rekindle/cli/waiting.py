@@ -1,44 +1,16 @@
-"""Waiting for a job, with something to look at: on standard error, so that results can be piped."""
+"""Waiting for a job that is asked for something."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from rekindle.cli.exit_codes import CommandError, ExitCode
-from rekindle.cli.output import messages
+from rekindle.cli.progress import Advance
 
 if TYPE_CHECKING:
     from rekindle.client.remote_job import RemoteJob
-
-T = TypeVar("T")
-
-Advance = Callable[[int | None, int | None], None]
-"""Hears how many of how many parts are done; None, None: nobody knows."""
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Advance]:
-    """Show that something is under way, and for how long; where there is no terminal, say it once."""
-    output = messages()
-    if not output.is_terminal:
-        output.print(f"{what} …", markup=False)
-        yield lambda done, total: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    parts = MofNCompleteColumn()
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        parts,
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=output, transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done or 0, total=total)
 
 
 @contextmanager

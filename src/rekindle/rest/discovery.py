@@ -14,9 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from rekindle.exceptions import ConfigurationError
+from rekindle.common.own_directory import make_own, named_directory
 
-DIRECTORY_VARIABLE = "REKINDLE_STATE_DIR"
 VERSION = 1
 
 
@@ -47,17 +46,13 @@ def discovery_directory() -> Path:
     Raises:
         ConfigurationError: It is no directory, or belongs to somebody else.
     """
-    path = _directory_path()
-    with suppress(FileExistsError):
-        path.mkdir(mode=0o700, parents=True)
-    _check_own(path)
-    return path
+    return make_own(_directory_path(), "running jobs cannot be listed there")
 
 
 def _directory_path() -> Path:
-    named = os.environ.get(DIRECTORY_VARIABLE)
-    if named:
-        return Path(named)
+    named = named_directory()
+    if named is not None:
+        return named
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime:
         with suppress(OSError):
@@ -65,24 +60,6 @@ def _directory_path() -> Path:
             if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
                 return Path(runtime) / "rekindle"
     return Path(tempfile.gettempdir()) / f"rekindle-{os.getuid()}"
-
-
-def _check_own(path: Path) -> None:
-    """Refuse a directory in which somebody else could plant a file. One that the user named is left as it is."""
-    named = bool(os.environ.get(DIRECTORY_VARIABLE))
-    found = path.stat() if named else path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise ConfigurationError(
-            f"{path} is not a directory of yours, so running jobs cannot be listed there: remove it, or set "
-            f"{DIRECTORY_VARIABLE} to a directory of your own"
-        )
-    if named and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise ConfigurationError(
-            f"others may write to {path}, so running jobs cannot be listed there: set {DIRECTORY_VARIABLE} to a "
-            "directory that only you can write to"
-        )
-    if not named and stat.S_IMODE(found.st_mode) & 0o077:
-        path.chmod(0o700)
 
 
 def publish(endpoint: Endpoint) -> Path:

@@ -101,7 +101,7 @@ class LogView(ProgressView):
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         follow = "the job fails" if delay_ms is None else f"restart in {delay_ms} ms"
-        self._line(f"failure: {error}; {follow}")
+        self._line(f"failure ({follow}): {error}")
 
     def ended(self, status: str) -> None:
         self._line(status)
