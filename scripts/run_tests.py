@@ -1,4 +1,4 @@
-"""Runs all tests in two lanes: tests on Spark wait for other processes most of the time.
+"""Runs all tests in three lanes: tests on Spark wait for other processes most of the time.
 
 make runs this with the Python of .venv. Given arguments, it runs pytest with them and does nothing else.
 """
@@ -9,62 +9,52 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import IO
 
 PYTEST = os.path.join(os.path.dirname(sys.executable), "pytest")
-FIRST_LANE = ("tests/chaos", "tests/docs")
-SECOND_LANE = ("tests/integration",)
+WATCHED = ("tests/chaos",)
+"""What is shown as it goes on; the results of the other lanes come at the end."""
+BESIDE = (("tests/integration", "tests/docs"),)
 
 
-class Lane(threading.Thread):
-    """Run pytest several times, one after the other.
+class Lane:
+    """Run pytest beside other things, and keep what it prints."""
 
-    Attributes:
-        failed: Whether any of them failed.
-    """
-
-    def __init__(self, runs: list[list[str]], output: IO[bytes]) -> None:
-        super().__init__()
-        self.failed = False
-        self._runs = runs
+    def __init__(self, arguments: Sequence[str], output: IO[bytes]) -> None:
         self._output = output
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stopped = False
+        command = [PYTEST, "-p", "no:cacheprovider", *arguments]
+        self._process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
 
-    def run(self) -> None:
-        for arguments in self._runs:
-            if not self._stopped:
-                self._process = subprocess.Popen(
-                    [PYTEST, "-p", "no:cacheprovider", *arguments], stdout=self._output, stderr=subprocess.STDOUT
-                )
-                self.failed = self._process.wait() != 0 or self.failed
+    def passed(self) -> bool:
+        """Wait for the end, print what it has printed, and tell whether all tests passed."""
+        code = self._process.wait()
+        self._output.seek(0)
+        print(self._output.read().decode(errors="replace"), end="", flush=True)
+        return code == 0
 
     def stop(self) -> None:
-        """End what runs, and begin nothing else."""
-        self._stopped = True
-        if self._process is not None:
+        """End what still runs."""
+        if self._process.poll() is None:
             self._process.terminate()
+            self._process.wait()
 
 
 def main(arguments: list[str]) -> int:
     """Give 0 if all tests pass."""
     if arguments:
         return subprocess.call([PYTEST, *arguments])
-    others = [f"--ignore={directory}" for directory in (*FIRST_LANE, *SECOND_LANE)]
-    with tempfile.TemporaryFile() as output:
-        beside = Lane([list(SECOND_LANE), others], output)
-        beside.start()
-        try:
-            failed = subprocess.call([PYTEST, *FIRST_LANE])
-            beside.join()
-        except BaseException:
-            beside.stop()
-            beside.join()
-            raise
-        output.seek(0)
-        print(output.read().decode(errors="replace"), end="")
-    return failed or int(beside.failed)
+    elsewhere = (*WATCHED, *(directory for lane in BESIDE for directory in lane))
+    others = tuple(f"--ignore={directory}" for directory in elsewhere)
+    with ExitStack() as stack:
+        lanes = []
+        for beside in (*BESIDE, others):
+            lanes.append(Lane(beside, stack.enter_context(tempfile.TemporaryFile())))
+            stack.callback(lanes[-1].stop)
+        passed = [subprocess.call([PYTEST, *WATCHED]) == 0]
+        passed += [lane.passed() for lane in lanes]
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":
