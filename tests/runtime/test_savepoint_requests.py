@@ -39,7 +39,7 @@ class Job:
         options = CheckpointOptions(interval_ms=10, timeout_ms=1_000, num_retained=num_retained)
         self.coordinator = CheckpointCoordinator(options, frozenset({0}), 0, 1, 0)
         settings: Any = SimpleNamespace(job_id=JOB, job_name="name", checkpoint_files=self.files)
-        graph: Any = SimpleNamespace(nodes=())
+        graph: Any = SimpleNamespace(nodes=(), slots=1)
         self.executor = CheckpointExecutor(
             settings,
             graph,
@@ -69,6 +69,7 @@ class Job:
         done = m.SnapshotDone(attempt, order.checkpoint_id, handle, [], 0, 0)
         now = self.clock.now()
         self.executor.run(self.coordinator, self.coordinator.acknowledge(now, attempt, order.checkpoint_id, 0, done))
+        self.executor.notified(0, order.checkpoint_id)
 
     def decline(self, order: m.TriggerSnapshot) -> None:
         reason = CheckpointFailureReason.DECLINED

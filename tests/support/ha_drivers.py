@@ -52,6 +52,8 @@ def latest_entry(directory: Path) -> LogEntry:
 
 
 class InProcessDriver:
+    PARALLELISM = 2
+
     """Own the job until told otherwise.
 
     Args:
@@ -69,7 +71,7 @@ class InProcessDriver:
         env = StreamExecutionEnvironment.get_execution_environment(
             Configuration.from_dict(ha_settings(directory, **settings))
         )
-        env.set_parallelism(2)
+        env.set_parallelism(self.PARALLELISM)
         collect(events(env, count).key_by(key_of).process(Numbering()).uid(uid))
         self.clock = ManualClock()
         settled: JobSettings = settle(

@@ -287,6 +287,8 @@ class InProcessJob:
             self._reports[slot] = message
         elif isinstance(message, m.SnapshotDone | m.SnapshotFailed):
             self._answers.put((slot, message))
+        elif isinstance(message, m.CommitDone):
+            self._executor.notified(slot, message.checkpoint_id)
         elif isinstance(message, m.RequestEpoch):
             self.requests += 1
         elif isinstance(message, m.Output) and message.channel == COLLECTED:

@@ -37,12 +37,16 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 class CheckpointReference(msgspec.Struct, frozen=True):
-    """Point to a completed checkpoint (or to the savepoint that a job was stopped with) by its directory."""
+    """Point to a completed checkpoint (or to the savepoint that a job was stopped with) by its directory.
+
+    ``claimed``: another job took it, and this one deletes it in its time.
+    """
 
     checkpoint_id: int
     location: str
     timestamp: int
     savepoint: bool = False
+    claimed: bool = False
 
 
 class LogEntry(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.storage import CheckpointFiles
-from rekindle.exceptions import CheckpointStorageError, JobFencedError
+from rekindle.exceptions import CheckpointError, CheckpointStorageError, JobFencedError
 from rekindle.ha.entry import LogEntry, decode_entry, encode_entry
 
 _ENTRY = re.compile(r"entry-(\d{12,})")
@@ -81,7 +81,7 @@ class JobLog:
             raise self.fenced(entry.job_name)
         try:
             lost = self._lost(entry, last)
-        except CheckpointStorageError as error:
+        except CheckpointError as error:
             raise self._unknown(entry, error) from error
         if lost:
             raise self.fenced(entry.job_name)
@@ -133,7 +133,7 @@ class JobLog:
             return there == entry
         return self._files.creates_once or self._read(entry.number) == entry
 
-    def _unknown(self, entry: LogEntry, error: CheckpointStorageError) -> JobFencedError:
+    def _unknown(self, entry: LogEntry, error: CheckpointError) -> JobFencedError:
         return JobFencedError(
             f"job {entry.job_name!r} cannot tell whether entry {entry.number} of {self.location} was written: {error}. "
             "This driver stops, and deletes nothing: start the program again when the storage can be reached"

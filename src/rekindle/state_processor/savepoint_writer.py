@@ -120,6 +120,9 @@ class SavepointWriter:
                     f"with_state of operator {uid!r} cannot tell which states a function writes; use keyed_state, or "
                     "write the operator anew with remove_operator and with_operator"
                 )
+            operator.transformations = [
+                other for other in operator.transformations if not other.states & transformation.states
+            ]
             operator.transformations.append(transformation)
         return self
 

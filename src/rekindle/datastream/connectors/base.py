@@ -72,6 +72,12 @@ class SinkWriter(ABC):
     def commit(self, committables: list[bytes]) -> None:
         """Make committables visible. Called again after a failure: what is visible already stays as it is."""
 
+    def keep(self, committables: list[bytes]) -> None:  # noqa: B027
+        """Let :meth:`abort_leftovers` not remove committables: a savepoint refers to them, whatever becomes of the job.
+
+        They may be committed all the same, or never. Nothing to do where nothing is removed.
+        """
+
     @abstractmethod
     def abort_leftovers(self) -> None:
         """Remove what an earlier attempt of this lineage left invisible.

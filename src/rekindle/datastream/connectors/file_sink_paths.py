@@ -2,6 +2,7 @@
 
 <base path>/<bucket>/.rekindle-<lineage>-<subtask>-<token>-<counter>.inprogress   being written
 <base path>/<bucket>/.rekindle-<lineage>-<subtask>-<token>-<counter>.pending      whole, waits for its commit
+<base path>/<bucket>/.rekindle-<lineage>-<subtask>-<token>-<counter>.kept         the same, and a savepoint refers to it
 <base path>/<bucket>/<prefix>-<subtask>-<token>-<counter><suffix>                 finished
 
 The leading dot hides a file from Spark, Hadoop and Flink readers until it is finished. The lineage is a short
@@ -55,16 +56,21 @@ class PartNaming:
         return PartPaths(f"{hidden}.inprogress", f"{hidden}.pending", finished)
 
 
+def kept(pending: str) -> str:
+    """Give a pending file the name under which it outlives a failure of its job."""
+    return pending.removesuffix(".pending") + ".kept"
+
+
 @dataclass(frozen=True, slots=True)
 class HiddenFile:
-    """Say who wrote a file that is in progress or pending."""
+    """Say who wrote a file that is in progress or pending, and to which no savepoint refers."""
 
     lineage: str
     subtask: int
 
 
 def parse_hidden(path: str) -> HiddenFile | None:
-    """Read who wrote a hidden file from its path; None for any other file."""
+    """Read who wrote a hidden file from its path; None for any other file, and for one that is kept."""
     match = _HIDDEN.fullmatch(name_of(path))
     return HiddenFile(match["lineage"], int(match["subtask"])) if match else None
 

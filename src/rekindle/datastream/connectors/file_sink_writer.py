@@ -128,6 +128,14 @@ class FileSinkWriter(SinkWriter):
         for files, directories in moved.items():
             files.sync_directories(directories)
 
+    def keep(self, committables: list[bytes]) -> None:
+        """Let pending files outlive a failure of the job: a savepoint refers to them."""
+        for committable in map(_decode, committables):
+            files = self._holding(committable)
+            if files.size(committable.pending) is not None:
+                files.rename(committable.pending, paths.kept(committable.pending))
+                files.sync_directories({paths.directory_of(committable.pending)})
+
     def abort_leftovers(self) -> None:
         """Remove the hidden files that earlier attempts of this lineage left, below the whole base path."""
         for path in self._files.walk():
@@ -201,11 +209,16 @@ class FileSinkWriter(SinkWriter):
 
 
 def _is_there(committable: FileCommittable, files: SinkFiles) -> bool:
-    return files.size(committable.finished) is not None or files.size(committable.pending) is not None
+    names = (committable.finished, committable.pending, paths.kept(committable.pending))
+    return any(files.size(name) is not None for name in names)
 
 
 def _finish(committable: FileCommittable, files: SinkFiles) -> None:
-    pending = files.size(committable.pending)
+    hidden = committable.pending
+    pending = files.size(hidden)
+    if pending is None:
+        hidden = paths.kept(hidden)
+        pending = files.size(hidden)
     finished = files.size(committable.finished)
     if pending is None and finished is None:
         raise FileSinkError(
@@ -214,7 +227,7 @@ def _finish(committable: FileCommittable, files: SinkFiles) -> None:
             "Somebody removed or moved the file. Bring it back or go to another checkpoint, and leave files below "
             "the base path alone until the checkpoint after theirs is complete"
         )
-    for size, path in ((finished, committable.finished), (pending, committable.pending)):
+    for size, path in ((finished, committable.finished), (pending, hidden)):
         if size not in (None, committable.size):
             raise FileSinkError(
                 f"cannot commit {files.describe(committable.finished)}: "
@@ -222,9 +235,9 @@ def _finish(committable: FileCommittable, files: SinkFiles) -> None:
                 "Somebody changed or cut it. Bring its content back, or restore from another checkpoint"
             )
     if finished is None:
-        files.rename(committable.pending, committable.finished)
+        files.rename(hidden, committable.finished)
     elif pending is not None:
-        files.remove(committable.pending)
+        files.remove(hidden)
 
 
 def _decode(committable: bytes) -> FileCommittable:

@@ -111,7 +111,7 @@ class Attempt:
             shared.clock,
             shared.server.broadcast,
             self._checkpoint_completed,
-            lambda message: self._fail(CheckpointError(message)),
+            self._too_many_failed,
             shared.checkpoints,
             shared.savepoints,
             shared.ownership,
@@ -181,6 +181,7 @@ class Attempt:
             self._stop.attempt_ended(failure)
             aborts = self.coordinator.abort_all(self._shared.clock.now(), _ABORTS[self._outcome])
             self._executor.run(self.coordinator, aborts)
+            self._executor.attempt_ended(self._outcome is Outcome.FINISHED)
         self._epochs.close()
 
     def slot_pids(self) -> dict[int, int]:
@@ -285,8 +286,10 @@ class Attempt:
                     now, message.attempt, message.checkpoint_id, slot, reason, message.reason
                 )
                 self._executor.run(self.coordinator, instructions)
-            elif isinstance(message, m.CommitDone) and message.checkpoint_id == self._commit_awaited:
-                self._committed.add(slot)
+            elif isinstance(message, m.CommitDone):
+                self._executor.notified(slot, message.checkpoint_id)
+                if message.checkpoint_id == self._commit_awaited:
+                    self._committed.add(slot)
 
     def _root_cause(self, failed: _Failed) -> BaseException:
         """Prefer what a slot said, or its death, over what Spark makes of it."""
@@ -356,6 +359,10 @@ class Attempt:
             self._out_of_ids = True
             self._fail(error)
         return not self._out_of_ids
+
+    def _too_many_failed(self, message: str) -> None:
+        if self._commit_awaited is None:  # else the last checkpoint is complete, and no other matters
+            self._fail(CheckpointError(message))
 
     def _checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
         if checkpoint.checkpoint_id == self._final_id:

@@ -87,15 +87,16 @@ class AttemptStop:
         error = done.exception()
         if error is None:
             self._stopping.completed(checkpoint_id, done.result())
-            self._show(done.result())
             if self._stopping.cancels:
                 self._cancel()
+            self._show(done.result())
         elif not self._over:
-            self._request, self._taken = None, False
-            self._stopping.failed(str(error))
-            if self._epochs.draining:
+            if self._epochs.draining:  # and it stays under way: nothing of this attempt is to be committed
+                self._stopping.failed(str(error), "goes back to its last checkpoint, if it may be restarted")
                 self._fail(
                     StopFailedError(f"{error}. All sources had been ended for it: the job goes back to its checkpoint")
                 )
             else:
+                self._stopping.failed(str(error))
+                self._request, self._taken = None, False
                 self._epochs.release()

@@ -104,9 +104,31 @@ class CheckpointExecutor:
         latest = coordinator.latest_completed()
         if latest is not None and latest.checkpoint_id == order.checkpoint_id:
             self._completed(latest)
+        in_passing = order.savepoint and not order.is_restore_point
+        if in_passing:
+            self._savepoints.written(order.checkpoint_id, self._graph.slots)
         self._broadcast(m.NotifyComplete(order.checkpoint_id, order.is_restore_point))
-        if order.savepoint:
+        if order.savepoint and not in_passing:
             self._savepoints.completed(order.checkpoint_id)
+
+    def notified(self, slot: int, checkpoint_id: int) -> None:
+        """Learn that a slot has done what the completion of a checkpoint, or of a savepoint, asks of it."""
+        self._savepoints.made_safe(checkpoint_id, slot)
+
+    def attempt_ended(self, output_committed: bool) -> None:
+        """Settle what becomes of savepoints that not all slots have heard of.
+
+        Args:
+            output_committed: Whether all output was committed at the end: then nothing can be removed any more.
+        """
+        for checkpoint_id in self._savepoints.give_up_unsafe():
+            if output_committed:
+                self._savepoints.completed(checkpoint_id)
+            else:
+                self._discard(checkpoint_id)
+                self._savepoints.failed(
+                    checkpoint_id, "the job was interrupted before the output that the savepoint refers to was safe"
+                )
 
     def _write_metadata(self, coordinator: CheckpointCoordinator, order: events.WriteMetadata) -> None:
         acks = [ack for _, ack in order.acks if isinstance(ack, m.SnapshotDone)]

@@ -132,7 +132,7 @@ class JobMaster(ObservedJob):
         """Ask the job to end; ``result`` tells when it has."""
         with self._lock:
             self._cancelled.set()
-            if not self._status.is_globally_terminal_state():
+            if not self._status.is_terminal_state():
                 self._status = JobStatus.CANCELLING
             if self._attempt is not None:
                 self._attempt.cancel()
@@ -389,9 +389,7 @@ class JobMaster(ObservedJob):
             self._attempt = None
         if status is JobStatus.CANCELED:
             error = JobCancelledError(f"job {self.settings.job_name!r} was cancelled{self._remains(status).advice()}")
-        if status in (JobStatus.CANCELED, JobStatus.FAILED) and not self.settings.batch:
-            self._view.notice(self._remains(status).describe())
-        self._view.ended(status.name)
+        self._show_end(status)
         self._savepoints.job_ended(status.name)
         self._stopping.job_ended(status.name)
         if self._collected is not None:
@@ -402,6 +400,15 @@ class JobMaster(ObservedJob):
             self.result.set_result(JobExecutionResult(JobID(self.settings.job_id), runtime))
         else:
             self.result.set_exception(error)
+
+    def _show_end(self, status: JobStatus) -> None:
+        """Show how the job ended; that this fails is no reason to keep who waits for the job waiting."""
+        try:
+            if status in (JobStatus.CANCELED, JobStatus.FAILED) and not self.settings.batch:
+                self._view.notice(self._remains(status).describe())
+            self._view.ended(status.name)
+        except Exception:
+            log.exception("the end of job %s could not be shown", self.settings.job_id)
 
     def _driver_host(self) -> str:
         host = self._session.conf.get("spark.driver.host")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -108,7 +109,7 @@ class LogView(ProgressView):
 
     def _line(self, text: str) -> None:
         stamp = time.strftime("%H:%M:%S")
-        with self._lock:
+        with self._lock, suppress(OSError, ValueError):  # nobody reads any more: the job goes on
             self._stream.write(f"{stamp} [{self.job_name}] {text}\n")
             self._stream.flush()
 

@@ -82,7 +82,7 @@ class ReportedView(ProgressView):
     ) -> None:
         """Write a line; what is not given is as it was."""
         runtime = round((time.monotonic() - self._started) * 1000)
-        with self._lock, suppress(FileNotFoundError):  # the command may have ended, and wants to know no more then
+        with self._lock, suppress(OSError):  # the command may have ended; and the job matters more than its report
             before = self._report
             self._report = replace(
                 before,

@@ -1,7 +1,8 @@
 """The savepoints that users ask for while a job runs: where each goes, and who waits for it.
 
 A request waits for the end of an epoch; what it waits through, a restart for instance, does it no harm. Once its
-savepoint is under way, it ends as that ends.
+savepoint is under way, it ends as that ends. One that is taken in passing is handed over when all slots have made safe
+what it refers to: output that waits for a commit, which a job that goes back to an earlier checkpoint would remove.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Savepoints:
         self._lock = threading.Lock()
         self._waiting: deque[SavepointRequest] = deque()
         self._begun: dict[int, SavepointRequest] = {}  # also what has ended: an answer of a slot may still come
+        self._unsafe: dict[int, set[int]] = {}  # the slots that have yet to make safe what a savepoint refers to
         self._over: str | None = None
 
     def request(self, directory: str) -> Future[str]:
@@ -89,6 +91,24 @@ class Savepoints:
     def find(self, checkpoint_id: int) -> SavepointRequest | None:
         """Give the request that a checkpoint was taken for; None: it is no savepoint that was asked for."""
         return self._begun.get(checkpoint_id)
+
+    def written(self, checkpoint_id: int, slots: int) -> None:
+        """Learn that a savepoint in passing is written, and that so many slots have yet to make it safe."""
+        self._unsafe[checkpoint_id] = set(range(slots))
+
+    def made_safe(self, checkpoint_id: int, slot: int) -> None:
+        """Learn that a slot has made safe what a savepoint refers to; hand over what is safe as a whole."""
+        slots = self._unsafe.get(checkpoint_id)
+        if slots is not None:
+            slots.discard(slot)
+            if not slots:
+                del self._unsafe[checkpoint_id]
+                self.completed(checkpoint_id)
+
+    def give_up_unsafe(self) -> list[int]:
+        """Forget the savepoints that are written and not safe: name them, so that they are deleted."""
+        unsafe, self._unsafe = self._unsafe, {}
+        return list(unsafe)
 
     def completed(self, checkpoint_id: int) -> None:
         """Hand over a savepoint that is complete."""

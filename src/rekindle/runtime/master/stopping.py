@@ -99,12 +99,12 @@ class Stopping:
         assert self._request is not None
         self._request.checkpoint_id, self._request.location = checkpoint_id, location
 
-    def failed(self, reason: str) -> None:
-        """Give the request up: the job goes on."""
+    def failed(self, reason: str, then: str = "goes on") -> None:
+        """Give the request up; say what the job does then."""
         with self._lock:
             request, self._request = self._request, None
         if request is not None:
-            request.future.set_exception(StopFailedError(f"the job was not stopped, and goes on: {reason}"))
+            request.future.set_exception(StopFailedError(f"the job was not stopped, and {then}: {reason}"))
 
     def interrupted(self, reason: str) -> None:
         """Learn that an attempt has failed in the middle of it: the next one tries again, but not for ever."""
@@ -138,7 +138,7 @@ class Stopping:
         with self._lock:
             self._over = how
             request, self._request = self._request, None
-        if request is None or request.future.cancelled():
+        if request is None or not (request.future.running() or request.future.set_running_or_notify_cancel()):
             return
         if request.location is None:
             problem = f"the job ended ({how}) before it could be stopped: no savepoint was taken"

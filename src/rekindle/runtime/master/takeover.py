@@ -12,7 +12,6 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from rekindle.checkpoint import paths
@@ -36,6 +35,7 @@ from rekindle.runtime.master.recovery import as_restored
 
 log = logging.getLogger(__name__)
 
+_LOOKS = 10
 _running: set[str] = set()
 _running_lock = threading.Lock()
 
@@ -96,7 +96,7 @@ def take_over(settings: JobSettings, clock: Clock, fits: Callable[[CheckpointMet
             f"job {settings.job_name!r} runs in this process already, and with high availability a job is known by its "
             "name: give each job a name of its own, env.execute('…'), or set high-availability.cluster-id"
         )
-    _check_fits(job_log.latest(), fits)
+    _check_fits(job_log, fits)
     owner = Owner(uuid.uuid4().hex, socket.gethostname(), os.getpid())
 
     def claim(latest: LogEntry | None) -> LogEntry:
@@ -133,29 +133,45 @@ def references(
     completed: tuple[CompletedCheckpoint, ...], new: StoredCheckpoint, num_retained: int
 ) -> list[CheckpointReference]:
     """List the checkpoints that are retained once a new one is complete, oldest first."""
-    own = [c.location for c in completed if not c.savepoint]
-    before = [stored for stored in own if isinstance(stored, StoredCheckpoint)]
+    own = [_reference(c.location, c.claimed) for c in completed if not c.savepoint]
     if new.metadata.savepoint:
-        return [_reference(stored) for stored in [*before, new]]
-    return [_reference(stored) for stored in [*before, new][-num_retained:] if stored.files is not None]
+        return [*own, _reference(new)]
+    # A checkpoint may complete after the savepoint that the job stops with: sinks have committed up to that.
+    after = [c for c in completed if c.savepoint and c.checkpoint_id > new.metadata.checkpoint_id]
+    return [*[*own, _reference(new)][-num_retained:], *(_reference(c.location) for c in after)]
 
 
-def _reference(stored: StoredCheckpoint) -> CheckpointReference:
-    assert stored.files is not None
+def _reference(stored: object, claimed: bool = False) -> CheckpointReference:
+    assert isinstance(stored, StoredCheckpoint)
+    assert stored.files is not None  # with high availability, checkpoints are in files
     metadata = stored.metadata
     location = stored.files.describe(stored.directory)
-    return CheckpointReference(metadata.checkpoint_id, location, metadata.timestamp, metadata.savepoint)
+    return CheckpointReference(metadata.checkpoint_id, location, metadata.timestamp, metadata.savepoint, claimed)
 
 
-def _check_fits(latest: LogEntry | None, fits: Callable[[CheckpointMetadata], object]) -> None:
-    """Look at what would be taken over. Its owner may be at work on it: what cannot be read is read later."""
-    if latest is None or latest.over or not latest.checkpoints:
-        return
-    metadata = None
-    with suppress(CheckpointStorageError, CheckpointCorruptError):
-        metadata = _open(latest.checkpoints[-1], None).metadata
-    if metadata is not None:
-        fits(metadata)
+def _check_fits(job_log: JobLog, fits: Callable[[CheckpointMetadata], object]) -> None:
+    """Look at what would be taken over. Its owner may be at work on it: then it is looked at again."""
+    for _ in range(_LOOKS):
+        latest = job_log.latest()
+        if latest is None or latest.over or not latest.checkpoints:
+            return
+        try:
+            metadata = _open(latest.checkpoints[-1], None).metadata
+        except CheckpointStorageError as error:
+            if job_log.latest() == latest:
+                raise _unreadable(latest.checkpoints[-1], job_log, error) from error
+        except CheckpointCorruptError:
+            return  # what follows depends on the settings
+        else:
+            fits(metadata)
+            return
+
+
+def _unreadable(reference: CheckpointReference, job_log: JobLog, error: Exception) -> StateRestoreError:
+    return StateRestoreError(
+        f"checkpoint {reference.checkpoint_id}, which {job_log.location} names as complete, cannot be read: "
+        f"{error}. To let the job begin anew, delete that directory while no driver of the job runs"
+    )
 
 
 def _completed(
@@ -173,16 +189,15 @@ def _completed(
                 raise CheckpointCorruptError(f"{error}{advice}") from error
             log.warning("%s; it is left out. %s", error, WRITTEN_AGAIN if last else "It is not the last one")
         except CheckpointStorageError as error:
-            raise StateRestoreError(
-                f"checkpoint {reference.checkpoint_id}, which {job_log.location} names as complete, cannot be read: "
-                f"{error}. To let the job begin anew, delete that directory while no driver of the job runs"
-            ) from error
+            raise _unreadable(reference, job_log, error) from error
         else:
-            opened.append(_as_completed(stored, settings))
+            opened.append(_as_completed(stored, settings, reference.claimed))
     return tuple(opened)
 
 
-def _as_completed(stored: StoredCheckpoint, settings: JobSettings) -> CompletedCheckpoint:
+def _as_completed(stored: StoredCheckpoint, settings: JobSettings, claimed: bool) -> CompletedCheckpoint:
+    if claimed:
+        return as_restored(stored, claimed)
     if stored.metadata.savepoint or stored.files is not settings.checkpoint_files:
         return as_restored(stored)
     return replace(as_restored(stored), savepoint=False)

@@ -203,6 +203,9 @@ class Operator(ABC):
     def notify_complete(self, checkpoint_id: int) -> None:  # noqa: B027
         """React to a completed checkpoint."""
 
+    def savepoint_completed(self, checkpoint_id: int) -> None:  # noqa: B027
+        """Let what a complete savepoint in passing refers to outlive a failure of the job."""
+
     def notify_aborted(self, checkpoint_id: int) -> None:  # noqa: B027
         """React to a checkpoint that will never complete."""
 

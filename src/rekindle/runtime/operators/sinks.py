@@ -166,6 +166,10 @@ class TwoPhaseSinkOperator(Operator):
             self._writer.commit(self._pending[number])
             del self._pending[number]
 
+    def savepoint_completed(self, checkpoint_id: int) -> None:
+        for number in sorted(number for number in self._pending if number <= checkpoint_id):
+            self._writer.keep(self._pending[number])
+
     def commit_final(self) -> None:
         last = self._writer.prepare_commit(0)
         for _, committables in sorted(self._pending.items()):  # of savepoints in passing

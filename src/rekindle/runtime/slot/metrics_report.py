@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,6 +11,8 @@ from typing import Any
 from rekindle.runtime.slot.metrics import MetricValue
 from rekindle.runtime.slot.operator_graph import RunningNode
 from rekindle.runtime.wire import messages as m
+
+log = logging.getLogger(__name__)
 
 MAX_METRICS = 2_000
 _MAX_TEXT = 200
@@ -32,8 +35,29 @@ def metrics_report(
         )
         for each in running
     ]
-    told = [replace(value, values=_plain_values(value.values)) for value in values[:MAX_METRICS]]
+    told = []
+    for value in values[:MAX_METRICS]:
+        try:
+            told.append(_plain_metric(value))
+        except Exception:
+            log.warning("metric %r of operator %r cannot be told", value.name, value.operator, exc_info=True)
     return m.MetricsReport(request, operators, told, len(values) - len(told))
+
+
+def _plain_metric(metric: MetricValue) -> MetricValue:
+    """Make a metric one that can be sent, whatever functions have named and measured."""
+    return replace(
+        metric,
+        operator=_text(metric.operator),
+        groups=tuple(map(_text, metric.groups)),
+        variables={_text(key): _text(value) for key, value in metric.variables.items()},
+        name=_text(metric.name),
+        values=_plain_values(metric.values),
+    )
+
+
+def _text(value: str) -> str:
+    return value.encode("utf-8", "replace").decode()
 
 
 def _plain_values(values: dict[str, Any]) -> dict[str, Any]:
@@ -58,4 +82,4 @@ def _plain(value: Any) -> Any:
             value = str(value)
         else:
             return number if math.isfinite(number) else str(value)
-    return value[:_MAX_TEXT]
+    return _text(value[:_MAX_TEXT])

@@ -89,7 +89,7 @@ class StateReader:
             if written.intersects(own):
                 self.add_blocks(state, node.uid, old, own)
                 state.native += self.native_of(node.uid, old)
-        if len(state.native) == 1 and state.native[0].key_groups == own and not state.blocks:
+        if operator.parallelism == node.parallelism and len(state.native) == 1 and not state.blocks:
             self.taken_over.add(node.uid)
         return state
 

@@ -145,11 +145,13 @@ class Slot:
             self._snapshotter.take(order, self._positions, *delays)
 
     def notify_complete(self, order: m.NotifyComplete) -> None:
-        """Commit what was pending up to a checkpoint."""
+        """Commit what was pending up to a checkpoint; keep it safe for a savepoint in passing."""
         with self._lock:
             if order.restore_point:
                 self._snapshotter.completed(order.checkpoint_id)
                 self._each(lambda running: running.operator.notify_complete(order.checkpoint_id), checkpointed=True)
+            else:
+                self._each(lambda running: running.operator.savepoint_completed(order.checkpoint_id), checkpointed=True)
         self._send(m.CommitDone(order.checkpoint_id))
 
     def notify_aborted(self, order: m.NotifyAborted) -> None:

@@ -60,7 +60,7 @@ class NotifyComplete(_Message, frozen=True):
     """Say that a checkpoint is complete. Answered by CommitDone.
 
     Only a ``restore_point`` lets sinks commit: after a failure the job goes back to before a savepoint taken in
-    passing, and what was committed for it would be written twice.
+    passing, and what was committed for it would be written twice. For such a savepoint sinks keep what is pending.
     """
 
     checkpoint_id: int
