@@ -141,7 +141,7 @@ def test_a_job_cancelled_with_a_savepoint_takes_another_if_a_slot_is_lost_before
     assert master.status is JobStatus.CANCELED
     assert len(job.cluster.attempts) == 2
     job.cluster.obeys = lambda slot, order: True
-    job.check_rest(location)
+    job.check_rest(location, kept=True)
 
 
 def test_a_stop_that_every_attempt_fails_with_is_given_up(job: Job) -> None:

@@ -45,12 +45,12 @@ class Job:
         wait_until(lambda: self.output.exists() and bool(read_output(str(self.output))), "there is output")
         return master
 
-    def check_rest(self, savepoint: str) -> None:
+    def check_rest(self, savepoint: str, kept: bool = False) -> None:
         """Go on from a savepoint; all output together must be golden."""
         before = len(read_output(str(self.output)))
         assert before < EVENTS, "the job was over before it was stopped: the test proves nothing"
         self.run(savepoint, parallelism=3).result.result(60)
-        assert_exactly_once(EVENTS, str(self.output))
+        assert_exactly_once(EVENTS, str(self.output), kept)
 
 
 def savepoint_orders(job: Job, then: Callable[[int, m.ToSlot], bool]) -> None:
