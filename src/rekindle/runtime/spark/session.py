@@ -42,6 +42,7 @@ _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.shuffle.compress": "false",  # the exchange goes through this machine's page cache
+    "spark.python.daemon.module": "rekindle.runtime.spark.worker_daemon",
 }
 
 _SETTINGS_LOCK = threading.RLock()  # a session's settings are shared by all jobs on it

@@ -1,0 +1,45 @@
+"""PySpark's daemon, the parent of Spark's Python workers, as Rekindle runs it on this machine.
+
+It differs in two things. Workers import the installed pyspark, not the same code from the zip that Spark puts before it,
+which has no bytecode: each of them would compile it anew. And nothing is said of tasks that were stopped: Spark closes
+the connection of their worker, which finds that out when it writes the rest of its answer. PySpark prints a traceback of
+that, which looks like a crash of a job that ended as it should.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+
+
+class _QuietTraceback:
+    """Stand in for the module ``traceback`` in PySpark's daemon."""
+
+    format_exc = staticmethod(traceback.format_exc)
+
+    @staticmethod
+    def print_exc() -> None:
+        if not isinstance(sys.exc_info()[1], BrokenPipeError):
+            traceback.print_exc()
+
+
+def prefer_installed(package: str, archive: str) -> None:
+    """Take an archive off the path of modules, if its package is installed as well."""
+    with_archive = list(sys.path)
+    sys.path[:] = [entry for entry in sys.path if not entry.endswith(archive)]
+    if importlib.util.find_spec(package) is None:
+        sys.path[:] = with_archive
+
+
+def main() -> None:
+    """Be the daemon."""
+    prefer_installed("pyspark", "pyspark.zip")
+    daemon = importlib.import_module("pyspark.daemon")
+    daemon.traceback = _QuietTraceback  # type: ignore[attr-defined]
+    daemon.manager()
+
+
+if __name__ == "__main__":
+    main()

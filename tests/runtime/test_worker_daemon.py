@@ -1,0 +1,32 @@
+"""PySpark's daemon as Rekindle runs it: what it imports, and of what it says nothing."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from rekindle.runtime.spark import worker_daemon
+
+
+def test_an_archive_is_taken_off_the_path_if_its_package_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", ["/spark/pyspark.zip", *sys.path])
+    worker_daemon.prefer_installed("pyspark", "pyspark.zip")
+    assert "/spark/pyspark.zip" not in sys.path
+
+
+def test_it_stays_if_it_is_the_only_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", ["/spark/nowhere.zip", *sys.path])
+    worker_daemon.prefer_installed("no_such_package", "nowhere.zip")
+    assert sys.path[0] == "/spark/nowhere.zip"
+
+
+@pytest.mark.parametrize(("error", "said"), [(BrokenPipeError(), False), (ValueError("why"), True)])
+def test_only_a_connection_that_was_closed_is_passed_over(
+    error: Exception, said: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        raise error
+    except Exception:
+        worker_daemon._QuietTraceback.print_exc()
+    assert ("Traceback" in capsys.readouterr().err) is said
