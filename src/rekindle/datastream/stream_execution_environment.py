@@ -388,7 +388,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             view = progress_view(self._configuration.get(RekindleOptions.PROGRESS), name)
         rest = RestSettings.of(self._configuration)
         plan = plan_of(self._graph.pending(), graph)
-        session = self._spark_session(graph.slots)
+        session = self._spark_session(graph.slots, view)
         master = JobMaster(session, load_files(graph, session), settings, SystemClock(), view, collected, plan)
         master.start()
         running_jobs().register(master, rest)
@@ -419,13 +419,15 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
                 f"{CheckpointingOptions.FORCE_CHECKPOINTING.key} to true"
             )
 
-    def _spark_session(self, slots: int) -> SparkSession:
+    def _spark_session(self, slots: int, view: ProgressView) -> SparkSession:
         from pyspark.sql import SparkSession
 
         from rekindle.runtime.spark.session import create_session, use_this_python
 
         if self._session is None:
             self._owns_session = SparkSession.getActiveSession() is None
+            if self._owns_session:
+                view.notice("Spark is started, which takes some seconds")
             self._session = create_session(self._configuration, slots)
             if self._owns_session:
                 atexit.register(self.close)

@@ -1,9 +1,9 @@
 """PySpark's daemon, the parent of Spark's Python workers, as Rekindle runs it on this machine.
 
-It differs in two things. Workers import the installed pyspark, not the same code from the zip that Spark puts before it,
-which has no bytecode: each of them would compile it anew. And nothing is said of tasks that were stopped: Spark closes
-the connection of their worker, which finds that out when it writes the rest of its answer. PySpark prints a traceback of
-that, which looks like a crash of a job that ended as it should.
+It differs in two things. Workers import the installed pyspark, not the same code from the zip that Spark puts before
+it, which has no bytecode: each of them would compile it anew. And nothing is said of tasks that were stopped: Spark
+closes the connection of their worker, which finds that out when it writes the rest of its answer. PySpark prints a
+traceback of that, which looks like a crash of a job that ended as it should.
 """
 
 from __future__ import annotations
