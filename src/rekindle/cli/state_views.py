@@ -69,9 +69,9 @@ def console() -> Console:
     return out
 
 
-def print_listing(listed: Sequence[SavepointSummary]) -> None:
-    """Print the savepoints of a directory."""
-    table = _table("savepoint", "kind", "id", "job", "taken", "size")
+def print_listing(listed: Sequence[SavepointSummary], of_a_job: bool) -> None:
+    """Print the savepoints of a directory, or the checkpoints of a job's."""
+    table = _table("checkpoint" if of_a_job else "savepoint", "kind", "id", "job", "taken", "size")
     for summary in listed:
         if summary.problem is not None:
             table.add_row(summary.location, "damaged", "", "", "", "")
@@ -80,7 +80,11 @@ def print_listing(listed: Sequence[SavepointSummary]) -> None:
         job = f"{summary.job_name} ({summary.job_id[:8]})"
         taken, size = formats.moment(summary.timestamp), formats.size(summary.size)
         table.add_row(summary.location, kind, str(summary.checkpoint_id), job, taken, size)
-    console().print(table)
+    out = console()
+    out.print(table)
+    whole = [summary.location for summary in listed if summary.problem is None]
+    if of_a_job and whole:
+        out.print(f"To look into the newest: rekindle state {whole[0]}", markup=False)
 
 
 def print_overview(description: SnapshotDescription) -> None:
