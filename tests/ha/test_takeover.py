@@ -259,8 +259,9 @@ class TestOneBesideTheOther:
         monkeypatch.setattr(Takeover, "begin", lambda self: None)
         monkeypatch.setattr(Takeover, "end", lambda self: None)
         first.master.start()
-        with pytest.raises(JobFencedError, match="was taken over by process"):
+        with pytest.raises(JobFencedError, match="was taken over by process") as raised:
             first.master.result.result(60)
+        assert raised.value.__cause__ is None, "what followed from it is not told"
         assert (first.master.status, ended) == (JobStatus.SUSPENDED, [True])
         assert missing_files(tmp_path) == []
         first.kill()

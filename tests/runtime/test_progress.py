@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.exceptions import JobFencedError
 from rekindle.runtime.master import progress
 from rekindle.runtime.master.progress import (
     EpochSummary,
@@ -77,10 +78,12 @@ class TestLogView:
         def run(view: LogView) -> None:
             view.failed(ValueError("broken"), 1_000)
             view.failed(ValueError("broken"), None)
+            view.failed(JobFencedError("taken over"), None)
 
         assert self.lines(run) == [
             "[word count] failure (restart in 1000 ms): broken",
             "[word count] failure (the job fails): broken",
+            "[word count] failure (this driver stops): taken over",
         ]
 
     def test_the_end_has_a_line(self) -> None:
