@@ -74,6 +74,10 @@ class TestLogView:
             "[word count] savepoint /s/savepoint-1 is complete"
         ]
 
+    def test_where_the_rest_interface_is_has_a_line(self) -> None:
+        shown = self.lines(lambda view: view.reachable_at("http://127.0.0.1:8084"))
+        assert shown == ["[word count] REST interface: http://127.0.0.1:8084"]
+
     def test_a_failure_has_a_line_that_says_what_follows(self) -> None:
         def run(view: LogView) -> None:
             view.failed(ValueError("broken"), 1_000)

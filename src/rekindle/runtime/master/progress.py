@@ -51,6 +51,9 @@ class ProgressView:
     def notice(self, line: str) -> None:
         """Show that a slot is busy with long work."""
 
+    def reachable_at(self, url: str) -> None:
+        """Show where the REST interface of this process is, which has just begun to listen."""
+
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         """Show a failure; ``delay_ms`` until the restart, None when there is none."""
 
@@ -100,6 +103,9 @@ class LogView(ProgressView):
 
     def notice(self, line: str) -> None:
         self._line(line)
+
+    def reachable_at(self, url: str) -> None:
+        self._line(f"REST interface: {url}")
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         end = "this driver stops" if isinstance(error, JobFencedError) else "the job fails"
