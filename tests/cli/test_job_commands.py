@@ -379,8 +379,30 @@ class TestCheckpoints:
         assert ended.code == 0
         assert f"Checkpoint 7 of orders ({ORDERS})" in ended.out
         assert [columns(line) for line in ended.out.splitlines()[-3:]] == [
-            ["Source: orders", "0", "250 ms", "250 ms", "11 ms", "222 ms", "33 ms", "4 ms", "1.0 KiB", "2.0 KiB"],
-            ["Source: orders", "1", "251 ms", "250 ms", "11 ms", "222 ms", "33 ms", "4 ms", "1.0 KiB", "2.0 KiB"],
+            [
+                "Source: orders (orders)",
+                "0",
+                "250 ms",
+                "250 ms",
+                "11 ms",
+                "222 ms",
+                "33 ms",
+                "4 ms",
+                "1.0 KiB",
+                "2.0 KiB",
+            ],
+            [
+                "Source: orders (orders)",
+                "1",
+                "251 ms",
+                "250 ms",
+                "11 ms",
+                "222 ms",
+                "33 ms",
+                "4 ms",
+                "1.0 KiB",
+                "2.0 KiB",
+            ],
             ["Sink: totals", "0", "missing", *"-------"],
         ]
 
