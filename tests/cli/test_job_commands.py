@@ -111,6 +111,12 @@ class TestList:
             ]
         }
 
+    def test_a_checkpoint_that_was_deleted_is_not_told(self, rest: FakeRest, orders: FakeJob) -> None:
+        orders.checkpoints = [checkpoint(7, discarded=True)]
+        orders.state = "FINISHED"
+        (job,) = (job for job in run(rest, "list", "-a", "--json").json()["jobs"] if job["job_id"] == ORDERS)
+        assert job["last_checkpoint"] is None
+
     def test_no_jobs_is_no_error(self, rest: FakeRest, orders: FakeJob) -> None:
         orders.state = "FAILED"
         ended = rekindle_here("list", "-r")

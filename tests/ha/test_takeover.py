@@ -77,6 +77,9 @@ class TestOneAfterTheOther:
         first = InProcessDriver(tmp_path, COUNT)
         first.checkpoint()
         assert first.end(status) is status
+        latest = first.master.checkpoint_statistics().latest_completed
+        assert latest is not None
+        assert latest.discarded, "it is known to be deleted"
         assert (latest_entry(tmp_path).status, latest_entry(tmp_path).checkpoints) == (status.name, [])
         assert len(list((tmp_path / "ha/default").glob("*/*"))) == 1
         second = InProcessDriver(tmp_path, COUNT, OTHER_ID)

@@ -367,7 +367,7 @@ class JobMaster(ObservedJob):
     def _clean_up(self, status: JobStatus) -> None:
         """Delete this job's checkpoints unless they are to be kept in this case, and whatever else is left of them."""
         if status is not JobStatus.SUSPENDED and not self._keeps_all:
-            self._remains(status).delete(self._checkpoints)
+            self._coordinator.note_deleted(self._remains(status).delete(self._checkpoints))
         # What slots on this machine left behind because they were killed, or because a restart did not come about.
         for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
             shutil.rmtree(job_directory(base, self.settings.local_name), ignore_errors=True)
