@@ -60,6 +60,10 @@ def test_one_operator(savepoint: str) -> None:
     assert "Account(owner STRING, balance BIG_INT)" in shown
     (operator,) = document("state", savepoint, "--operator", "everything")["operators"]
     assert operator["name"] == "Everything"
+    (by_parity,) = (state for state in operator["keyed_states"] if state["name"] == "by-parity")
+    assert by_parity["kind"] == "map"
+    (row,) = (line for line in shown.splitlines() if line.strip().startswith("by-parity"))
+    assert f" {by_parity['keys']} keys " in row, "a map counts once for its key"
 
 
 def test_entries_of_a_state(savepoint: str) -> None:

@@ -29,6 +29,7 @@ from rekindle.state_processor.plain_values import as_json, as_text
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.state_entries import StateEntries
 
+_SEVERAL_A_KEY = ("list", "map")
 _CLASS = re.compile(r"(\w+\.[\w.]+)\(.*\)")
 
 
@@ -181,7 +182,9 @@ def _print_positions(description: SnapshotDescription, uid: str | None = None) -
 def _state_rows(operator: OperatorDescription) -> Iterable[tuple[str, str, str, str, str, str]]:
     for state in operator.keyed_states:
         size = "" if state.size is None else formats.size(state.size)
-        entries = str(state.entries) if state.exact else f"~{state.entries}"
+        entries = str(state.keys) if state.exact else f"~{state.keys}"
+        if state.kind in _SEVERAL_A_KEY:
+            entries += " keys"
         yield state.name, _kind(state), state.key_type, _value_type(state), entries, size
     for timers in operator.timers:
         kind = f"{timers.domain}-time timers"
