@@ -81,18 +81,21 @@ class UserCodeError(RekindleError):
         operator: Name of the operator whose function raised.
         subtask: Index of the subtask, counted from 0.
         user_traceback: The traceback as it was in the slot.
+        uid: The uid that the program gave the operator; empty if it gave none.
     """
 
-    def __init__(self, operator: str, subtask: int, summary: str, user_traceback: str) -> None:
-        super().__init__(operator, subtask, summary, user_traceback)
+    def __init__(self, operator: str, subtask: int, summary: str, user_traceback: str, uid: str = "") -> None:
+        super().__init__(operator, subtask, summary, user_traceback, uid)
         self.operator = operator
+        self.uid = uid
         self.subtask = subtask
         self.summary = summary
         self.user_traceback = user_traceback
 
     def __str__(self) -> str:
+        uid = f" (uid {self.uid})" if self.uid else ""
         return (
-            f"{self.summary}\n  in operator {self.operator!r}, subtask {self.subtask}; "
+            f"{self.summary}\n  in operator {self.operator!r}{uid}, subtask {self.subtask}; "
             f"the traceback there was:\n\n{self.user_traceback}"
         )
 

@@ -228,6 +228,12 @@ class TestFitting:
         assert "checkpoint 7 of job 'word count'" in message
         assert "--allow-non-restored-state" in message
 
+    def test_the_message_tells_a_savepoint_from_a_checkpoint_and_names_its_path(self) -> None:
+        gone = OperatorMetadata("gone-uid", "Old Counter", 2, 128, ["count"], {})
+        saved = msgspec.structs.replace(metadata(7, gone), savepoint=True)
+        with pytest.raises(StateRestoreError, match=r"^savepoint 7 of job 'word count' \(/s/savepoint-1\) holds state"):
+            fit_to_checkpoint(job(), saved, False, "/s/savepoint-1")
+
     def test_state_without_an_operator_may_be_left_behind_when_that_is_allowed(self) -> None:
         graph = job(uid="another")
         assert fit_to_checkpoint(graph, metadata(7, COUNTER), allow_non_restored=True) == graph

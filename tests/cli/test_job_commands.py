@@ -111,6 +111,12 @@ class TestList:
             ]
         }
 
+    def test_a_checkpoint_that_was_deleted_is_not_told(self, rest: FakeRest, orders: FakeJob) -> None:
+        orders.checkpoints = [checkpoint(7, discarded=True)]
+        orders.state = "FINISHED"
+        (job,) = (job for job in run(rest, "list", "-a", "--json").json()["jobs"] if job["job_id"] == ORDERS)
+        assert job["last_checkpoint"] is None
+
     def test_no_jobs_is_no_error(self, rest: FakeRest, orders: FakeJob) -> None:
         orders.state = "FAILED"
         ended = rekindle_here("list", "-r")
@@ -379,8 +385,30 @@ class TestCheckpoints:
         assert ended.code == 0
         assert f"Checkpoint 7 of orders ({ORDERS})" in ended.out
         assert [columns(line) for line in ended.out.splitlines()[-3:]] == [
-            ["Source: orders", "0", "250 ms", "250 ms", "11 ms", "222 ms", "33 ms", "4 ms", "1.0 KiB", "2.0 KiB"],
-            ["Source: orders", "1", "251 ms", "250 ms", "11 ms", "222 ms", "33 ms", "4 ms", "1.0 KiB", "2.0 KiB"],
+            [
+                "Source: orders (orders)",
+                "0",
+                "250 ms",
+                "250 ms",
+                "11 ms",
+                "222 ms",
+                "33 ms",
+                "4 ms",
+                "1.0 KiB",
+                "2.0 KiB",
+            ],
+            [
+                "Source: orders (orders)",
+                "1",
+                "251 ms",
+                "250 ms",
+                "11 ms",
+                "222 ms",
+                "33 ms",
+                "4 ms",
+                "1.0 KiB",
+                "2.0 KiB",
+            ],
             ["Sink: totals", "0", "missing", *"-------"],
         ]
 

@@ -77,6 +77,9 @@ class TestOneAfterTheOther:
         first = InProcessDriver(tmp_path, COUNT)
         first.checkpoint()
         assert first.end(status) is status
+        latest = first.master.checkpoint_statistics().latest_completed
+        assert latest is not None
+        assert latest.discarded, "it is known to be deleted"
         assert (latest_entry(tmp_path).status, latest_entry(tmp_path).checkpoints) == (status.name, [])
         assert len(list((tmp_path / "ha/default").glob("*/*"))) == 1
         second = InProcessDriver(tmp_path, COUNT, OTHER_ID)
@@ -259,8 +262,9 @@ class TestOneBesideTheOther:
         monkeypatch.setattr(Takeover, "begin", lambda self: None)
         monkeypatch.setattr(Takeover, "end", lambda self: None)
         first.master.start()
-        with pytest.raises(JobFencedError, match="was taken over by process"):
+        with pytest.raises(JobFencedError, match="was taken over by process") as raised:
             first.master.result.result(60)
+        assert raised.value.__cause__ is None, "what followed from it is not told"
         assert (first.master.status, ended) == (JobStatus.SUSPENDED, [True])
         assert missing_files(tmp_path) == []
         first.kill()

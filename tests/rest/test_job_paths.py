@@ -462,6 +462,13 @@ def test_a_slash_at_the_end_means_nothing() -> None:
     assert served().get("/jobs/").json == {"jobs": []}
 
 
+def test_paths_may_begin_with_the_version_of_flinks_interface() -> None:
+    client = served(FakeMaster())
+    assert client.get(f"/v1/jobs/{JOB}/status").status == 200
+    assert client.get("/v1/jobs").json == client.get("/jobs").json
+    assert [client.get(path).status for path in ("/v1", "/v2/jobs", "/v1/v1/jobs")] == [404] * 3
+
+
 def test_who_asks_for_the_head_gets_no_body() -> None:
     answer = served().ask("HEAD", "/jobs")
     assert (answer.status, answer.body) == (200, b"")

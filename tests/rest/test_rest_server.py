@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,10 @@ def jobs(state_directory: Path) -> Iterator[RunningJobs]:
     jobs.close()
 
 
-def started(jobs: RunningJobs, settings: RestSettings | None = None) -> RestServer:
-    jobs.register(FakeMaster().run(), settings or RestSettings(ports=(0,)))
+def started(
+    jobs: RunningJobs, settings: RestSettings | None = None, tell: Callable[[str], None] | None = None
+) -> RestServer:
+    jobs.register(FakeMaster().run(), settings or RestSettings(ports=(0,)), tell)
     assert jobs.server is not None
     assert jobs.server.wait_until_ready(30)
     return jobs.server
@@ -79,6 +81,13 @@ def test_it_answers_and_is_found(jobs: RunningJobs) -> None:
     assert ask(server, "GET", f"/jobs/{JOB}/status") == (200, {"status": "RUNNING"})
     (endpoint,) = discovered()
     assert (endpoint.pid, endpoint.url, endpoint.token) == (os.getpid(), server.url, None)
+
+
+def test_who_starts_it_is_told_where_it_is_and_nobody_else(jobs: RunningJobs) -> None:
+    told: list[str] = []
+    server = started(jobs, tell=told.append)
+    jobs.register(FakeMaster(), RestSettings(), told.append)
+    assert told == [server.url]
 
 
 def test_it_answers_a_request_with_a_body(jobs: RunningJobs) -> None:

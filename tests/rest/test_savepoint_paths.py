@@ -67,6 +67,13 @@ def test_a_stop_is_asked_for_as_a_savepoint_is() -> None:
     assert client.get(f"{SAVEPOINTS}/{request}").json["operation"] == {"location": "/d/savepoint-1"}
 
 
+@pytest.mark.parametrize("form", ["CANONICAL", "NATIVE"])
+def test_either_format_can_be_asked_for(form: str) -> None:
+    client = served(FakeMaster().run())
+    assert client.ask("POST", SAVEPOINTS, {"target-directory": "/d", "formatType": form}).status == 202
+    assert client.ask("POST", STOP, {"targetDirectory": "/d", "formatType": form}).status == 202
+
+
 def test_a_savepoint_that_failed_says_why() -> None:
     master = FakeMaster().run()
     client = served(master)
@@ -113,11 +120,9 @@ def test_without_a_directory_it_is_a_bad_request(path: str, body: Any) -> None:
         (SAVEPOINTS, {"cancel-job": "maybe"}, "cancel-job"),
         (SAVEPOINTS, {"formatType": "weird"}, "formatType"),
         (SAVEPOINTS, {"targetDirectory": "/d"}, "unknown field `targetDirectory`"),
-        (SAVEPOINTS, {"target-directory": "/d", "formatType": "NATIVE"}, "CANONICAL"),
         (SAVEPOINTS, {"target-directory": "/d", "triggerId": "xyz"}, "'xyz' is no trigger id"),
         (STOP, {"target-directory": "/d"}, "unknown field `target-directory`"),
         (STOP, {"drain": 1}, "drain"),
-        (STOP, {"targetDirectory": "/d", "formatType": "NATIVE"}, "CANONICAL"),
         ("/savepoint-disposal", {}, "savepoint-path must not be omitted"),
         ("/savepoint-disposal", {"savepoint-path": 1}, "savepoint-path"),
     ],

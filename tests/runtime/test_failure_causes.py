@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from rekindle.datastream import DataStream, KeyedProcessFunction, ProcessFunction, StreamExecutionEnvironment
 from rekindle.exceptions import (
     CheckpointCorruptError,
+    CheckpointStorageError,
     JobExecutionError,
     SerializerSnapshotError,
     SlotLostError,
@@ -18,8 +20,9 @@ from rekindle.exceptions import (
     StateRestoreError,
     UserCodeError,
 )
+from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.master.failures import query_error, slot_error, spark_error
-from rekindle.runtime.slot.failure import OperatorError, describe_failure
+from rekindle.runtime.slot.failure import OperatorError, describe_failure, explain
 from rekindle.runtime.wire import messages as m
 from support.in_process_job import InProcessJob, collect
 
@@ -28,6 +31,27 @@ def test_an_error_of_user_code_carries_operator_subtask_and_traceback() -> None:
     error = slot_error(m.SlotFailed("counter", 1, "ValueError: no", "Traceback …"))
     assert isinstance(error, UserCodeError)
     assert (error.operator, error.subtask, error.user_traceback) == ("counter", 1, "Traceback …")
+
+
+def failure_of(uid: str, error: Exception) -> m.SlotFailed:
+    blamed = OperatorError(JobNode(0, uid, "KEYED PROCESS", None, 1, 128, False, 0, False))
+    blamed.__cause__ = error
+    return describe_failure(blamed, 1)
+
+
+def test_operators_of_one_name_are_told_apart_by_the_uids_that_they_were_given() -> None:
+    error = slot_error(failure_of("totals", ValueError("no")))
+    assert str(error).startswith("ValueError: no\n  in operator 'KEYED PROCESS' (uid totals), subtask 1; ")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    derived = slot_error(failure_of("0123456789abcdef" * 2, ValueError("no")))
+    assert "in operator 'KEYED PROCESS', subtask 1; " in str(derived)
+
+
+def test_errors_of_our_own_are_explained_without_their_class() -> None:
+    assert explain(describe_failure(CheckpointStorageError("cannot write x"), 0)) == "cannot write x"
+    assert explain(describe_failure(OSError("no room"), 0)) == "OSError: no room"
+    blamed = explain(failure_of("totals", CheckpointStorageError("cannot write x")))
+    assert blamed.startswith("cannot write x\n  in operator 'KEYED PROCESS' (uid totals), subtask 1; ")
 
 
 def test_any_other_error_of_a_slot_names_the_slot() -> None:

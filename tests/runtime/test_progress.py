@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.exceptions import JobFencedError
 from rekindle.runtime.master import progress
 from rekindle.runtime.master.progress import (
     EpochSummary,
@@ -73,14 +74,20 @@ class TestLogView:
             "[word count] savepoint /s/savepoint-1 is complete"
         ]
 
+    def test_where_the_rest_interface_is_has_a_line(self) -> None:
+        shown = self.lines(lambda view: view.reachable_at("http://127.0.0.1:8084"))
+        assert shown == ["[word count] REST interface: http://127.0.0.1:8084"]
+
     def test_a_failure_has_a_line_that_says_what_follows(self) -> None:
         def run(view: LogView) -> None:
             view.failed(ValueError("broken"), 1_000)
             view.failed(ValueError("broken"), None)
+            view.failed(JobFencedError("taken over"), None)
 
         assert self.lines(run) == [
             "[word count] failure (restart in 1000 ms): broken",
             "[word count] failure (the job fails): broken",
+            "[word count] failure (this driver stops): taken over",
         ]
 
     def test_the_end_has_a_line(self) -> None:

@@ -417,7 +417,7 @@ class TestSnapshots:
             with pytest.raises(DeclinedError) as info:
                 job.checkpoint()
             assert reason in str(info.value)
-            assert "in operator 'the keeper', subtask 0" in str(info.value)
+            assert "in operator 'the keeper' (uid keeper), subtask 0" in str(info.value)
             assert len(forks) == (size > 0)
             feed(job, ("bad", "good again"))
             assert job.checkpoint().metadata.checkpoint_id == 2, "the job goes on, and the next checkpoint can complete"

@@ -107,7 +107,7 @@ def test_the_description(snapshot: Snapshot) -> None:
     assert states["account"].value_type == "support.snapshot_job.Account(owner STRING, balance BIG_INT)"
     assert [name for name, state in states.items() if state.ttl] == ["expiring"]
     for state in states.values():
-        assert state.entries == len(EVERYBODY) if state.exact else state.entries >= len(EVERYBODY)
+        assert state.keys == len(EVERYBODY) if state.exact else state.keys >= len(EVERYBODY)
     assert [(timers.domain, timers.entries) for timers in operator.timers] == [("event", len(RECORDS))]
     lists = {state.name: (state.mode, sum(state.items)) for state in operator.operator_states}
     assert lists == {"seen": ("split", 70), "all": ("union", 70), "rules": ("broadcast", 2)}

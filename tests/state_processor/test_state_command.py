@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,10 @@ def test_one_operator(savepoint: str) -> None:
     assert "Account(owner STRING, balance BIG_INT)" in shown
     (operator,) = document("state", savepoint, "--operator", "everything")["operators"]
     assert operator["name"] == "Everything"
+    (by_parity,) = (state for state in operator["keyed_states"] if state["name"] == "by-parity")
+    assert by_parity["kind"] == "map"
+    (row,) = (line for line in shown.splitlines() if line.strip().startswith("by-parity"))
+    assert f" {by_parity['keys']} keys " in row, "a map counts once for its key"
 
 
 def test_entries_of_a_state(savepoint: str) -> None:
@@ -118,6 +123,19 @@ def test_savepoints_of_a_directory_and_the_newest_checkpoint_of_a_job(directory:
     (job,) = (path for path in directory.iterdir() if path.name != "savepoints")
     assert document("state", str(job))["savepoint"] is False
     assert document("state", str(job / "chk-1" / "_metadata"))["checkpoint_id"] == 1
+
+
+def test_the_checkpoints_of_a_job_are_listed(directory: Path, tmp_path: Path) -> None:
+    (job,) = (path for path in directory.iterdir() if path.name != "savepoints")
+    for number in (3, 4):
+        shutil.copytree(job / "chk-1", tmp_path / "job" / f"chk-{number}")
+    (tmp_path / "job" / "chk-4" / "_metadata").write_bytes(b"damaged")
+    listed = document("state", str(tmp_path / "job"))["savepoints"]
+    assert [Path(summary["location"]).name for summary in listed] == ["chk-3", "chk-4"], "what is damaged comes last"
+    shown = rekindle("state", str(tmp_path / "job")).stdout
+    assert "rekindle state " + listed[0]["location"] in shown
+    shutil.rmtree(tmp_path / "job" / "chk-4")
+    assert document("state", str(tmp_path / "job"))["checkpoint_id"] == 1, "one alone is looked into"
 
 
 def test_a_savepoint_is_disposed_of(tmp_path: Path) -> None:

@@ -70,8 +70,8 @@ class FakeJob:
     def details(self) -> dict[str, Any]:
         """Give the document of the job."""
         vertices = [
-            {"id": SOURCE, "name": "Source: orders", "parallelism": 2, "status": "RUNNING"},
-            {"id": SINK, "name": "Sink: totals", "parallelism": 1, "status": "RUNNING"},
+            {"id": SOURCE, "name": "Source: orders", "uid": "orders", "parallelism": 2, "status": "RUNNING"},
+            {"id": SINK, "name": "Sink: totals", "uid": "ab" * 16, "parallelism": 1, "status": "RUNNING"},
         ]
         return {**self.overview(), "now": START + 90_000, "vertices": vertices}
 

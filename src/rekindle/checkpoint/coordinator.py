@@ -485,6 +485,11 @@ class CheckpointCoordinator:
             self._statistics.discarded(other.checkpoint_id)
         return [DropCompleted(other) for other in dropped]
 
+    def note_deleted(self, checkpoint_ids: Iterable[int]) -> None:
+        """Remember, for the statistics, that completed checkpoints are gone, because the job has ended."""
+        for checkpoint_id in checkpoint_ids:
+            self._statistics.discarded(checkpoint_id)
+
     def _writing(self, checkpoint_id: int) -> PendingCheckpoint:
         pending = self._pending.get(checkpoint_id)
         if pending is None or not pending.writing:

@@ -139,16 +139,26 @@ def _taken(files: CheckpointFiles, checkpoints: list[str], skip_damaged: bool) -
     return -1
 
 
-def fit_to_checkpoint(graph: JobGraph, metadata: CheckpointMetadata, allow_non_restored: bool) -> JobGraph:
-    """Check that a program can take over a checkpoint's state, and take over derived max parallelism from it."""
+def fit_to_checkpoint(
+    graph: JobGraph, metadata: CheckpointMetadata, allow_non_restored: bool, where: str | None = None
+) -> JobGraph:
+    """Check that a program can take over a checkpoint's state, and take over derived max parallelism from it.
+
+    Args:
+        graph: The program.
+        metadata: What the checkpoint has.
+        allow_non_restored: Whether state may be dropped for which the program has no operator.
+        where: The path of the checkpoint, for messages.
+    """
     nodes = {node.uid: node for node in graph.nodes}
     read = {position.uid for position in metadata.positions if position.offsets or position.consumed}
     left = {o.uid: [*_states(o), *(["position"] if o.uid in read else [])] for o in metadata.operators}
     orphans = [o for o in metadata.operators if left[o.uid] and o.uid not in nodes]
     if orphans and not allow_non_restored:
         listed = "; ".join(f"{o.name!r} (uid {o.uid}: {', '.join(left[o.uid])})" for o in orphans)
+        kind, place = "savepoint" if metadata.savepoint else "checkpoint", f" ({where})" if where else ""
         raise StateRestoreError(
-            f"checkpoint {metadata.checkpoint_id} of job {metadata.job_name!r} holds state of operators that the "
+            f"{kind} {metadata.checkpoint_id} of job {metadata.job_name!r}{place} holds state of operators that the "
             f"program does not have: {listed}. Give those operators their old uid, or drop their state by setting "
             "execution.state-recovery.ignore-unclaimed-state (--allow-non-restored-state)"
         )

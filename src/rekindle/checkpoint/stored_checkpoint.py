@@ -24,7 +24,8 @@ class StoredCheckpoint:
 
     def describe(self) -> str:
         """Name the checkpoint, for people."""
-        checkpoint = f"checkpoint {self.metadata.checkpoint_id}"
+        kind = "savepoint" if self.metadata.savepoint else "checkpoint"
+        checkpoint = f"{kind} {self.metadata.checkpoint_id}"
         return checkpoint if self.files is None else f"{checkpoint} in {self.external_path}"
 
     def shared_names(self) -> frozenset[str]:

@@ -49,8 +49,16 @@ def checkpoints(
     if json:
         print_json(details)
     else:
-        names = {vertex["id"]: vertex["name"] for vertex in remote.details().get("vertices", ())}
+        names = {vertex["id"]: _named(vertex) for vertex in remote.details().get("vertices", ())}
         print_checkpoint(found.name, found.job_id, details, names)
+
+
+def _named(vertex: dict[str, Any]) -> str:
+    """Name an operator, by its uid as well if the program gave it one."""
+    from rekindle.graph.vertex_ids import given_uid
+
+    uid = given_uid(vertex.get("uid") or "")
+    return f"{vertex['name']} ({uid})" if uid else str(vertex["name"])
 
 
 def _with_subtasks(remote: RemoteJob, details: dict[str, Any]) -> dict[str, Any]:

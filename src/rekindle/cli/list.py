@@ -87,7 +87,7 @@ def _described(job: FoundJob) -> dict[str, Any]:
 
 def _last_checkpoint(remote: RemoteJob) -> dict[str, Any] | None:
     latest = remote.checkpoints()["latest"]["completed"]
-    if latest is None:
+    if latest is None or latest.get("discarded"):  # nothing of a job that has ended, and kept none
         return None
     return {"id": latest["id"], "time": latest["latest_ack_timestamp"], "path": latest.get("external_path")}
 

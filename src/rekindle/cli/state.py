@@ -17,8 +17,8 @@ def state(
         str,
         typer.Argument(
             metavar="SAVEPOINT",
-            help="The directory of a savepoint or checkpoint, its _metadata file, the directory of a job (its newest "
-            "checkpoint), or one with several savepoints (they are listed).",
+            help="The directory of a savepoint or checkpoint, its _metadata file, or a directory with several: "
+            "they are listed. With -o, -s or -k the newest checkpoint of a job's directory is taken.",
             show_default=False,
         ),
     ],
@@ -46,6 +46,7 @@ def state(
     Examples:
       rekindle state /data/savepoints
       rekindle state /data/savepoints/savepoint-5f1c2b-0a1b2c3d4e5f -o totals
+      rekindle state /data/checkpoints/JOB
       rekindle state /data/checkpoints/JOB -s count -k ann --json
     """
     from rekindle.checkpoint import paths
@@ -54,14 +55,15 @@ def state(
 
     asked = operator is not None or state is not None or key is not None
     listed = [] if state_views.is_snapshot(savepoint) else list_savepoints(savepoint)
-    if any(paths.checkpoint_id_of(summary.location) is None for summary in listed):
+    of_a_job = all(paths.checkpoint_id_of(summary.location) is not None for summary in listed)
+    if (listed and not of_a_job) or (len(listed) > 1 and not asked):
         if asked:
             raise CommandError(
                 f"{savepoint} has several savepoints in it; give the directory of one: "
                 + ", ".join(summary.location for summary in listed),
                 ExitCode.USAGE,
             )
-        return print_json(state_views.listing_document(listed)) if json else state_views.print_listing(listed)
+        return print_json(state_views.listing_document(listed)) if json else state_views.print_listing(listed, of_a_job)
     snapshot = state_views.opened(savepoint)
     try:
         if key is not None:

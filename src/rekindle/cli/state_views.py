@@ -29,6 +29,7 @@ from rekindle.state_processor.plain_values import as_json, as_text
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.state_entries import StateEntries
 
+_SEVERAL_A_KEY = ("list", "map")
 _CLASS = re.compile(r"(\w+\.[\w.]+)\(.*\)")
 
 
@@ -69,9 +70,9 @@ def console() -> Console:
     return out
 
 
-def print_listing(listed: Sequence[SavepointSummary]) -> None:
-    """Print the savepoints of a directory."""
-    table = _table("savepoint", "kind", "id", "job", "taken", "size")
+def print_listing(listed: Sequence[SavepointSummary], of_a_job: bool) -> None:
+    """Print the savepoints of a directory, or the checkpoints of a job's."""
+    table = _table("checkpoint" if of_a_job else "savepoint", "kind", "id", "job", "taken", "size")
     for summary in listed:
         if summary.problem is not None:
             table.add_row(summary.location, "damaged", "", "", "", "")
@@ -80,7 +81,11 @@ def print_listing(listed: Sequence[SavepointSummary]) -> None:
         job = f"{summary.job_name} ({summary.job_id[:8]})"
         taken, size = formats.moment(summary.timestamp), formats.size(summary.size)
         table.add_row(summary.location, kind, str(summary.checkpoint_id), job, taken, size)
-    console().print(table)
+    out = console()
+    out.print(table)
+    whole = [summary.location for summary in listed if summary.problem is None]
+    if of_a_job and whole:
+        out.print(f"To look into the newest: rekindle state {whole[0]}", markup=False)
 
 
 def print_overview(description: SnapshotDescription) -> None:
@@ -177,7 +182,9 @@ def _print_positions(description: SnapshotDescription, uid: str | None = None) -
 def _state_rows(operator: OperatorDescription) -> Iterable[tuple[str, str, str, str, str, str]]:
     for state in operator.keyed_states:
         size = "" if state.size is None else formats.size(state.size)
-        entries = str(state.entries) if state.exact else f"~{state.entries}"
+        entries = str(state.keys) if state.exact else f"~{state.keys}"
+        if state.kind in _SEVERAL_A_KEY:
+            entries += " keys"
         yield state.name, _kind(state), state.key_type, _value_type(state), entries, size
     for timers in operator.timers:
         kind = f"{timers.domain}-time timers"

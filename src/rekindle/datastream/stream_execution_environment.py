@@ -391,7 +391,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         session = self._spark_session(graph.slots, view)
         master = JobMaster(session, load_files(graph, session), settings, SystemClock(), view, collected, plan)
         master.start()
-        running_jobs().register(master, rest)
+        running_jobs().register(master, rest, view.reachable_at)
         self._graph.submitted = len(self._graph.nodes)
         return master
 

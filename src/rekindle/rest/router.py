@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from rekindle.rest.messages import Request, RequestError, Response
 
 Handler = Callable[[Request], Response]
+_VERSION = "v1"  # Flink's paths may begin with the version of its interface
 
 
 class Router:
@@ -30,6 +31,8 @@ class Router:
         segments = request.path.split("/")
         if len(segments) > 2 and not segments[-1]:
             segments.pop()  # a slash at the end means nothing
+        if len(segments) > 2 and segments[1] == _VERSION:
+            del segments[1]
         allowed = []
         for method, pattern, handler in self._routes:
             parameters = _match(pattern, segments)

@@ -16,6 +16,8 @@ from rekindle.rest.router import Handler
 from rekindle.runtime.master.running_jobs import RunningJobs
 
 FormatType = Literal["CANONICAL", "NATIVE"]
+"""Either is accepted; savepoints are written in one format, which every backend reads."""
+
 _DISPOSAL = "savepoint disposal"
 
 
@@ -71,7 +73,6 @@ class SavepointRequests:
     def trigger(self, request: Request) -> Response:
         """Take a savepoint, and cancel the job with it if that is wanted."""
         job, body = find_job(self._jobs, request), request.read(SavepointTrigger)
-        _check_format(body.format_type)
         directory = body.target_directory
         take = job.cancel_with_savepoint if body.cancel_job else job.trigger_savepoint
         return self._begun(job.job_id, body.trigger_id, lambda: take(directory), 202)
@@ -79,7 +80,6 @@ class SavepointRequests:
     def stop(self, request: Request) -> Response:
         """Stop a job with a savepoint."""
         job, body = find_job(self._jobs, request), request.read(StopTrigger)
-        _check_format(body.format_type)
         directory, drain = body.target_directory, bool(body.drain)
         return self._begun(job.job_id, body.trigger_id, lambda: job.stop_with_savepoint(directory, drain), 202)
 
@@ -103,13 +103,6 @@ class SavepointRequests:
 
     def _begun(self, what: str, trigger_id: str | None, start: Callable[[], Future[Any]], status: int) -> Response:
         return answer({"request-id": self._operations.begin(what, trigger_id, start)}, status)
-
-
-def _check_format(format_type: FormatType | None) -> None:
-    if format_type == "NATIVE":
-        raise RequestError(
-            400, "formatType is NATIVE, and savepoints are written in the format that every backend reads: CANONICAL."
-        )
 
 
 def _in_background(work: Callable[[], Any]) -> Future[Any]:

@@ -49,9 +49,13 @@ class RestServer:
     Args:
         settings: Where to listen, and who may ask.
         make_api: Makes what answers requests; called in the server's thread, where it may import what it needs.
+        tell: Is told the address, once, when the server listens.
     """
 
-    def __init__(self, settings: RestSettings, make_api: Callable[[], Api]) -> None:
+    def __init__(
+        self, settings: RestSettings, make_api: Callable[[], Api], tell: Callable[[str], None] | None = None
+    ) -> None:
+        self._tell = tell
         self._settings = settings
         self._make_api = make_api
         self._api: Api | None = None
@@ -158,8 +162,10 @@ class RestServer:
         except Exception as error:
             log.warning("the REST interface at %s cannot be found by commands on this machine: %s", url, error)
         self.url = url
-        self._ready.set()
         log.info("the REST interface is at %s", url)
+        if self._tell is not None:
+            self._tell(url)
+        self._ready.set()
         if not settings.loopback:
             place = self._file or "rest.token"
             log.warning("the REST interface at %s:%d needs a token; it is in %s", shown, port, place)

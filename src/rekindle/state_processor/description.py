@@ -29,8 +29,8 @@ class KeyedStateDescription:
         map_key_type: The type of the keys of its maps; empty in other states.
         namespace_type: The type of its namespaces; empty in states without.
         ttl: Whether it has a time to live.
-        entries: How many keys have an entry, namespaces counted apart.
-        exact: Whether ``entries`` is exact. With incremental checkpoints it is at most that many; of much state in
+        keys: How many keys have an entry, namespaces counted apart; a list or a map counts once.
+        exact: Whether ``keys`` is exact. With incremental checkpoints it is at most that many; of much state in
             RocksDB it is an estimate, which counts the elements of lists and the entries of maps.
         size: How many bytes its entries have; None: the files of RocksDB do not say it by state.
         notes: What cannot be read here, and why.
@@ -43,7 +43,7 @@ class KeyedStateDescription:
     map_key_type: str = ""
     namespace_type: str = ""
     ttl: bool = False
-    entries: int = 0
+    keys: int = 0
     exact: bool = True
     size: int | None = 0
     notes: list[str] = field(default_factory=list)
@@ -228,7 +228,7 @@ class _Describing:
             for name, record in database.states.items():
                 found = self._state(name, record.kind, record.serializers, record.ttl)
                 count, exact = _counted(StateTable(database, name, 1, PICKLED))
-                found.entries += count
+                found.keys += count
                 found.exact, found.size = found.exact and exact, None
         for handle in self._contents.snapshot.metadata.handles:
             if handle.slot == old:
@@ -250,7 +250,7 @@ class _Describing:
     def _add_state(self, state: KeyedStateIndex) -> None:
         assert state.serializers is not None
         found = self._state(state.name, state.kind, state.serializers, state.ttl)
-        found.entries += sum(block.entries for block in state.blocks)
+        found.keys += sum(block.entries for block in state.blocks)
         found.exact = found.exact and not state.delta
         if found.size is not None:
             found.size += sum(block.length for block in state.blocks)

@@ -267,7 +267,7 @@ class JobMaster(ObservedJob):
                 failed_by = error
                 if self._cancelled.is_set() or self._stopping.cancels:
                     return Outcome.CANCELLED
-                self._stop_if_fenced(error)
+                self._stop_if_fenced()
                 failure, decision = self._decide(error, attempt.damage)
                 job_over = isinstance(decision, GiveUp)
             finally:
@@ -280,13 +280,13 @@ class JobMaster(ObservedJob):
                 number, frozenset(range(shared.graph.slots)), self._clock.now()
             )
 
-    def _stop_if_fenced(self, failure: Exception) -> None:
-        """Let a failure end the job here if another driver goes on with it; most likely it follows from that."""
+    def _stop_if_fenced(self) -> None:
+        """End the job here if another driver goes on with it: what has failed most likely follows from that."""
         try:
             self._ownership.check()
         except JobFencedError as fence:
             self._view.failed(fence, None)
-            raise fence from (None if failure is fence else failure)
+            raise fence from None
 
     def _sweep_after_takeover(self) -> None:
         """Delete what the driver before left of checkpoints that it did not complete; it never will."""
@@ -361,12 +361,13 @@ class JobMaster(ObservedJob):
         """Fit the program to the checkpoint that it is started from."""
         stored = restored.location
         assert isinstance(stored, StoredCheckpoint)
-        return fit_to_checkpoint(self._program, stored.metadata, self.settings.allow_non_restored_state)
+        allowed = self.settings.allow_non_restored_state
+        return fit_to_checkpoint(self._program, stored.metadata, allowed, stored.external_path)
 
     def _clean_up(self, status: JobStatus) -> None:
         """Delete this job's checkpoints unless they are to be kept in this case, and whatever else is left of them."""
         if status is not JobStatus.SUSPENDED and not self._keeps_all:
-            self._remains(status).delete(self._checkpoints)
+            self._coordinator.note_deleted(self._remains(status).delete(self._checkpoints))
         # What slots on this machine left behind because they were killed, or because a restart did not come about.
         for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
             shutil.rmtree(job_directory(base, self.settings.local_name), ignore_errors=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.exceptions import JobFencedError
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 
 _LINE_EVERY_SECONDS = 5.0
@@ -49,6 +50,9 @@ class ProgressView:
 
     def notice(self, line: str) -> None:
         """Show that a slot is busy with long work."""
+
+    def reachable_at(self, url: str) -> None:
+        """Show where the REST interface of this process is, which has just begun to listen."""
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         """Show a failure; ``delay_ms`` until the restart, None when there is none."""
@@ -100,8 +104,12 @@ class LogView(ProgressView):
     def notice(self, line: str) -> None:
         self._line(line)
 
+    def reachable_at(self, url: str) -> None:
+        self._line(f"REST interface: {url}")
+
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
-        follow = "the job fails" if delay_ms is None else f"restart in {delay_ms} ms"
+        end = "this driver stops" if isinstance(error, JobFencedError) else "the job fails"
+        follow = end if delay_ms is None else f"restart in {delay_ms} ms"
         self._line(f"failure ({follow}): {error}")
 
     def ended(self, status: str) -> None:

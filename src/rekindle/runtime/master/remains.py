@@ -53,8 +53,8 @@ class Remains:
         """Say in an error how to go on, if the job was to be able to."""
         return f". {self.describe()}" if self.settings.checkpointing else ""
 
-    def delete(self, checkpoints: JobCheckpointDirectory) -> None:
-        """Delete what is not kept."""
+    def delete(self, checkpoints: JobCheckpointDirectory) -> list[int]:
+        """Delete what is not kept; give the ids of the checkpoints that are gone."""
         kept = self.kept()
         try:
             checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in kept if not checkpoint.savepoint})
@@ -64,3 +64,6 @@ class Remains:
                     checkpoints.drop(checkpoint.location, claimed=True)
         except Exception:
             log.exception("the checkpoints of job %s could not be cleaned up", self.settings.job_id)
+            return []
+        gone = [checkpoint for checkpoint in [*self.completed, *self.damaged] if checkpoint not in kept]
+        return [checkpoint.checkpoint_id for checkpoint in gone if checkpoint.claimed or not checkpoint.savepoint]

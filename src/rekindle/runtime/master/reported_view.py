@@ -62,6 +62,9 @@ class ReportedView(ProgressView):
     def notice(self, line: str) -> None:
         self._view.notice(line)
 
+    def reachable_at(self, url: str) -> None:
+        self._view.reachable_at(url)
+
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         self._view.failed(error, delay_ms)
         self._tell(JobStatus.FAILING if delay_ms is None else JobStatus.RESTARTING, failure=str(error))

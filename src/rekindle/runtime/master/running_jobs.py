@@ -123,18 +123,21 @@ class RegisteredJob:
         return master
 
 
+Tell = Callable[[str], None]
+
+
 class RunningJobs:
     """List the jobs of this process.
 
     Args:
         kept: How many jobs that have ended are remembered.
-        serve: Makes the server that lets others ask.
+        serve: Makes the server that lets others ask, and tells where it is.
     """
 
     def __init__(
         self,
         kept: int = KEPT_AFTER_END,
-        serve: Callable[[RestSettings, RunningJobs], RestServer] | None = None,
+        serve: Callable[[RestSettings, RunningJobs, Tell | None], RestServer] | None = None,
     ) -> None:
         self._kept = kept
         self._serve = serve or _serve
@@ -142,18 +145,21 @@ class RunningJobs:
         self._jobs: dict[str, RegisteredJob] = {}
         self._server: RestServer | None = None
 
-    def register(self, master: OperableJob, rest: RestSettings | None = None) -> RegisteredJob:
+    def register(
+        self, master: OperableJob, rest: RestSettings | None = None, tell: Tell | None = None
+    ) -> RegisteredJob:
         """Remember a job; the first one that is to be reached by REST starts the server.
 
         Args:
             master: The job.
             rest: How it is to be reached; None: not at all.
+            tell: Is told the address when a server was started for this job.
         """
         job = RegisteredJob(master)
         with self._lock:
             self._jobs[job.job_id] = job
             if rest is not None and rest.enabled and self._server is None:
-                self._server = self._serve(rest, self)
+                self._server = self._serve(rest, self, tell)
         master.result.add_done_callback(lambda _: self._ended(job))
         return job
 
@@ -188,7 +194,7 @@ class RunningJobs:
                 del self._jobs[job_id]
 
 
-def _serve(settings: RestSettings, jobs: RunningJobs) -> RestServer:
+def _serve(settings: RestSettings, jobs: RunningJobs, tell: Tell | None) -> RestServer:
     from rekindle.rest.server import RestServer
 
     def make_api() -> RestApi:
@@ -196,7 +202,7 @@ def _serve(settings: RestSettings, jobs: RunningJobs) -> RestServer:
 
         return RestApi(jobs)
 
-    server = RestServer(settings, make_api)
+    server = RestServer(settings, make_api, tell)
     server.start()
     return server
 

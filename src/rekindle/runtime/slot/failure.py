@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
 
 import rekindle
 from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
 from rekindle.graph.job_graph import JobNode
+from rekindle.graph.vertex_ids import given_uid
 from rekindle.runtime.wire.messages import SlotFailed
 
 _PACKAGE = os.path.dirname(os.path.abspath(rekindle.__file__)) + os.sep
 _OPERATORS = os.path.join(_PACKAGE, "runtime", "operators") + os.sep
+_OWN_ERROR = re.compile(r"\Arekindle\.exceptions\.\w+: ")
 _NO_RESULTS = ": functions that may give any number of results yield them, or return a list or None"
 
 
@@ -41,20 +44,27 @@ class blaming:  # noqa: N801 - reads as a statement
 
 def describe_failure(error: BaseException, slot: int) -> SlotFailed:
     """Turn an error into the message for the job master."""
-    operator = ""
+    operator, uid = "", ""
     if isinstance(error, OperatorError):
-        operator = error.node.name
+        operator, uid = error.node.name, given_uid(error.node.uid)
         error = error.__cause__ or error
     restoring = type(error).__name__ if isinstance(error, CheckpointCorruptError | StateRestoreError) else ""
-    return SlotFailed("" if restoring else operator, slot, _summary(error), _trimmed_traceback(error), restoring)
+    if restoring:
+        operator, uid = "", ""
+    return SlotFailed(operator, slot, _summary(error), _trimmed_traceback(error), restoring, uid)
 
 
 def explain(failure: SlotFailed) -> str:
-    """Put a failure into words, with the traceback where user code raised it."""
+    """Put a failure into words, with the traceback where user code raised it.
+
+    Errors of Rekindle's own go without their class: what they say is enough.
+    """
+    summary = _OWN_ERROR.sub("", failure.summary)
     if not failure.operator:
-        return failure.summary
+        return summary
+    uid = f" (uid {failure.uid})" if failure.uid else ""
     return (
-        f"{failure.summary}\n  in operator {failure.operator!r}, subtask {failure.subtask}; "
+        f"{summary}\n  in operator {failure.operator!r}{uid}, subtask {failure.subtask}; "
         f"the traceback there was:\n\n{failure.traceback}"
     )
 

@@ -228,6 +228,7 @@ class SlotFailed(_Message, frozen=True):
     summary: str
     traceback: str
     restoring: str = ""  # the class of the error, if what the slot was to restore is damaged or does not fit
+    uid: str = ""  # of the operator, if the program gave it one
 
 
 ToSlot = (
