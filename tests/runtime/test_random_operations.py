@@ -14,9 +14,8 @@ from rekindle.common import JobStatus
 from rekindle.exceptions import CheckpointError
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.wire import messages as m
-from support.balances import Verdict, judge
 from support.in_process_master import Cluster, cluster
-from support.stopped_job import EVENTS, Job, hidden
+from support.stopped_job import Job, hidden
 
 __all__ = ["cluster"]
 
@@ -82,16 +81,6 @@ def stop(master: JobMaster, how: str) -> str | None:
     return None
 
 
-def assert_whole(job: Job, may_keep: bool) -> None:
-    """Require the golden output, and nothing hidden but what a savepoint may refer to."""
-    assert judge(EVENTS, str(job.output)) == Verdict(lost=0, duplicated=0, wrong_sums=0, written=EVENTS)
-    assert_nothing_pending(job, may_keep)
-
-
-def assert_nothing_pending(job: Job, may_keep: bool) -> None:
-    assert [name for name in hidden(job.output) if not (may_keep and name.endswith(".kept"))] == []
-
-
 @pytest.mark.parametrize("seed", range(25))
 def test_whatever_happens_on_the_way_output_is_whole_and_savepoints_can_be_restored(
     cluster: Cluster, tmp_path: Path, seed: int
@@ -101,7 +90,7 @@ def test_whatever_happens_on_the_way_output_is_whole_and_savepoints_can_be_resto
     choose = schedule.random
     settings = dict(_SETTINGS)
     if choose.random() < 0.5:
-        settings |= {"high__availability_type": "filesystem", "high__availability_storageDir": str(tmp_path / "ha")}
+        settings |= job.shared
     master = job.started(**settings)
     in_passing: list[Future[str]] = []
     events: list[Callable[[], object]] = [
@@ -121,9 +110,9 @@ def test_whatever_happens_on_the_way_output_is_whole_and_savepoints_can_be_resto
         master.result.exception(60)
         assert master.status is (JobStatus.CANCELED if how == "cancel" else JobStatus.FINISHED)
         if how != "cancel":
-            assert_nothing_pending(job, may_keep)
+            assert hidden(job.output, may_keep) == []
         job.run(location, parallelism=3).result.result(60)
-    assert_whole(job, may_keep)
+    job.check_output(may_keep)
     for future in in_passing:
         if future.exception(0) is None:
             job.run(future.result(0), restarts=0).result.result(60)
