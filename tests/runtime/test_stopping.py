@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
@@ -146,25 +145,20 @@ def test_a_checkpoint_that_fails_after_the_last_savepoint_is_complete_changes_no
     master = job.started(restarts=0)
     late: list[tuple[int, m.SnapshotDone]] = []
     savepoints: set[int] = set()
-    failed = threading.Event()
 
     def hears(slot: int, message: m.ToMaster) -> bool:
         if isinstance(message, m.SnapshotDone) and message.checkpoint_id not in savepoints:
             late.append((slot, message))
             return False
-        if isinstance(message, m.CommitDone) and slot == 0:
-            failed.wait(60)  # all have committed only after that
         return True
 
     def obeys(slot: int, order: m.ToSlot) -> bool:
         if isinstance(order, m.TriggerSnapshot) and order.savepoint is not None:
             savepoints.add(order.checkpoint_id)
         elif isinstance(order, m.NotifyComplete) and order.checkpoint_id in savepoints and slot == 1:
-            sender, message = late[0]
-            job.cluster.listener.slot_said(
-                sender, m.SnapshotFailed(message.attempt, message.checkpoint_id, "disk full")
-            )
-            failed.set()
+            sender, done = late[0]
+            job.cluster.listener.slot_said(sender, m.SnapshotFailed(done.attempt, done.checkpoint_id, "disk full"))
+            wait_until(lambda: master.checkpoint_statistics().counts.failed, "the job master has heard of it")
         return True
 
     job.cluster.hears, job.cluster.obeys = hears, obeys
