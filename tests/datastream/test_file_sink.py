@@ -427,6 +427,93 @@ def test_leftovers_spare_finished_and_foreign_files(output: Output) -> None:
     assert len(before) == 3
 
 
+# ---- What savepoints refer to ----
+
+
+def kept_files(output: Output) -> list[bytes]:
+    """Let a writer write, keep what it wrote for a savepoint, and be gone; return what the savepoint refers to."""
+    writer = output.writer()
+    writer.write(["of the savepoint"], None)
+    committables = writer.prepare_commit(1)
+    writer.keep(committables)
+    writer.write(["pending, after the savepoint"], None)
+    writer.prepare_commit(2)
+    writer.write(["in progress"], None)
+    return committables
+
+
+def test_leftovers_spare_what_a_savepoint_refers_to(output: Output) -> None:
+    committables = kept_files(output)
+    pending = committable_of(committables[0]).pending
+    output.writer().abort_leftovers()
+    assert output.all() == [pending.removesuffix(".pending") + ".kept"]
+    assert output.hidden() == output.all(), "it is not visible"
+
+
+def test_what_was_kept_is_committed_by_whoever_restores_the_savepoint(output: Output) -> None:
+    committables = kept_files(output)
+    output.writer().abort_leftovers()
+    restored = output.writer(lineage="another-job")
+    for _ in range(2):
+        restored.commit(committables)
+        assert output.content() == [b"of the savepoint\n"]
+    assert output.hidden() == []
+
+
+def test_what_was_kept_is_committed_with_the_next_checkpoint_that_names_it_as_pending(output: Output) -> None:
+    writer = output.writer()
+    writer.write(["a"], None)
+    committables = writer.prepare_commit(1)
+    writer.keep(committables)
+    writer.commit(committables)
+    assert output.all() == [committable_of(committables[0]).finished]
+    assert output.content() == [b"a\n"]
+
+
+def test_what_is_kept_twice_or_was_committed_before_stays_as_it_is(output: Output) -> None:
+    writer = output.writer()
+    writer.write(["a"], None)
+    committables = writer.prepare_commit(1)
+    for act in (writer.keep, writer.commit):
+        act(committables)
+        before = output.all()
+        writer.keep(committables)
+        assert output.all() == before
+    assert output.content() == [b"a\n"]
+
+
+def test_commit_removes_a_kept_file_whose_finished_copy_is_whole(output: Output) -> None:
+    writer = output.writer()
+    writer.write(["abc"], None)
+    committables = writer.prepare_commit(1)
+    writer.keep(committables)
+    finished = committable_of(committables[0]).finished
+    (output.path / finished).write_bytes(b"abc\n")
+    writer.commit(committables)
+    assert output.all() == [finished]
+
+
+def test_commit_raises_when_the_kept_file_was_cut(output: Output) -> None:
+    writer = output.writer()
+    writer.write(["abc"], None)
+    committables = writer.prepare_commit(1)
+    writer.keep(committables)
+    (output.path / output.all()[0]).write_bytes(b"a")
+    with pytest.raises(FileSinkError, match=r"kept has 1 bytes, the checkpoint says 4"):
+        writer.commit(committables)
+    assert output.finished() == []
+
+
+def test_with_another_base_path_kept_files_are_finished_where_they_were_written(tmp_path: Path) -> None:
+    before, after = Output(tmp_path / "before"), Output(tmp_path / "after")
+    first = before.writer()
+    first.write(["early"], None)
+    committables = first.prepare_commit(1)
+    first.keep(committables)
+    after.writer().commit(committables)
+    assert (before.content(), before.hidden(), after.all()) == ([b"early\n"], [], [])
+
+
 # ---- Rolling ----
 
 

@@ -225,6 +225,14 @@ class TestStorageThatFails:
             owner.commit(checkpoint(1))
         assert owner.fenced, "it must not delete the checkpoint: the next driver may find the entry"
 
+    def test_a_driver_that_cannot_read_an_entry_again_cannot_tell_either(self, files: FailingFiles) -> None:
+        owner = take(files, "a")
+        Path(files.root, "job/entry-000000000001").write_bytes(b"rotten")
+        with pytest.raises(JobFencedError, match=r"cannot tell whether entry 2 .* was written"):
+            owner.commit(checkpoint(1))
+        assert owner.fenced
+        assert latest(files).checkpoints == checkpoint(1), "it counts: its checkpoint must not be deleted"
+
     def test_a_look_that_fails_is_no_fence(self, files: FailingFiles, monkeypatch: pytest.MonkeyPatch) -> None:
         owner = take(files, "a")
 

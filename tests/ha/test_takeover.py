@@ -156,6 +156,70 @@ class TestOneAfterTheOther:
         second.end(JobStatus.FINISHED)
         assert len(list(tmp_path.glob("savepoints/*/_metadata"))) == 1, "a savepoint is the user's"
 
+    def test_a_checkpoint_that_completes_after_the_last_savepoint_does_not_hide_that_from_the_next_driver(
+        self, tmp_path: Path
+    ) -> None:
+        first = InProcessDriver(tmp_path, COUNT)
+        first.checkpoint()
+        first.job.run_epoch(100)
+        late = first.begin_checkpoint()
+        answers = [first.job._answers.get(timeout=30) for _ in first.job.slots]
+        first.job.run_epoch(100)
+        savepoint = first.final_savepoint(tmp_path / "savepoints")  # its sinks have committed up to here
+        for answer in answers:
+            first.job._answers.put(answer)
+            first.job.hear_snapshot()
+        assert completed_ids(first)[-2:] == [late, savepoint]
+        first.kill()
+        second = InProcessDriver(tmp_path, COUNT, OTHER_ID)
+        assert second.restored is not None
+        assert second.restored.metadata.checkpoint_id == savepoint
+        assert golden(second.job.run_to_end())
+        second.kill()
+
+    def test_what_one_driver_has_claimed_the_next_deletes_in_its_time(self, tmp_path: Path) -> None:
+        other = InProcessDriver(tmp_path / "other", COUNT)
+        other.checkpoint()
+        path = latest_entry(tmp_path / "other").checkpoints[-1].location
+        other.kill()
+        settings = {
+            "execution_state__recovery_path": path,
+            "execution_state__recovery_claim__mode": "CLAIM",
+            "execution_checkpointing_num__retained": "2",
+        }
+        first = InProcessDriver(tmp_path, COUNT, **settings)
+        first.checkpoint()
+        first.kill()
+        second = InProcessDriver(tmp_path, COUNT, OTHER_ID, **settings)
+        assert Path(path, "_metadata").exists()
+        second.checkpoint()
+        second.checkpoint()
+        assert not Path(path, "_metadata").exists()
+        assert missing_files(tmp_path) == []
+        second.end(JobStatus.FINISHED)
+
+    @pytest.mark.parametrize("parallelism", [3, 2])
+    def test_a_driver_with_another_parallelism_does_not_build_on_increments_of_other_subtasks(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parallelism: int
+    ) -> None:
+        settings = {
+            "execution_checkpointing_incremental": "true",
+            "state_backend_type": "rocksdb",
+            "pipeline_max__parallelism": "3",
+        }
+        monkeypatch.setattr(InProcessDriver, "PARALLELISM", 3)
+        first = InProcessDriver(tmp_path, COUNT, **settings)
+        for _ in range(2):
+            first.checkpoint()
+        first.kill()
+        monkeypatch.setattr(InProcessDriver, "PARALLELISM", parallelism)
+        second = InProcessDriver(tmp_path, COUNT, **settings)
+        second.checkpoint()
+        second.kill()
+        third = InProcessDriver(tmp_path, COUNT, **settings)
+        assert golden(third.job.run_to_end())
+        third.end(JobStatus.FINISHED)
+
     def test_checkpoints_that_were_written_elsewhere_are_gone_on_from_and_left_alone(self, tmp_path: Path) -> None:
         first = InProcessDriver(tmp_path, COUNT, execution_checkpointing_incremental="true")
         first.checkpoint()
@@ -317,6 +381,17 @@ class TestWhatCannotBeTakenOver:
         first.checkpoint()
         with pytest.raises(StateRestoreError, match="holds state of operators that the program does not have"):
             InProcessDriver(tmp_path, COUNT, OTHER_ID, uid="another")
+        first.checkpoint()
+        first.end(JobStatus.FINISHED)
+
+    def test_a_checkpoint_that_cannot_be_read_for_now_takes_the_job_from_nobody(self, tmp_path: Path) -> None:
+        first = InProcessDriver(tmp_path, COUNT)
+        first.checkpoint()
+        place = Path(latest_entry(tmp_path).checkpoints[-1].location)
+        place.rename(tmp_path / "not mounted")
+        with pytest.raises(StateRestoreError, match=r"checkpoint 1, .* cannot be read"):
+            InProcessDriver(tmp_path, COUNT, OTHER_ID)
+        (tmp_path / "not mounted").rename(place)
         first.checkpoint()
         first.end(JobStatus.FINISHED)
 

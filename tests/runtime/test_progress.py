@@ -121,6 +121,16 @@ class TestLogView:
 
         assert len(self.lines(run)) == 1
 
+    @pytest.mark.parametrize("error", [BrokenPipeError("nobody reads"), ValueError("I/O operation on closed file")])
+    def test_a_stream_that_nobody_reads_any_more_is_no_error(self, error: Exception) -> None:
+        class Broken(io.StringIO):
+            def write(self, text: str) -> int:
+                raise error
+
+        view = LogView("word count", Broken())
+        view.attempt_started(0, None)
+        view.ended("FINISHED")
+
 
 class TestWhatTheJobPrints:
     @pytest.mark.parametrize("view", [ProgressView("job"), LogView("job", io.StringIO())], ids=["none", "log"])

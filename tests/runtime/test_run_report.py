@@ -106,3 +106,13 @@ def test_a_line_that_is_being_written_is_not_read(tmp_path: Path) -> None:
     assert read_reports(str(path)) == [first, second]
     path.write_text(first.to_line() + second.to_line() + line)
     assert [job.status for job in read_reports(str(path))] == ["FINISHED", "CREATED"]
+
+
+def test_a_report_that_cannot_be_written_does_not_matter_to_the_job(
+    path: str, view: ProgressView, shown: io.StringIO
+) -> None:
+    view.start()
+    Path(path).unlink()
+    Path(path).mkdir()
+    view.ended("FINISHED")
+    assert "FINISHED" in shown.getvalue()

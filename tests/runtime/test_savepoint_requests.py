@@ -27,9 +27,9 @@ JOB = "0123456789abcdef0123456789abcdef"
 
 
 class Job:
-    """A job of one slot, as far as checkpoints are concerned: the test is the slot."""
+    """A job of one slot, or some, as far as checkpoints are concerned: the test is the slots."""
 
-    def __init__(self, directory: Path, num_retained: int = 1) -> None:
+    def __init__(self, directory: Path, num_retained: int = 1, slots: int = 1) -> None:
         self.clock = ManualClock(1_000)
         self.files = LocalCheckpointFiles(str(directory / "checkpoints"))
         self.savepoints = Savepoints(JOB)
@@ -37,9 +37,9 @@ class Job:
         self.completed: list[int] = []
         self.failures: list[str] = []
         options = CheckpointOptions(interval_ms=10, timeout_ms=1_000, num_retained=num_retained)
-        self.coordinator = CheckpointCoordinator(options, frozenset({0}), 0, 1, 0)
+        self.coordinator = CheckpointCoordinator(options, frozenset(range(slots)), 0, 1, 0)
         settings: Any = SimpleNamespace(job_id=JOB, job_name="name", checkpoint_files=self.files)
-        graph: Any = SimpleNamespace(nodes=(), slots=1)
+        graph: Any = SimpleNamespace(nodes=(), slots=slots)
         self.executor = CheckpointExecutor(
             settings,
             graph,
@@ -61,15 +61,19 @@ class Job:
         return order
 
     def acknowledge(self, order: m.TriggerSnapshot, attempt: int = 0) -> None:
-        """Write the slot's state where it belongs, and acknowledge."""
+        """Write the slot's state where it belongs, acknowledge, and do what the completion asks for."""
+        self.write(order, attempt=attempt)
+        self.executor.notified(0, order.checkpoint_id)
+
+    def write(self, order: m.TriggerSnapshot, slot: int = 0, attempt: int = 0) -> None:
+        """Write a slot's state where it belongs, and acknowledge."""
         target = checkpoint_files(order.savepoint) if order.savepoint else self.files
         directory = "" if order.savepoint else f"{JOB}/chk-{order.checkpoint_id}/"
-        target.write(f"{directory}slot-0-{attempt}", io.BytesIO(b"state"))
-        handle = StateHandle(0, StoredFile(5, 0, path=f"slot-0-{attempt}"), written=5)
+        target.write(f"{directory}slot-{slot}-{attempt}", io.BytesIO(b"state"))
+        handle = StateHandle(slot, StoredFile(5, 0, path=f"slot-{slot}-{attempt}"), written=5)
         done = m.SnapshotDone(attempt, order.checkpoint_id, handle, [], 0, 0)
         now = self.clock.now()
-        self.executor.run(self.coordinator, self.coordinator.acknowledge(now, attempt, order.checkpoint_id, 0, done))
-        self.executor.notified(0, order.checkpoint_id)
+        self.executor.run(self.coordinator, self.coordinator.acknowledge(now, attempt, order.checkpoint_id, slot, done))
 
     def decline(self, order: m.TriggerSnapshot) -> None:
         reason = CheckpointFailureReason.DECLINED
@@ -224,3 +228,66 @@ def test_when_the_job_ends_whoever_waits_and_whoever_comes_later_is_told(job: Jo
     for future in futures[2:]:
         with pytest.raises(CheckpointError, match=r"the job had ended \(FINISHED\) before one could begin"):
             future.result(0)
+
+
+# --- what savepoints in passing refer to is safe before anybody gets them ---
+
+
+@pytest.fixture
+def two_slots(tmp_path: Path) -> Job:
+    return Job(tmp_path, slots=2)
+
+
+def written(job: Job, directory: Path) -> tuple[Future[str], m.TriggerSnapshot]:
+    """Let both slots write a savepoint in passing."""
+    future = job.savepoints.request(str(directory))
+    order = job.trigger(savepoint=True)
+    for slot in (0, 1):
+        job.write(order, slot)
+    assert job.told[-1] == m.NotifyComplete(order.checkpoint_id, restore_point=False)
+    return future, order
+
+
+def test_a_savepoint_in_passing_is_handed_over_when_all_slots_have_answered(two_slots: Job, tmp_path: Path) -> None:
+    future, order = written(two_slots, tmp_path / "savepoints")
+    for slot, checkpoint_id in ((0, order.checkpoint_id), (0, order.checkpoint_id), (1, order.checkpoint_id + 1)):
+        two_slots.executor.notified(slot, checkpoint_id)
+        assert not future.done()
+    two_slots.executor.notified(1, order.checkpoint_id)
+    assert future.result(0) == order.savepoint
+
+
+def test_savepoints_in_passing_wait_each_for_answers_of_its_own(two_slots: Job, tmp_path: Path) -> None:
+    first, second = (written(two_slots, tmp_path / "savepoints") for _ in range(2))
+    for slot in (0, 1):
+        two_slots.executor.notified(slot, second[1].checkpoint_id)
+    assert second[0].done()
+    assert not first[0].done()
+
+
+def test_an_attempt_that_ends_before_all_slots_have_answered_deletes_the_savepoint_and_says_why(
+    two_slots: Job, tmp_path: Path
+) -> None:
+    future, order = written(two_slots, tmp_path / "savepoints")
+    two_slots.executor.notified(0, order.checkpoint_id)
+    two_slots.executor.attempt_ended(output_committed=False)
+    with pytest.raises(CheckpointError, match="interrupted before the output that the savepoint refers to was safe"):
+        future.result(0)
+    assert below(tmp_path / "savepoints") == set()
+    two_slots.executor.notified(1, order.checkpoint_id)  # too late
+    two_slots.executor.attempt_ended(output_committed=False)
+
+
+def test_at_the_end_of_a_job_that_has_committed_all_savepoints_are_handed_over(two_slots: Job, tmp_path: Path) -> None:
+    future, order = written(two_slots, tmp_path / "savepoints")
+    two_slots.executor.attempt_ended(output_committed=True)
+    assert future.result(0) == order.savepoint
+    assert below(Path(future.result(0))) == {"_metadata", "slot-0-0", "slot-1-0"}
+
+
+def test_an_attempt_that_ends_leaves_savepoints_alone_that_were_handed_over(two_slots: Job, tmp_path: Path) -> None:
+    future, order = written(two_slots, tmp_path / "savepoints")
+    for slot in (0, 1):
+        two_slots.executor.notified(slot, order.checkpoint_id)
+    two_slots.executor.attempt_ended(output_committed=False)
+    assert below(Path(future.result(0))) == {"_metadata", "slot-0-0", "slot-1-0"}

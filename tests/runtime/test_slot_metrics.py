@@ -47,12 +47,33 @@ def report(*values: Any) -> m.MetricsReport:
         ([1, 2], "[1, 2]"),
         ({"a": object}, "{'a': <class 'object'>}"),
         (b"bytes", "b'bytes'"),
+        ("half \udc80", "half ?"),
     ],
 )
 def test_whatever_a_gauge_gives_can_be_told(value: Any, told: Any) -> None:
     (metric,) = report(value).metrics
     assert metric.values == {"value": told}
     assert type(metric.values["value"]) is type(told)
+
+
+class WithoutText:
+    def __str__(self) -> str:
+        raise RuntimeError("there is nothing to say")
+
+
+def test_a_metric_that_cannot_be_told_is_left_out_and_the_others_are_told() -> None:
+    answer = report(1, WithoutText(), 3)
+    assert [metric.values["value"] for metric in answer.metrics] == [1, 3]
+    assert answer.left_out == 1
+
+
+def test_a_metric_is_told_whatever_it_is_called() -> None:
+    odd = "a\udc80"
+    given = [MetricValue("u", odd, 0, (odd,), {odd: odd}, odd, "gauge", {"value": 1})]
+    answer = m.decode_to_master(m.encode(metrics_report(1, 0, [], given)))
+    assert isinstance(answer, m.MetricsReport)
+    (metric,) = answer.metrics
+    assert (metric.operator, metric.groups, metric.variables, metric.name) == ("a?", ("a?",), {"a?": "a?"}, "a?")
 
 
 def test_a_slot_tells_of_so_many_metrics_and_says_how_many_more_there_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +14,8 @@ from rekindle.common.savepoint_format_type import SavepointFormatType
 from rekindle.datastream import (
     StreamExecutionEnvironment,
 )
-from rekindle.exceptions import ConfigurationError, JobCancelledError, StopFailedError
+from rekindle.exceptions import ConfigurationError, JobCancelledError, JobFencedError, StopFailedError
+from rekindle.runtime.master.attempt_stop import AttemptStop
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.stopping import StopMode, Stopping
@@ -138,6 +141,60 @@ def test_a_checkpoint_that_completes_after_the_last_savepoint_changes_nothing(jo
     job.check_rest(location)
 
 
+def test_a_checkpoint_that_fails_after_the_last_savepoint_is_complete_changes_nothing(job: Job) -> None:
+    master = job.started(restarts=0)
+    late: list[tuple[int, m.SnapshotDone]] = []
+    savepoints: set[int] = set()
+
+    def hears(slot: int, message: m.ToMaster) -> bool:
+        if isinstance(message, m.SnapshotDone) and message.checkpoint_id not in savepoints:
+            late.append((slot, message))
+            return False
+        return True
+
+    def obeys(slot: int, order: m.ToSlot) -> bool:
+        if isinstance(order, m.TriggerSnapshot) and order.savepoint is not None:
+            savepoints.add(order.checkpoint_id)
+        elif isinstance(order, m.NotifyComplete) and order.checkpoint_id in savepoints and slot == 1:
+            sender, done = late[0]
+            job.cluster.listener.slot_said(sender, m.SnapshotFailed(done.attempt, done.checkpoint_id, "disk full"))
+            wait_until(lambda: master.checkpoint_statistics().counts.failed, "the job master has heard of it")
+        return True
+
+    job.cluster.hears, job.cluster.obeys = hears, obeys
+    wait_until(lambda: len(late) == 2, "a checkpoint is under way")
+    location = master.stop_with_savepoint(None, False).result(60)
+    assert master.status is JobStatus.FINISHED
+    assert hidden(job.output) == []
+    job.cluster.hears, job.cluster.obeys = (lambda slot, message: True), (lambda slot, order: True)
+    job.check_rest(location)
+
+
+@pytest.mark.parametrize("failure", [False, True], ids=["cancelled", "restarted"])
+def test_a_savepoint_in_passing_can_be_restored_whatever_became_of_its_job(job: Job, failure: bool) -> None:
+    master = job.started()
+    savepoints: set[int] = set()
+
+    def obeys(slot: int, order: m.ToSlot) -> bool:
+        if isinstance(order, m.TriggerSnapshot) and order.savepoint is not None:
+            savepoints.add(order.checkpoint_id)
+        return True
+
+    def hears(slot: int, message: m.ToMaster) -> bool:  # no checkpoint completes from now on
+        return not isinstance(message, m.SnapshotDone) or message.checkpoint_id in savepoints
+
+    job.cluster.hears, job.cluster.obeys = hears, obeys
+    wait_until(lambda: hidden(job.output), "some output waits for a checkpoint")
+    location = master.trigger_savepoint(None).result(60)
+    if failure:
+        job.cluster.slots[1].lose()
+        wait_until(lambda: len(job.cluster.attempts) == 2, "the job runs again, and has removed what it left pending")
+    job.cluster.hears = lambda slot, message: True
+    master.cancel()
+    master.result.exception(60)
+    job.run(location, restarts=0).result.result(60)
+
+
 def test_what_was_collected_until_the_stop_is_shown_and_nothing_else(cluster: Cluster, tmp_path: Path) -> None:
     env = environment(None, str(tmp_path / "checkpoints"), **SLOW)
     collect(events(env, EVENTS))
@@ -180,6 +237,56 @@ def test_a_request_that_was_cancelled_in_time_is_forgotten() -> None:
     future = stopping.request(StopMode.SUSPEND, "/savepoints")
     assert stopping.begin() is not None
     assert not future.cancel(), "it has begun"
+
+
+def test_a_request_that_is_cancelled_while_the_job_ends_is_no_error() -> None:
+    stopping = Stopping()
+    future = stopping.request(StopMode.SUSPEND, "/savepoints")
+    running = future.running
+
+    def cancelled_meanwhile() -> bool:
+        said = running()
+        future.cancel()
+        return said
+
+    future.running = cancelled_meanwhile  # type: ignore[method-assign]
+    stopping.job_ended("FINISHED")
+    assert future.cancelled()
+
+
+def test_a_request_that_has_not_begun_when_the_job_ends_is_told_and_cannot_be_cancelled_any_more() -> None:
+    stopping = Stopping()
+    future = stopping.request(StopMode.SUSPEND, "/savepoints")
+    stopping.job_ended("FINISHED")
+    assert not future.cancel()
+    with pytest.raises(StopFailedError, match=r"the job ended \(FINISHED\) before it could be stopped"):
+        future.result(0)
+
+
+def test_a_job_is_cancelled_before_its_savepoint_is_shown() -> None:
+    stopping, taken, happened = Stopping(), Future[str](), list[str]()
+    stopping.request(StopMode.CANCEL, "/savepoints")
+    epochs: Any = SimpleNamespace(finished=False, draining=False, hold=lambda: None, release=lambda: None)
+    stop = AttemptStop(
+        stopping,
+        epochs,
+        lambda directory, final: (1, taken),
+        lambda location: happened.append(location),
+        lambda: happened.append("cancelled"),
+        lambda error: happened.append("failed"),
+    )
+    stop.begin()
+    taken.set_result("/savepoints/one")
+    assert happened == ["cancelled", "/savepoints/one"], "showing it may fail: nobody may read any more"
+
+
+def test_cancelling_a_job_that_another_driver_goes_on_with_changes_nothing(job: Job) -> None:
+    master = job.started(**job.shared)
+    job.taken_over(master)
+    with pytest.raises(JobFencedError):
+        master.result.result(60)
+    master.cancel()
+    assert master.status is JobStatus.SUSPENDED
 
 
 def test_a_savepoint_that_cannot_be_read_again_is_no_end() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.common import JobStatus
-from rekindle.exceptions import CheckpointError, StopFailedError
+from rekindle.exceptions import CheckpointError, JobFencedError, StopFailedError
 from rekindle.runtime.wire import messages as m
 from support.balances import read_output
 from support.in_process_master import Cluster, cluster
@@ -47,6 +47,34 @@ def test_when_the_savepoint_of_a_drain_fails_the_job_goes_back_to_its_checkpoint
     wait_until(lambda: len(job.cluster.attempts) == 2, "it has begun again, though it has no restarts")
     assert job.cluster.attempts[1] is not None
     job.check_rest(master.stop_with_savepoint(None, True).result(60))
+
+
+def test_when_the_savepoint_of_a_drain_fails_nothing_is_committed_without_checkpoints(job: Job, tmp_path: Path) -> None:
+    commits: list[int] = []
+
+    def obeys(slot: int, order: m.ToSlot) -> bool:
+        if isinstance(order, m.CommitFinal):
+            commits.append(len(job.cluster.attempts))
+        return True
+
+    job.cluster.obeys = obeys
+    master = job.run(checkpoints=None, rekindle_epoch_max__records="60")
+    wait_until(lambda: job.output.exists() and hidden(job.output), "output has begun")
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StopFailedError):
+        master.stop_with_savepoint(str(tmp_path / "file"), True).result(60)
+    master.result.result(60)
+    assert commits == [2, 2], "only the second attempt commits, which has read all input"
+    job.check_output()
+
+
+def test_a_drain_whose_savepoint_fails_does_not_promise_that_the_job_goes_on(job: Job, tmp_path: Path) -> None:
+    master = job.run(checkpoints=None, restarts=0)
+    wait_until(lambda: job.output.exists() and hidden(job.output), "output has begun")
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StopFailedError, match="goes back to its last checkpoint, if it may be restarted"):
+        master.stop_with_savepoint(str(tmp_path / "file"), True).result(60)
+    assert master.result.exception(60) is not None
 
 
 def test_a_savepoint_that_takes_too_long_fails_and_the_job_goes_on(job: Job) -> None:
@@ -141,7 +169,7 @@ def test_a_job_cancelled_with_a_savepoint_takes_another_if_a_slot_is_lost_before
     assert master.status is JobStatus.CANCELED
     assert len(job.cluster.attempts) == 2
     job.cluster.obeys = lambda slot, order: True
-    job.check_rest(location, kept=True)
+    job.check_rest(location, may_keep=True)  # slot 0 may have kept what the first savepoint referred to
 
 
 def test_a_stop_that_every_attempt_fails_with_is_given_up(job: Job) -> None:
@@ -163,3 +191,72 @@ def test_a_request_waits_for_a_job_that_is_about_to_restart(job: Job) -> None:
     master = job.started()
     job.cluster.slots[0].lose()
     job.check_rest(master.stop_with_savepoint(None, False).result(60))
+
+
+def test_a_slot_lost_before_what_a_savepoint_in_passing_refers_to_is_safe_fails_the_savepoint(job: Job) -> None:
+    lost: list[int] = []
+
+    def then(slot: int, order: m.ToSlot) -> bool:
+        if isinstance(order, m.NotifyComplete) and slot == 1 and not lost:
+            lost.append(order.checkpoint_id)
+            job.cluster.slots[1].lose()
+            return False
+        return True
+
+    master = job.started()
+    savepoint_orders(job, then)
+    with pytest.raises(CheckpointError, match="before the output that the savepoint refers to was safe"):
+        master.trigger_savepoint(None).result(60)
+    assert list(job.savepoints.iterdir()) == []
+    assert master.trigger_savepoint(None).result(60), "the job goes on, and another may be taken"
+    job.check_rest(master.stop_with_savepoint(None, False).result(60), may_keep=True)
+
+
+# --- when another driver takes over ---
+
+
+@pytest.mark.parametrize("drain", [False, True], ids=["stop", "drain"])
+def test_a_job_that_others_may_take_over_is_stopped_as_any_other(job: Job, drain: bool) -> None:
+    master = job.started(**job.shared)
+    location = master.stop_with_savepoint(None, drain).result(60)
+    assert master.status is JobStatus.FINISHED
+    job.check_rest(location)
+
+
+def test_a_job_that_is_taken_over_while_it_is_stopped_is_left_to_the_other_driver(job: Job) -> None:
+    def then(slot: int, order: m.ToSlot) -> bool:
+        if isinstance(order, m.TriggerSnapshot) and slot == 0:
+            job.taken_over(master)
+        return True
+
+    master = job.started(**job.shared)
+    savepoint_orders(job, then)
+    with pytest.raises(StopFailedError):
+        master.stop_with_savepoint(None, False).result(60)
+    with pytest.raises(JobFencedError):
+        master.result.result(60)
+    assert master.status is JobStatus.SUSPENDED
+
+
+# --- when nobody looks any more ---
+
+
+def broken(*shown: object) -> None:
+    raise BrokenPipeError("nobody reads any more")
+
+
+def test_a_view_that_fails_does_not_keep_the_job_from_ending(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    master = job.started()
+    monkeypatch.setattr(master._view, "ended", broken)
+    future = master.stop_with_savepoint(None, False)
+    assert master.result.result(60)
+    assert future.result(0)
+
+
+def test_a_view_that_fails_does_not_keep_the_job_from_being_cancelled(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    master = job.started()
+    monkeypatch.setattr(master._view, "savepoint_completed", broken)
+    assert master.cancel_with_savepoint(None).result(60)
+    assert master.status is JobStatus.CANCELED

@@ -58,6 +58,9 @@ class FakeWriter(SinkWriter):
         self._note("commit", records)
         self.outside.visible += records
 
+    def keep(self, committables: list[bytes]) -> None:
+        self._note("keep", [committable.decode() for committable in committables])
+
     def abort_leftovers(self) -> None:
         self._note("abort leftovers")
 
@@ -142,6 +145,18 @@ class TestCommitting:
             harness.complete(1)
         harness.complete(1)
         assert outside.visible == ["a"]
+
+    def test_all_that_a_savepoint_in_passing_refers_to_is_kept_and_not_committed(self) -> None:
+        outside = Outside()
+        harness = sink(outside)
+        for checkpoint_id in (1, 2, 3):
+            harness.process(f"of {checkpoint_id}")
+            harness.snapshot(checkpoint_id)
+        harness.operator.savepoint_completed(2)
+        assert [what for _, call, what in outside.calls if call == "keep"] == [["of 1"], ["of 2"]]
+        assert outside.visible == []
+        harness.complete(3)
+        assert outside.visible == ["of 1", "of 2", "of 3"]
 
     def test_a_job_without_checkpoints_commits_at_its_end(self) -> None:
         outside = Outside()

@@ -142,9 +142,8 @@ def judge(count: int, output: str) -> Verdict:
     return Verdict((expected - written).total(), (written - expected).total(), wrong, written.total())
 
 
-def assert_exactly_once(count: int, output: str, kept: bool = False) -> None:
-    """Require the golden result, and nothing hidden left over, unless files of a lost savepoint may be there."""
+def assert_exactly_once(count: int, output: str) -> None:
+    """Require the golden result, and nothing hidden left over."""
     verdict = judge(count, output)
     assert verdict == Verdict(lost=0, duplicated=0, wrong_sums=0, written=count)
-    hidden = [name for name in os.listdir(output) if name.startswith(".")]
-    assert [name for name in hidden if not (kept and name.endswith(".kept"))] == []
+    assert [name for name in os.listdir(output) if name.startswith(".")] == []
