@@ -181,6 +181,23 @@ class TestFinding:
         assert "has ended: it is FINISHED" in ended.err
         assert rest.posted() == []
 
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("stop", "orders", "-p", ""),
+            ("savepoint", "orders", ""),
+            ("cancel", "-s", "", "orders"),
+            ("cancel", "orders", "--with-savepoint", ""),
+            ("cancel", "orders", "--withSavepoint="),
+        ],
+        ids=" ".join,
+    )
+    def test_an_empty_directory_is_refused(self, rest: FakeRest, arguments: tuple[str, ...]) -> None:
+        ended = run(rest, *arguments)
+        assert ended.code == 2
+        assert "is empty; did the command that should print it fail?" in ended.err
+        assert rest.posted() == []
+
 
 class TestSavepoint:
     def test_it_prints_the_path_alone(self, rest: FakeRest, orders: FakeJob) -> None:

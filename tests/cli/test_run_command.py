@@ -81,6 +81,13 @@ def test_what_cannot_work_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]
     assert rekindle_here("run", *arguments, cwd=tmp_path).code == 2
 
 
+@pytest.mark.parametrize("option", ["-s", "--fromSavepoint"])
+def test_an_empty_path_is_not_the_current_directory(tmp_path: Path, option: str) -> None:
+    ended = rekindle_here("run", option, "", write(tmp_path, "print('hello')"), cwd=tmp_path)
+    assert (ended.code, ended.out) == (2, "")
+    assert "error: the path after -s is empty; did the command that should print it fail?" in ended.err
+
+
 def test_a_log_is_for_detached_programs_only(tmp_path: Path) -> None:
     ended = rekindle_here("run", "--log", "x.log", write(tmp_path, "print('hello')"), cwd=tmp_path)
     assert ended.code == 2

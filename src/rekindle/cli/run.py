@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import typer
 from rekindle.cli.detached import start_detached
 from rekindle.cli.exit_codes import ExitCode
 from rekindle.cli.output import Json, console, messages, print_json
+from rekindle.cli.paths import absolute, not_empty
 from rekindle.cli.program import Program, run_to_end
 from rekindle.cli.properties import Parallelism, Properties, properties_of
 from rekindle.common.job_status import JobStatus
@@ -69,7 +69,7 @@ def run(
       rekindle run -d -s /data/savepoints/savepoint-5f1c2b-0a1b2c3d4e5f orders.py
       rekindle run -p 4 -D execution.checkpointing.interval=10s orders.py
     """
-    restore_path = None if from_savepoint is None else _absolute(from_savepoint)
+    restore_path = None if from_savepoint is None else absolute(not_empty(from_savepoint, "after -s"))
     settings = properties_of(properties, parallelism, restore_path, allow_non_restored_state)
     started = Program(program, tuple(arguments or ()), module, settings)
     if detached:
@@ -119,8 +119,3 @@ def _run_in_foreground(program: Program, quiet: bool) -> tuple[list[JobReport], 
                 markup=False,
             )
     return jobs, exit_code_of_program(code, jobs)
-
-
-def _absolute(path: str) -> str:
-    """Let a path mean the same wherever it is read; what has a scheme does so already."""
-    return path if "://" in path or path.startswith("file:") else os.path.abspath(path)
