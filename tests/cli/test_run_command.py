@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.cli.run import exit_code_of_program
+from rekindle.cli.program_end import ProgramEnd
 from rekindle.common.job_status import JobStatus
-from rekindle.runtime.master.run_report import JobReport
+from rekindle.runtime.master.run_report import ErrorReport, JobReport
 from support.command_line import TIMEOUT, Ended, rekindle, rekindle_command, rekindle_here
 from support.processes import all_pids, wait_until
 
@@ -64,7 +64,8 @@ def test_a_module_runs_as_after_python_m(tmp_path: Path) -> None:
 def test_a_program_that_executes_nothing_ends_with_1(tmp_path: Path) -> None:
     ended = rekindle("run", "--json", write(tmp_path, "print('hello')"))
     assert ended.code == 1
-    assert ended.json() == {"jobs": [], "exit_code": 1}
+    error = f"{tmp_path}/program.py ended without having executed a job: it calls no execute()"
+    assert ended.json() == {"jobs": [], "error": error, "exit_code": 1}
     assert "hello" in ended.err
     assert "without having executed a job" in ended.err
 
@@ -104,6 +105,7 @@ def test_the_help_is_readable() -> None:
 
 WAITING = """\
 import sys, time
+import rekindle
 print("waiting", flush=True)
 time.sleep(600)
 """
@@ -126,8 +128,10 @@ def test_a_request_to_end_reaches_the_program(tmp_path: Path, number: signal.Sig
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"
         (os.killpg if to_all else os.kill)(process.pid, number)
-        process.communicate(timeout=TIMEOUT)
+        _, said = process.communicate(timeout=TIMEOUT)
     assert process.returncode == code
+    assert "Traceback" not in said
+    assert said == ("error: interrupted\n" if to_all else f"error: {program} was ended by {number.name}\n")
 
 
 def report(status: JobStatus) -> JobReport:
@@ -153,7 +157,73 @@ def report(status: JobStatus) -> JobReport:
     ],
 )
 def test_exit_codes(code: int, jobs: list[JobStatus], expected: int) -> None:
-    assert exit_code_of_program(code, [report(status) for status in jobs]) == expected
+    assert ProgramEnd(code, tuple(report(status) for status in jobs)).exit_code == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "expected"),
+    [
+        (1, "ConfigurationError", 2),
+        (1, "CheckpointNotFoundError", 3),
+        (1, "StateMigrationException", 1),
+        (1, "JobCancelledError", 5),
+        (1, "JobExecutionError", 1),
+        (7, "ConfigurationError", 7),
+    ],
+)
+def test_exit_codes_of_errors_of_rekindles(code: int, kind: str, expected: int) -> None:
+    end = ProgramEnd(code, (), ErrorReport("oops", kind))
+    assert (end.exit_code, end.problem("x.py")) == (expected, "oops")
+
+
+@pytest.mark.parametrize(
+    ("code", "jobs", "problem"),
+    [
+        (0, [JobStatus.FINISHED], None),
+        (1, [], None),
+        (0, [JobStatus.RUNNING], f"the program ended while job 'job' ({'a' * 32}) was RUNNING; wait for its result"),
+        (143, [JobStatus.RUNNING], f"x.py was ended by SIGTERM while job 'job' ({'a' * 32}) was RUNNING"),
+        (143, [], "x.py was ended by SIGTERM"),
+        (130, [], "interrupted"),
+        (130, [JobStatus.RUNNING], f"interrupted while job 'job' ({'a' * 32}) was RUNNING"),
+        (250, [], None),
+    ],
+)
+def test_what_is_said_of_an_end(code: int, jobs: list[JobStatus], problem: str | None) -> None:
+    said = ProgramEnd(code, tuple(report(status) for status in jobs)).problem("x.py")
+    assert said == problem or (said is not None and problem is not None and said.startswith(problem))
+    assert ("execute_async" in (said or "")) == (problem is not None and "wait for" in problem)
+
+
+MISTAKEN = """\
+import rekindle.exceptions
+
+def begin():
+    raise rekindle.exceptions.{kind}("it cannot [be]")
+
+begin()
+"""
+
+
+@pytest.mark.parametrize(("kind", "code"), [("ConfigurationError", 2), ("CheckpointNotFoundError", 3)])
+def test_an_error_of_rekindles_is_shown_without_a_traceback(tmp_path: Path, kind: str, code: int) -> None:
+    program = write(tmp_path, MISTAKEN.format(kind=kind))
+    ended = rekindle("run", "--json", program)
+    assert ended.code == code
+    assert ended.json() == {"jobs": [], "error": "it cannot [be]", "exit_code": code}
+    assert ended.err.splitlines()[:1] == ["error: it cannot [be]"]
+    assert "Traceback" not in ended.err
+    log = tmp_path / "log"
+    ended = rekindle("run", "-d", "--log", str(log), program)
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.splitlines()[-2:] == ["error: it cannot [be]", f"(full output: {log})"]
+    assert "error: it cannot [be]" in log.read_text()
+
+
+def test_a_detached_program_that_exits_with_a_code_of_its_own_gives_it_to_the_command(tmp_path: Path) -> None:
+    ended = rekindle("run", "-d", "--log", str(tmp_path / "log"), write(tmp_path, "import sys\nsys.exit(9)"))
+    assert ended.code == 9
+    assert "program.py ended with exit code 9 without a job that runs" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -270,7 +340,8 @@ def test_a_cancelled_job_ends_the_command_with_5_and_a_failed_one_is_told(cancel
     assert "ZeroDivisionError" in failing["failure"]
     assert endless["status"] == "CANCELED"
     assert (Path(endless["checkpoint"].removeprefix("file://")) / "_metadata").exists()
-    assert "JobCancelledError" in cancelled.err
+    assert "was cancelled" in cancelled.json()["error"]
+    assert "Traceback" not in cancelled.err
 
 
 UNTIL_TOLD = """\

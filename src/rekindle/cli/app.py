@@ -116,6 +116,6 @@ def _misunderstood(error: Exception, problem: str) -> int:
     return ExitCode.USAGE
 
 
-def _failed(message: str, code: ExitCode) -> int:
+def _failed(message: str, code: int) -> int:
     print_error(message, code)
     return code
