@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from rekindle.cli.program_end import ProgramEnd
+from rekindle.common.configuration_environment import DYNAMIC_PROPERTIES
 from rekindle.common.job_status import JobStatus
 from rekindle.runtime.master.run_report import ErrorReport, JobReport
 from support.command_line import TIMEOUT, Ended, rekindle, rekindle_command, rekindle_here
@@ -80,6 +83,52 @@ def test_a_program_that_raises_ends_with_1_and_its_traceback(tmp_path: Path) -> 
 @pytest.mark.parametrize("arguments", [(), ("missing.py",), ("-D", "bad", "x.py"), ("-p", "0", "x.py"), ("-z", "x.py")])
 def test_what_cannot_work_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert rekindle_here("run", *arguments, cwd=tmp_path).code == 2
+
+
+@pytest.mark.parametrize("option", ["-cm", "--claim-mode", "--claimMode"])
+def test_the_claim_mode_is_a_setting(tmp_path: Path, option: str) -> None:
+    program = write(tmp_path, SETTINGS)
+    with mock.patch("rekindle.cli.run.run_to_end", return_value=0) as started:
+        rekindle_here("run", "-n", option, "claim", program, "0", cwd=tmp_path)
+    settings = json.loads(started.call_args.args[1][DYNAMIC_PROPERTIES])
+    assert settings["execution.state-recovery.claim-mode"] == "CLAIM"
+    ended = rekindle_here("run", option, "MINE", program, cwd=tmp_path)
+    assert ended.code == 2
+    assert "'MINE' is none of CLAIM, NO_CLAIM (see rekindle run --help)" in ended.err
+
+
+@pytest.mark.parametrize("option", ["-py", "--python", "-pym", "--pyModule"])
+def test_flinks_options_for_the_program_are_explained(tmp_path: Path, option: str) -> None:
+    ended = rekindle_here("run", option, write(tmp_path, SETTINGS), cwd=tmp_path)
+    assert ended.code == 2
+    assert "give the program itself, after all options: rekindle run [OPTIONS] FILE" in ended.err
+
+
+@pytest.mark.parametrize("command", ["run", "info", "stop"])
+def test_an_option_without_its_value_is_explained_by_its_command(command: str) -> None:
+    ended = rekindle_here(command, "-p")
+    assert ended.code == 2
+    assert f"requires an argument (see rekindle {command} --help)" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "as_json"),
+    [
+        (("-s", "", "x.py", "--json"), False),
+        (("--json", "-s", "", "x.py"), True),
+        (("-s", "", "--json", "x.py"), True),
+        (("-D", "a=b", "-Dc=d", "-np", "2", "-p3", "--fromSavepoint", "", "--json", "x.py"), True),
+        (("-n", "--from-savepoint=", "--log=x", "x.py", "--json"), False),
+        (("-s", "", "--", "--json"), False),
+        (("-D", "--json", "-s", "", "x.py"), False),
+        (("--json", "-z"), True),
+    ],
+    ids=str,
+)
+def test_only_an_option_before_the_program_asks_for_json(arguments: tuple[str, ...], as_json: bool) -> None:
+    ended = rekindle_here("run", *arguments)
+    assert ended.code == 2
+    assert bool(ended.out) == as_json
 
 
 @pytest.mark.parametrize("option", ["-s", "--fromSavepoint"])

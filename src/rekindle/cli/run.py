@@ -22,6 +22,22 @@ ProgramArguments = Annotated[
     list[str] | None, typer.Argument(metavar="ARGS", help="The program's own arguments and options.")
 ]
 IsModule = Annotated[bool, typer.Option("--module", help="PROGRAM is the dotted name of a module, as after python -m.")]
+_CLAIM_MODES = ("CLAIM", "NO_CLAIM")
+
+
+def _claim_mode(value: str | None) -> str | None:
+    if value is not None and value.upper() not in _CLAIM_MODES:
+        raise typer.BadParameter(f"{value!r} is none of {', '.join(_CLAIM_MODES)}")
+    return None if value is None else value.upper()
+
+
+def _as_in_flink(value: str | None) -> str | None:
+    if value is not None:
+        raise typer.BadParameter(
+            "give the program itself, after all options: rekindle run [OPTIONS] FILE [ARGS]..., "
+            "or for a module rekindle run [OPTIONS] --module NAME [ARGS]..."
+        )
+    return value
 
 
 def run(
@@ -44,6 +60,16 @@ def run(
             help="Drop state of the savepoint that no operator of the program claims.",
         ),
     ] = False,
+    claim_mode: Annotated[
+        str | None,
+        typer.Option(
+            "--claim-mode",
+            "-cm",
+            metavar="CLAIM|NO_CLAIM",
+            callback=_claim_mode,
+            help="CLAIM: the job owns what it starts from, and deletes it when it is not needed any more.",
+        ),
+    ] = None,
     parallelism: Parallelism = None,
     detached: Annotated[
         bool, typer.Option("--detached", "-d", help="Leave the job running, and return as soon as it runs.")
@@ -53,6 +79,10 @@ def run(
     ] = None,
     properties: Properties = None,
     module: IsModule = False,
+    as_in_flink: Annotated[
+        str | None,
+        typer.Option("-py", "--python", "-pym", "--py-module", hidden=True, callback=_as_in_flink),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run a program, as python PROGRAM ARGS would, with the settings of this command line.
@@ -69,7 +99,7 @@ def run(
       rekindle run -p 4 -D execution.checkpointing.interval=10s orders.py
     """
     restore_path = None if from_savepoint is None else absolute(not_empty(from_savepoint, "after -s"))
-    settings = properties_of(properties, parallelism, restore_path, allow_non_restored_state)
+    settings = properties_of(properties, parallelism, restore_path, allow_non_restored_state, claim_mode)
     started = Program(program, tuple(arguments or ()), module, settings)
     if detached:
         job = start_detached(started, log)
