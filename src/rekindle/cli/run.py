@@ -65,9 +65,9 @@ def run(
         typer.Option(
             "--claim-mode",
             "-cm",
-            metavar="CLAIM|NO_CLAIM",
+            metavar="MODE",
             callback=_claim_mode,
-            help="CLAIM: the job owns what it starts from, and deletes it when it is not needed any more.",
+            help="CLAIM: the job owns what it starts from, and deletes it in its time; NO_CLAIM: it does not.",
         ),
     ] = None,
     parallelism: Parallelism = None,
