@@ -21,6 +21,7 @@ RekindleError
     ├── CheckpointStorageError  the checkpoint storage cannot be written or read
     ├── CheckpointCorruptError  a file is half written, damaged or of an unknown version
     ├── StateRestoreError       a snapshot does not fit the program that restores it
+    │   ├── CheckpointNotFoundError  there is no snapshot where one was to be restored from
     │   ├── StateMigrationException  a state's type changed in a way that state cannot follow
     │   └── SerializerSnapshotError  what is known of how state was written cannot be written or read back
     ├── StateNotFoundError      a snapshot has no such operator or state
@@ -158,6 +159,10 @@ class CheckpointCorruptError(CheckpointError):
 
 class StateRestoreError(CheckpointError):
     """A snapshot does not fit the program that restores it."""
+
+
+class CheckpointNotFoundError(StateRestoreError):
+    """There is no checkpoint or savepoint where one was to be restored from."""
 
 
 class StateMigrationException(StateRestoreError):  # noqa: N818 - Flink's name

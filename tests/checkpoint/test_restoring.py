@@ -18,7 +18,7 @@ from rekindle.checkpoint.metadata import (
 from rekindle.checkpoint.restoring import FALLBACK_KEY, RestorePath, fit_to_checkpoint
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.options import known_key
-from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
+from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError, StateRestoreError
 from rekindle.graph.job_graph import JobGraph, JobNode, compile_job
 from rekindle.graph.stream_graph import StreamGraph
 from rekindle.state.operator_state.stored import DistributionMode
@@ -121,7 +121,9 @@ class TestOpening:
     def test_where_there_is_none_it_raises_naming_the_place_and_what_to_give(self, tmp_path: Path, below: str) -> None:
         write_checkpoint(tmp_path / "job", 1, complete=False)
         location = str(tmp_path / below)
-        with pytest.raises(StateRestoreError, match=f"there is no checkpoint at {location}: .*Give the directory of"):
+        with pytest.raises(
+            CheckpointNotFoundError, match=f"there is no checkpoint at {location}: .*Give the directory of"
+        ):
             open_checkpoint(location)
 
 

@@ -43,6 +43,8 @@ def test_help_is_whole_and_readable(name: str) -> None:
     assert purpose[0].isupper()
     assert " ".join(purpose.split()) in text
     for parameter in command.params:
+        if getattr(parameter, "hidden", False):  # it is there to be refused
+            continue
         assert parameter.help, f"{parameter.name} has no help"
         options = [*parameter.opts, *parameter.secondary_opts] if parameter.param_type_name == "option" else []
         assert all(option in words for option in options), options

@@ -39,7 +39,7 @@ def rest(orders: FakeJob, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> It
 @pytest.mark.parametrize(
     ("command", "code", "keys"),
     [
-        ("list", 0, {"jobs"}),
+        ("list", 0, {"jobs", "unreachable"}),
         ("checkpoints orders", 0, {"counts", "history", "latest", "summary"}),
         ("checkpoints orders 8", 3, {"error", "exit_code"}),
         ("savepoint 5f1c", 0, {"job_id", "job_name", "request_id", "savepoint"}),

@@ -108,7 +108,8 @@ class TestList:
                     "last_checkpoint": {"id": 7, "time": START + 7250, "path": "file:///checkpoints/chk-7"},
                     "url": rest.url,
                 }
-            ]
+            ],
+            "unreachable": [],
         }
 
     def test_a_checkpoint_that_was_deleted_is_not_told(self, rest: FakeRest, orders: FakeJob) -> None:
@@ -123,7 +124,7 @@ class TestList:
         assert ended.code == 0
         assert ended.out.startswith("There are no running jobs on this machine.\n")
         assert "--jobmanager HOST:PORT" in ended.out
-        assert rekindle_here("list", "--json").json() == {"jobs": []}
+        assert rekindle_here("list", "--json").json() == {"jobs": [], "unreachable": []}
         ended = run(rest, "list")
         assert ended.out == f"There are no jobs at {rest.address}.\n"
 
@@ -141,8 +142,17 @@ class TestFinding:
     def test_none_is_code_3_with_a_hint(self, found: FakeRest, command: str) -> None:
         ended = rekindle_here(command, "lost", "--json")
         assert ended.code == ended.json()["exit_code"] == 3
-        assert f"there is no job 'lost'; there are:\n  {ORDERS}" in ended.json()["error"]
-        assert "--jobmanager HOST:PORT" in ended.err
+        error = ended.json()["error"]
+        assert error.startswith("there is no job 'lost'; it may have ended: ended jobs are known only while")
+        assert f"There are:\n  {ORDERS}" in error
+        assert "--jobmanager" not in ended.err
+
+    def test_none_without_any_driver_says_where_was_looked(self) -> None:
+        ended = rekindle_here("stop", "lost")
+        assert ended.code == 3
+        first, hint = ended.err.splitlines()
+        assert "it may have ended" in first
+        assert "--jobmanager HOST:PORT" in hint
 
     def test_several_are_code_2(self, rest: FakeRest) -> None:
         rest.jobs["0" * 32] = FakeJob("0" * 32)
@@ -177,14 +187,39 @@ class TestFinding:
         pid = os.getpid()
         publish(Endpoint(pid=pid, start_ticks=start_ticks(pid), url="http://127.0.0.1:1", token=None, started=1))
         ended = rekindle_here("list", "--json")
-        assert (ended.code, ended.json()) == (0, {"jobs": []})
-        assert ended.err.startswith("warning: passed over")
+        assert ended.code == 4
+        assert [(one["pid"], one["url"]) for one in ended.json()["unreachable"]] == [(pid, "http://127.0.0.1:1")]
+        assert ended.json()["jobs"] == []
+        assert ended.err.startswith(f"warning: passed over a process that seems to run jobs: process {pid}: ")
+        ended = rekindle_here("list")
+        assert ended.code == 4
+        assert f"error: no job answers; 1 process does not answer (pid {pid})\n" in ended.err
+        ended = rekindle_here("savepoint", "orders")
+        assert ended.code == 4
+        assert f"error: no job 'orders' answers; 1 process does not answer (pid {pid})\n" in ended.err
 
     @pytest.mark.parametrize("command", ["savepoint", "stop", "cancel"])
     def test_what_has_ended_cannot_be_steered(self, rest: FakeRest, command: str) -> None:
         ended = run(rest, command, "payments")
         assert ended.code == 1
         assert "has ended: it is FINISHED" in ended.err
+        assert rest.posted() == []
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("stop", "orders", "-p", ""),
+            ("savepoint", "orders", ""),
+            ("cancel", "-s", "", "orders"),
+            ("cancel", "orders", "--with-savepoint", ""),
+            ("cancel", "orders", "--withSavepoint="),
+        ],
+        ids=" ".join,
+    )
+    def test_an_empty_directory_is_refused(self, rest: FakeRest, arguments: tuple[str, ...]) -> None:
+        ended = run(rest, *arguments)
+        assert ended.code == 2
+        assert "is empty; did the command that should print it fail?" in ended.err
         assert rest.posted() == []
 
 

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from rekindle.cli.run import exit_code_of_program
+from rekindle.cli.program_end import ProgramEnd
+from rekindle.common.configuration_environment import DYNAMIC_PROPERTIES
 from rekindle.common.job_status import JobStatus
-from rekindle.runtime.master.run_report import JobReport
+from rekindle.runtime.master.run_report import ErrorReport, JobReport
 from support.command_line import TIMEOUT, Ended, rekindle, rekindle_command, rekindle_here
 from support.processes import all_pids, wait_until
 
@@ -64,7 +67,8 @@ def test_a_module_runs_as_after_python_m(tmp_path: Path) -> None:
 def test_a_program_that_executes_nothing_ends_with_1(tmp_path: Path) -> None:
     ended = rekindle("run", "--json", write(tmp_path, "print('hello')"))
     assert ended.code == 1
-    assert ended.json() == {"jobs": [], "exit_code": 1}
+    error = f"{tmp_path}/program.py ended without having executed a job: it calls no execute()"
+    assert ended.json() == {"jobs": [], "error": error, "exit_code": 1}
     assert "hello" in ended.err
     assert "without having executed a job" in ended.err
 
@@ -79,6 +83,59 @@ def test_a_program_that_raises_ends_with_1_and_its_traceback(tmp_path: Path) -> 
 @pytest.mark.parametrize("arguments", [(), ("missing.py",), ("-D", "bad", "x.py"), ("-p", "0", "x.py"), ("-z", "x.py")])
 def test_what_cannot_work_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert rekindle_here("run", *arguments, cwd=tmp_path).code == 2
+
+
+@pytest.mark.parametrize("option", ["-cm", "--claim-mode", "--claimMode"])
+def test_the_claim_mode_is_a_setting(tmp_path: Path, option: str) -> None:
+    program = write(tmp_path, SETTINGS)
+    with mock.patch("rekindle.cli.run.run_to_end", return_value=0) as started:
+        rekindle_here("run", "-n", option, "claim", program, "0", cwd=tmp_path)
+    settings = json.loads(started.call_args.args[1][DYNAMIC_PROPERTIES])
+    assert settings["execution.state-recovery.claim-mode"] == "CLAIM"
+    ended = rekindle_here("run", option, "MINE", program, cwd=tmp_path)
+    assert ended.code == 2
+    assert "'MINE' is none of CLAIM, NO_CLAIM (see rekindle run --help)" in ended.err
+
+
+@pytest.mark.parametrize("option", ["-py", "--python", "-pym", "--pyModule"])
+def test_flinks_options_for_the_program_are_explained(tmp_path: Path, option: str) -> None:
+    ended = rekindle_here("run", option, write(tmp_path, SETTINGS), cwd=tmp_path)
+    assert ended.code == 2
+    assert "give the program itself, after all options: rekindle run [OPTIONS] FILE" in ended.err
+
+
+@pytest.mark.parametrize("command", ["run", "info", "stop"])
+def test_an_option_without_its_value_is_explained_by_its_command(command: str) -> None:
+    ended = rekindle_here(command, "-p")
+    assert ended.code == 2
+    assert f"requires an argument (see rekindle {command} --help)" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "as_json"),
+    [
+        (("-s", "", "x.py", "--json"), False),
+        (("--json", "-s", "", "x.py"), True),
+        (("-s", "", "--json", "x.py"), True),
+        (("-D", "a=b", "-Dc=d", "-np", "2", "-p3", "--fromSavepoint", "", "--json", "x.py"), True),
+        (("-n", "--from-savepoint=", "--log=x", "x.py", "--json"), False),
+        (("-s", "", "--", "--json"), False),
+        (("-D", "--json", "-s", "", "x.py"), False),
+        (("--json", "-z"), True),
+    ],
+    ids=str,
+)
+def test_only_an_option_before_the_program_asks_for_json(arguments: tuple[str, ...], as_json: bool) -> None:
+    ended = rekindle_here("run", *arguments)
+    assert ended.code == 2
+    assert bool(ended.out) == as_json
+
+
+@pytest.mark.parametrize("option", ["-s", "--fromSavepoint"])
+def test_an_empty_path_is_not_the_current_directory(tmp_path: Path, option: str) -> None:
+    ended = rekindle_here("run", option, "", write(tmp_path, "print('hello')"), cwd=tmp_path)
+    assert (ended.code, ended.out) == (2, "")
+    assert "error: the path after -s is empty; did the command that should print it fail?" in ended.err
 
 
 def test_a_log_is_for_detached_programs_only(tmp_path: Path) -> None:
@@ -97,6 +154,7 @@ def test_the_help_is_readable() -> None:
 
 WAITING = """\
 import sys, time
+import rekindle
 print("waiting", flush=True)
 time.sleep(600)
 """
@@ -119,8 +177,10 @@ def test_a_request_to_end_reaches_the_program(tmp_path: Path, number: signal.Sig
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"
         (os.killpg if to_all else os.kill)(process.pid, number)
-        process.communicate(timeout=TIMEOUT)
+        _, said = process.communicate(timeout=TIMEOUT)
     assert process.returncode == code
+    assert "Traceback" not in said
+    assert said == ("error: interrupted\n" if to_all else f"error: {program} was ended by {number.name}\n")
 
 
 def report(status: JobStatus) -> JobReport:
@@ -146,7 +206,73 @@ def report(status: JobStatus) -> JobReport:
     ],
 )
 def test_exit_codes(code: int, jobs: list[JobStatus], expected: int) -> None:
-    assert exit_code_of_program(code, [report(status) for status in jobs]) == expected
+    assert ProgramEnd(code, tuple(report(status) for status in jobs)).exit_code == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "expected"),
+    [
+        (1, "ConfigurationError", 2),
+        (1, "CheckpointNotFoundError", 3),
+        (1, "StateMigrationException", 1),
+        (1, "JobCancelledError", 5),
+        (1, "JobExecutionError", 1),
+        (7, "ConfigurationError", 7),
+    ],
+)
+def test_exit_codes_of_errors_of_rekindles(code: int, kind: str, expected: int) -> None:
+    end = ProgramEnd(code, (), ErrorReport("oops", kind))
+    assert (end.exit_code, end.problem("x.py")) == (expected, "oops")
+
+
+@pytest.mark.parametrize(
+    ("code", "jobs", "problem"),
+    [
+        (0, [JobStatus.FINISHED], None),
+        (1, [], None),
+        (0, [JobStatus.RUNNING], f"the program ended while job 'job' ({'a' * 32}) was RUNNING; wait for its result"),
+        (143, [JobStatus.RUNNING], f"x.py was ended by SIGTERM while job 'job' ({'a' * 32}) was RUNNING"),
+        (143, [], "x.py was ended by SIGTERM"),
+        (130, [], "interrupted"),
+        (130, [JobStatus.RUNNING], f"interrupted while job 'job' ({'a' * 32}) was RUNNING"),
+        (250, [], None),
+    ],
+)
+def test_what_is_said_of_an_end(code: int, jobs: list[JobStatus], problem: str | None) -> None:
+    said = ProgramEnd(code, tuple(report(status) for status in jobs)).problem("x.py")
+    assert said == problem or (said is not None and problem is not None and said.startswith(problem))
+    assert ("execute_async" in (said or "")) == (problem is not None and "wait for" in problem)
+
+
+MISTAKEN = """\
+import rekindle.exceptions
+
+def begin():
+    raise rekindle.exceptions.{kind}("it cannot [be]")
+
+begin()
+"""
+
+
+@pytest.mark.parametrize(("kind", "code"), [("ConfigurationError", 2), ("CheckpointNotFoundError", 3)])
+def test_an_error_of_rekindles_is_shown_without_a_traceback(tmp_path: Path, kind: str, code: int) -> None:
+    program = write(tmp_path, MISTAKEN.format(kind=kind))
+    ended = rekindle("run", "--json", program)
+    assert ended.code == code
+    assert ended.json() == {"jobs": [], "error": "it cannot [be]", "exit_code": code}
+    assert ended.err.splitlines()[:1] == ["error: it cannot [be]"]
+    assert "Traceback" not in ended.err
+    log = tmp_path / "log"
+    ended = rekindle("run", "-d", "--log", str(log), program)
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.splitlines()[-2:] == ["error: it cannot [be]", f"(full output: {log})"]
+    assert "error: it cannot [be]" in log.read_text()
+
+
+def test_a_detached_program_that_exits_with_a_code_of_its_own_gives_it_to_the_command(tmp_path: Path) -> None:
+    ended = rekindle("run", "-d", "--log", str(tmp_path / "log"), write(tmp_path, "import sys\nsys.exit(9)"))
+    assert ended.code == 9
+    assert "program.py ended with exit code 9 without a job that runs" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -263,7 +389,8 @@ def test_a_cancelled_job_ends_the_command_with_5_and_a_failed_one_is_told(cancel
     assert "ZeroDivisionError" in failing["failure"]
     assert endless["status"] == "CANCELED"
     assert (Path(endless["checkpoint"].removeprefix("file://")) / "_metadata").exists()
-    assert "JobCancelledError" in cancelled.err
+    assert "was cancelled" in cancelled.json()["error"]
+    assert "JobCancelledError" not in cancelled.err
 
 
 UNTIL_TOLD = """\

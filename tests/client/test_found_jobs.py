@@ -11,10 +11,12 @@ import pytest
 
 from rekindle.client import FoundJob, RestClient, find_jobs, get_job_client
 from rekindle.client.found_job import resolve
+from rekindle.client.search import search
 from rekindle.exceptions import AmbiguousJobError, NotFoundError, UnreachableError
 from rekindle.rest.discovery import Endpoint, publish, start_ticks
 from support.fake_rest import FakeJob, FakeRest, serving
 
+ENDED = "it may have ended: ended jobs are known only while their program lives"
 REST = RestClient("http://127.0.0.1:1")
 
 
@@ -50,6 +52,28 @@ def test_a_name_of_ended_jobs_only_means_one_of_them() -> None:
     assert resolve([job("aaaa", state="FAILED")], "orders").job_id.startswith("aaaa")
 
 
+def driver(port: int, state: str, started: int) -> FoundJob:
+    """Give a job as one of several drivers knows it."""
+    overview = {**FakeJob("aaaa".ljust(32, "0"), "orders", state).overview(), "start-time": started}
+    return FoundJob(RestClient(f"http://127.0.0.1:{port}"), overview, True)
+
+
+@pytest.mark.parametrize("wanted", ["aaaa".ljust(32, "0"), "aaaa", "orders"])
+@pytest.mark.parametrize(
+    ("drivers", "meant"),
+    [
+        ([driver(1, "SUSPENDED", 1), driver(2, "RUNNING", 2)], 2),
+        ([driver(1, "RUNNING", 2), driver(2, "SUSPENDED", 1)], 1),
+        ([driver(1, "RUNNING", 1), driver(2, "SUSPENDED", 2)], 1),
+        ([driver(1, "SUSPENDED", 1), driver(2, "FINISHED", 2)], 2),
+        ([driver(1, "RUNNING", 2), driver(2, "RUNNING", 1)], 1),
+    ],
+)
+def test_a_job_that_was_taken_over_is_the_one_that_runs(drivers: list[FoundJob], meant: int, wanted: str) -> None:
+    assert resolve(drivers, wanted).rest.url == f"http://127.0.0.1:{meant}"
+    assert resolve([job("bbbb", "payments"), *drivers], wanted).rest.url == f"http://127.0.0.1:{meant}"
+
+
 @pytest.mark.parametrize(("wanted", "candidates"), [("aaaa", ["aaaa1", "aaaa2"]), ("twice", ["cccc", "dddd"])])
 def test_several_are_listed(wanted: str, candidates: list[str]) -> None:
     with pytest.raises(AmbiguousJobError) as caught:
@@ -67,11 +91,11 @@ def test_a_name_that_is_also_the_beginning_of_an_id_is_ambiguous() -> None:
 
 
 def test_none_says_which_there_are() -> None:
-    with pytest.raises(NotFoundError, match="there is no job 'nothing'; there are:\n  aaaa1"):
+    with pytest.raises(NotFoundError, match=f"there is no job 'nothing'; {ENDED}. There are:\n  aaaa1"):
         resolve(JOBS, "nothing")
     with pytest.raises(NotFoundError, match="can be shortened to 4 digits"):
         resolve(JOBS, "bbb")
-    with pytest.raises(NotFoundError, match="nor any other"):
+    with pytest.raises(NotFoundError, match=f"nor any other; {ENDED}"):
         resolve([], "nothing")
 
 
@@ -92,22 +116,41 @@ def test_jobs_of_this_machine_are_found_with_their_tokens() -> None:
     assert (found.job_id, found.on_this_machine) == ("a" * 32, True)
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_an_address_of_a_driver_on_this_machine_needs_no_token(host: str) -> None:
+    with serving(FakeRest(FakeJob("a" * 32), token="secret")) as rest:
+        port = rest.url.rpartition(":")[2]
+        with pytest.raises(UnreachableError, match="wants a token"):
+            find_jobs(f"{host}:{port}")
+        announce(rest.url, token="secret")
+        (found,) = find_jobs(f"{host}:{port}")
+    assert (found.job_id, found.on_this_machine) == ("a" * 32, False)
+
+
+def test_a_token_goes_to_nobody_else() -> None:
+    with serving(FakeRest(FakeJob("a" * 32))) as another:
+        announce("http://127.0.0.1:1", token="secret")
+        find_jobs(another.address)
+    assert [request.authorization for request in another.requests] == [None]
+
+
 def test_without_any_driver_there_are_no_jobs() -> None:
     assert find_jobs() == []
 
 
 def test_a_driver_that_does_not_answer_is_passed_over() -> None:
     sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    passed_over: list[UnreachableError] = []
     try:
         with serving(FakeRest(FakeJob("a" * 32))) as rest:
             announce(rest.url)
             announce("http://127.0.0.1:1", sleeper.pid)
-            (found,) = find_jobs(passed_over=passed_over.append)
+            found = search()
     finally:
         sleeper.communicate(b"\n")
-    assert found.job_id == "a" * 32
-    assert "http://127.0.0.1:1" in str(passed_over)
+    assert [job.job_id for job in found.jobs] == ["a" * 32]
+    (silent,) = found.silent
+    assert (silent.pid, silent.url, found.drivers) == (sleeper.pid, "http://127.0.0.1:1", 2)
+    assert "nobody answers" in str(silent)
 
 
 def test_an_address_is_asked_instead_of_this_machine() -> None:

@@ -10,7 +10,7 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, decode_metadata
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
-from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
+from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError, StateRestoreError
 from rekindle.graph.job_graph import JobGraph, JobNode
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class RestorePath:
         fallback: Whether an earlier checkpoint may stand in for a damaged one.
 
     Raises:
-        StateRestoreError: If there is no checkpoint.
+        CheckpointNotFoundError: If there is none.
         CheckpointCorruptError: If its metadata is damaged, and no other may, or can, stand in.
     """
 
@@ -98,7 +98,7 @@ def _directories(location: str, skip_damaged: bool) -> list[str]:
     jobs = [("", names), *((name, files.list(name)) for name in names if paths.checkpoint_id_of(name) is None)]
     found = [numbered for job, below in jobs if (numbered := list(_completed(files, job, below)))]
     if not found:
-        raise StateRestoreError(
+        raise CheckpointNotFoundError(
             f"there is no checkpoint at {location}: no {paths.METADATA} file in it or in a chk-… directory below. "
             "Give the directory of a checkpoint, or of a job that has completed one"
         )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 import rekindle
 from rekindle.cli.cancel import CancelCommand, cancel
@@ -19,7 +21,7 @@ from rekindle.cli.dispose import dispose
 from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
 from rekindle.cli.info import info
 from rekindle.cli.list import list_jobs
-from rekindle.cli.output import print_error
+from rekindle.cli.output import JSON, print_error
 from rekindle.cli.run import run
 from rekindle.cli.savepoint import savepoint
 from rekindle.cli.state import state
@@ -31,13 +33,18 @@ _OWN_OPTIONS_FIRST = {"allow_interspersed_args": False}  # what follows the prog
 
 
 class _Commands(TyperGroup):
-    """Tell Ctrl-C from a program that ended with the same code."""
+    """Tell Ctrl-C from a program that ended with the same code, and of which command an error is."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise CommandError("interrupted", ExitCode.INTERRUPTED) from None
+        except Exception as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand) if ctx.invoked_subcommand else None
+            if command is not None and getattr(error, "ctx", ctx) is None:  # so with an option that lacks its value
+                error.ctx = command.context_class(command, ctx, ctx.invoked_subcommand)  # type: ignore[attr-defined]
+            raise
 
 
 def _as_here(option: str) -> str:
@@ -116,6 +123,31 @@ def _misunderstood(error: Exception, problem: str) -> int:
     return ExitCode.USAGE
 
 
-def _failed(message: str, code: ExitCode) -> int:
-    print_error(message, code)
+def _failed(message: str, code: int) -> int:
+    print_error(message, code, asks_for_json(sys.argv[1:]))
     return code
+
+
+def asks_for_json(arguments: Sequence[str]) -> bool:
+    """Tell whether a command line asks for JSON, also one that was not understood.
+
+    What follows the program of ``run`` and ``info`` is the program's own.
+    """
+    group: Any = get_command(app)
+    name = next((argument for argument in arguments if not argument.startswith("-")), "")
+    command = group.commands.get(name)
+    if command is None or command.context_settings.get("allow_interspersed_args", True):
+        return JSON in arguments
+    valued = {
+        option for parameter in command.params if not getattr(parameter, "is_flag", True) for option in parameter.opts
+    }
+    rest = iter(arguments[arguments.index(name) + 1 :])
+    for argument in rest:
+        if argument == JSON:
+            return True
+        if argument == "--" or not argument.startswith("-"):
+            return False
+        flags_and_one = not argument.startswith("--") and argument[:2] not in valued and f"-{argument[-1]}" in valued
+        if _as_here(argument) in valued or flags_and_one:
+            next(rest, None)  # its value
+    return False

@@ -11,6 +11,7 @@ from rekindle.cli.connection import JobManager, Token, directory_for, running_jo
 from rekindle.cli.ending import retained_checkpoint, wait_for_end
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, console, print_json
+from rekindle.cli.paths import not_empty
 from rekindle.cli.progress import progress
 from rekindle.cli.waiting import left_alone, wait_for_savepoint
 
@@ -26,9 +27,11 @@ class CancelCommand(TyperCommand):
         given = []
         for index, argument in enumerate(args):
             last = index + 1 == len(args) or args[index + 1].startswith("-")
-            given.append(
-                "--with-savepoint=" if argument in (*_WITH_SAVEPOINT, "--withSavepoint") and last else argument
-            )
+            if argument in _SPELLINGS and not last:
+                not_empty(args[index + 1], f"after {argument}")
+            elif argument.removesuffix("=") in _SPELLINGS and argument.endswith("="):
+                not_empty("", f"after {argument}")
+            given.append("--with-savepoint=" if argument in _SPELLINGS and last else argument)
         return super().parse_args(ctx, given)
 
 

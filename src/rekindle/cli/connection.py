@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +13,7 @@ from rekindle.cli.output import messages
 
 if TYPE_CHECKING:
     from rekindle.client.found_job import FoundJob
-    from rekindle.exceptions import UnreachableError
+    from rekindle.client.search import Search, SilentDriver
 
 JobManager = Annotated[
     str | None,
@@ -45,20 +46,26 @@ HINT = (
 )
 
 
-def jobs(jobmanager: str | None, token: str | None) -> list[FoundJob]:
-    """Find all jobs that a command may be about."""
-    from rekindle.client.found_job import find_jobs
+def search_jobs(jobmanager: str | None, token: str | None) -> Search:
+    """Find all jobs that a command may be about, and warn of drivers that do not answer."""
+    from rekindle.client.search import search
     from rekindle.exceptions import UnreachableError
 
     try:
-        return find_jobs(jobmanager, token, _warn)
+        result = search(jobmanager, token)
     except UnreachableError as error:
         hint = " Give it by --token or $REKINDLE_TOKEN." if error.status in (401, 403) else ""
         raise CommandError(f"{error}.{hint}", ExitCode.UNREACHABLE) from error
+    for driver in result.silent:
+        messages().print(f"warning: passed over a process that seems to run jobs: {driver}", markup=False)
+    return result
 
 
-def _warn(error: UnreachableError) -> None:
-    messages().print(f"warning: passed over a process that seems to run jobs: {error}", markup=False)
+def silence(drivers: Sequence[SilentDriver]) -> str:
+    """Say that processes do not answer, and which."""
+    pids = ", ".join(str(driver.pid) for driver in drivers)
+    what = "1 process does not answer" if len(drivers) == 1 else f"{len(drivers)} processes do not answer"
+    return f"{what} (pid {pids})"
 
 
 def the_job(wanted: str, jobmanager: str | None, token: str | None) -> FoundJob:
@@ -66,11 +73,14 @@ def the_job(wanted: str, jobmanager: str | None, token: str | None) -> FoundJob:
     from rekindle.client.found_job import resolve
     from rekindle.exceptions import NotFoundError
 
-    found = jobs(jobmanager, token)
+    found = search_jobs(jobmanager, token)
     try:
-        return resolve(found, wanted)
+        return resolve(found.jobs, wanted)
     except NotFoundError as error:
-        hint = "" if jobmanager else f"\n{HINT}"
+        if found.silent:  # it may be one of theirs
+            message = f"no job {wanted!r} answers; {silence(found.silent)}"
+            raise CommandError(message, ExitCode.UNREACHABLE) from error
+        hint = "" if found.drivers else f"\n{HINT}"
         raise CommandError(f"{error}{hint}", ExitCode.NOT_FOUND) from error
 
 

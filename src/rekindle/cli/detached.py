@@ -15,11 +15,13 @@ from rich.text import Text
 
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import messages
-from rekindle.cli.program import Program
+from rekindle.cli.program import Program, as_exit_code
+from rekindle.cli.program_end import read_end
 from rekindle.common.job_status import JobStatus
 from rekindle.common.own_directory import make_own, named_directory
+from rekindle.program_errors import RUN_REPORT
 from rekindle.rest.discovery import discovered
-from rekindle.runtime.master.run_report import RUN_REPORT, JobReport, read_reports
+from rekindle.runtime.master.run_report import JobReport, read_reports
 
 _POLL_SECONDS = 0.1
 _LAST_WORDS_SECONDS = 30
@@ -55,7 +57,7 @@ def start_detached(program: Program, log: str | None) -> DetachedJob:
         log: The file for its output; None: one in this user's directory for them.
 
     Raises:
-        CommandError: The program ended before a job ran, and the end of its log is shown; or Ctrl-C, which ends it.
+        CommandError: The program ended before a job ran, or its job at once; or Ctrl-C, which ends it.
     """
     command = program.command()
     with tempfile.TemporaryDirectory(prefix="rekindle-run-") as directory:
@@ -75,14 +77,23 @@ def start_detached(program: Program, log: str | None) -> DetachedJob:
         if not log:
             name = os.path.basename(program.name).removesuffix(".py")
             opened = opened.rename(opened.with_name(f"{name}-{process.pid}.log"))
+        log = os.path.abspath(opened)
         job = _wait_for_job(process, report, program.name)
-    if job is None or job.status in _LOST:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_LAST_WORDS_SECONDS)
-        _show_end_of(opened)
-        what = "ended without having executed a job" if job is None else f"ended: its job is {job.status}"
-        raise CommandError(f"{program.name} {what}; its output is in {opened}", ExitCode.FAILED)
-    return DetachedJob(job.job_id, job.job_name, process.pid, os.path.abspath(opened), _url_of(process.pid))
+        if job is None or job.status in _LOST:
+            raise _lost(process, report, program.name, log)
+    return DetachedJob(job.job_id, job.job_name, process.pid, log, _url_of(process.pid))
+
+
+def _lost(process: subprocess.Popen[bytes], report: str, name: str, log: str) -> CommandError:
+    """Say why no job was left running; the end of the log is shown, unless Rekindle can tell better."""
+    code = int(ExitCode.FAILED)
+    with suppress(subprocess.TimeoutExpired):
+        code = as_exit_code(process.wait(_LAST_WORDS_SECONDS))
+    end = read_end(code, report)
+    problem = end.problem(name) or f"{name} ended with exit code {code} without a job that runs"
+    if end.error is None:
+        _show_end_of(Path(log))
+    return CommandError(f"{problem}\n(full output: {log})", end.exit_code)
 
 
 def log_directory() -> Path:

@@ -11,6 +11,7 @@ import typer
 from rekindle.cli import formats
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, console, messages, print_json
+from rekindle.cli.paths import not_empty
 from rekindle.exceptions import StateNotFoundError
 
 
@@ -32,7 +33,7 @@ def dispose(
     from rekindle.checkpoint.disposal import carry_out, plan_disposal
 
     try:
-        plan = plan_disposal(savepoint)
+        plan = plan_disposal(not_empty(savepoint, "given as SAVEPOINT"))
     except StateNotFoundError as error:
         raise CommandError(str(error), ExitCode.NOT_FOUND) from None
     metadata = plan.metadata

@@ -27,12 +27,12 @@ class CommandError(RekindleError):
         exit_code: How the process ends.
     """
 
-    def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED) -> None:
+    def __init__(self, message: str, exit_code: int = ExitCode.FAILED) -> None:
         super().__init__(message)
         self.exit_code = exit_code
 
 
-def exit_code_of(error: RekindleError) -> ExitCode:
+def exit_code_of(error: RekindleError) -> int:
     """Tell how the process ends after an error."""
     from rekindle import exceptions
 
@@ -40,11 +40,19 @@ def exit_code_of(error: RekindleError) -> ExitCode:
         return error.exit_code
     if isinstance(error, exceptions.RestError) and error.status == HTTPStatus.BAD_REQUEST:
         return ExitCode.USAGE
+    return exit_code_of_kind(type(error))
+
+
+def exit_code_of_kind(kind: type[RekindleError]) -> ExitCode:
+    """Tell how the process ends after an error of some class."""
+    from rekindle import exceptions
+
     codes = {
         exceptions.ConfigurationError: ExitCode.USAGE,
         exceptions.AmbiguousJobError: ExitCode.USAGE,
         exceptions.NotFoundError: ExitCode.NOT_FOUND,
+        exceptions.CheckpointNotFoundError: ExitCode.NOT_FOUND,
         exceptions.UnreachableError: ExitCode.UNREACHABLE,
         exceptions.JobCancelledError: ExitCode.CANCELLED,
     }
-    return next((code for kind, code in codes.items() if isinstance(error, kind)), ExitCode.FAILED)
+    return next((code for known, code in codes.items() if issubclass(kind, known)), ExitCode.FAILED)

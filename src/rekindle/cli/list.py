@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rekindle.cli import formats
-from rekindle.cli.connection import HINT, JobManager, Token, jobs
+from rekindle.cli.connection import HINT, JobManager, Token, search_jobs, silence
+from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, console, print_json
 from rekindle.cli.tables import print_table, status_text
 
@@ -40,22 +42,23 @@ def list_jobs(
       rekindle list -a -m cluster.example.com:8081
     """
     wanted = (_RUNNING if running else set()) | (_SCHEDULED if scheduled else set())
-    found = [
-        job
-        for job in jobs(jobmanager, token)
-        if (job.status.name in wanted if wanted else everything or not job.has_ended)
-    ]
+    result = search_jobs(jobmanager, token)
+    found = [job for job in result.jobs if (job.status.name in wanted if wanted else everything or not job.has_ended)]
     with ThreadPoolExecutor(8) as pool:
         listed = list(pool.map(_described, found))
     if json:
-        print_json({"jobs": listed})
+        print_json({"jobs": listed, "unreachable": [asdict(driver) for driver in result.silent]})
     elif listed:
         _print(listed)
-    else:
+    if not listed and result.silent:
+        if json:  # the document says it
+            raise typer.Exit(ExitCode.UNREACHABLE)
+        raise CommandError(f"no job answers; {silence(result.silent)}", ExitCode.UNREACHABLE)
+    if not listed and not json:
         kind = "running " if running else ""
         where = f"at {jobmanager}" if jobmanager else "on this machine"
         console().print(f"There are no {kind}jobs {where}.", markup=False)
-        if not jobmanager:
+        if not result.drivers:
             console().print(HINT, style="dim", markup=False)
 
 

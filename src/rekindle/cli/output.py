@@ -31,9 +31,9 @@ def messages() -> Console:
     return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
-def print_error(message: str, exit_code: int) -> None:
+def print_error(message: str, exit_code: int, as_json: bool) -> None:
     """Say what went wrong; a program that asked for JSON gets that as JSON, too."""
-    if JSON in sys.argv[1:]:
+    if as_json:
         print_json({"error": message, "exit_code": int(exit_code)})
     from rich.text import Text
 

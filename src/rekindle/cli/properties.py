@@ -30,6 +30,7 @@ def properties_of(
     parallelism: int | None = None,
     restore_path: str | None = None,
     allow_non_restored_state: bool = False,
+    claim_mode: str | None = None,
 ) -> dict[str, str]:
     """Give the settings that a command line makes; an option of its own wins over ``-D``.
 
@@ -43,4 +44,6 @@ def properties_of(
         properties[StateRecoveryOptions.SAVEPOINT_PATH.key] = restore_path
     if allow_non_restored_state:
         properties[StateRecoveryOptions.IGNORE_UNCLAIMED_STATE.key] = "true"
+    if claim_mode is not None:
+        properties[StateRecoveryOptions.CLAIM_MODE.key] = claim_mode
     return properties

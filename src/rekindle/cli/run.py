@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from rekindle.cli.detached import start_detached
-from rekindle.cli.exit_codes import ExitCode
 from rekindle.cli.output import Json, console, messages, print_json
+from rekindle.cli.paths import absolute, not_empty
 from rekindle.cli.program import Program, run_to_end
+from rekindle.cli.program_end import ProgramEnd, read_end
 from rekindle.cli.properties import Parallelism, Properties, properties_of
-from rekindle.common.job_status import JobStatus
-from rekindle.runtime.master.run_report import RUN_REPORT, JobReport, read_reports
+from rekindle.program_errors import RUN_REPORT
 
 ProgramPath = Annotated[str, typer.Argument(metavar="PROGRAM", help="A Python file, or with --module a module.")]
 ProgramArguments = Annotated[
     list[str] | None, typer.Argument(metavar="ARGS", help="The program's own arguments and options.")
 ]
 IsModule = Annotated[bool, typer.Option("--module", help="PROGRAM is the dotted name of a module, as after python -m.")]
+_CLAIM_MODES = ("CLAIM", "NO_CLAIM")
+
+
+def _claim_mode(value: str | None) -> str | None:
+    if value is not None and value.upper() not in _CLAIM_MODES:
+        raise typer.BadParameter(f"{value!r} is none of {', '.join(_CLAIM_MODES)}")
+    return None if value is None else value.upper()
+
+
+def _as_in_flink(value: str | None) -> str | None:
+    if value is not None:
+        raise typer.BadParameter(
+            "give the program itself, after all options: rekindle run [OPTIONS] FILE [ARGS]..., "
+            "or for a module rekindle run [OPTIONS] --module NAME [ARGS]..."
+        )
+    return value
 
 
 def run(
@@ -46,6 +60,16 @@ def run(
             help="Drop state of the savepoint that no operator of the program claims.",
         ),
     ] = False,
+    claim_mode: Annotated[
+        str | None,
+        typer.Option(
+            "--claim-mode",
+            "-cm",
+            metavar="MODE",
+            callback=_claim_mode,
+            help="CLAIM: the job owns what it starts from, and deletes it in its time; NO_CLAIM: it does not.",
+        ),
+    ] = None,
     parallelism: Parallelism = None,
     detached: Annotated[
         bool, typer.Option("--detached", "-d", help="Leave the job running, and return as soon as it runs.")
@@ -55,13 +79,18 @@ def run(
     ] = None,
     properties: Properties = None,
     module: IsModule = False,
+    as_in_flink: Annotated[
+        str | None,
+        typer.Option("-py", "--python", "-pym", "--py-module", hidden=True, callback=_as_in_flink),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run a program, as python PROGRAM ARGS would, with the settings of this command line.
 
     Options of this command stand before PROGRAM, all that follows is the
     program's own. Settings that the program makes itself win. Exit code: that of
-    the program; 1 if its last job failed or it ran none, 5 if that was cancelled.
+    the program; 1 if its last job failed or it ran none, 5 if that was cancelled,
+    2 if a setting cannot work, 3 if there is nothing to start from at -s.
 
     \b
     Examples:
@@ -69,8 +98,8 @@ def run(
       rekindle run -d -s /data/savepoints/savepoint-5f1c2b-0a1b2c3d4e5f orders.py
       rekindle run -p 4 -D execution.checkpointing.interval=10s orders.py
     """
-    restore_path = None if from_savepoint is None else _absolute(from_savepoint)
-    settings = properties_of(properties, parallelism, restore_path, allow_non_restored_state)
+    restore_path = None if from_savepoint is None else absolute(not_empty(from_savepoint, "after -s"))
+    settings = properties_of(properties, parallelism, restore_path, allow_non_restored_state, claim_mode)
     started = Program(program, tuple(arguments or ()), module, settings)
     if detached:
         job = start_detached(started, log)
@@ -85,42 +114,17 @@ def run(
         return
     if log is not None:
         raise typer.BadParameter("only the output of a detached program (-d) goes to a file", param_hint="--log")
-    jobs, code = _run_in_foreground(started, json)
+    end = _run_in_foreground(started, json)
+    problem = end.problem(program)
     if json:
-        print_json({"jobs": [asdict(job) for job in jobs], "exit_code": code})
-    raise typer.Exit(code)
+        print_json({"jobs": [asdict(job) for job in end.jobs], "error": problem, "exit_code": end.exit_code})
+    if problem is not None and end.error is None:  # an error of Rekindle's the program has shown itself
+        messages().print(f"error: {problem}", style="red", markup=False)
+    raise typer.Exit(end.exit_code)
 
 
-def exit_code_of_program(code: int, jobs: Sequence[JobReport]) -> int:
-    """Tell how the command ends, by the exit code of the program and by how its last job ended."""
-    last = JobStatus[jobs[-1].status] if jobs else None
-    if last is JobStatus.CANCELED and code in (ExitCode.OK, ExitCode.FAILED):
-        return int(ExitCode.CANCELLED)
-    if code == ExitCode.OK and last is not JobStatus.FINISHED:
-        return int(ExitCode.FAILED)
-    return code
-
-
-def _run_in_foreground(program: Program, quiet: bool) -> tuple[list[JobReport], int]:
+def _run_in_foreground(program: Program, quiet: bool) -> ProgramEnd:
     with tempfile.NamedTemporaryFile(prefix="rekindle-run-") as report:
         environment = program.environment(**{RUN_REPORT: report.name})
         code = run_to_end(program.command(), environment, sys.stderr if quiet else None)
-        jobs = read_reports(report.name)
-    if code == ExitCode.OK and not jobs:
-        messages().print(
-            f"error: {program.name} ended without having executed a job: it calls no execute()", style="red"
-        )
-    for job in jobs:
-        if not job.ended:
-            messages().print(
-                f"error: the program ended while job {job.job_name!r} ({job.job_id}) was {job.status}; wait for its "
-                "result: execute_async(…).get_job_execution_result().result()",
-                style="red",
-                markup=False,
-            )
-    return jobs, exit_code_of_program(code, jobs)
-
-
-def _absolute(path: str) -> str:
-    """Let a path mean the same wherever it is read; what has a scheme does so already."""
-    return path if "://" in path or path.startswith("file:") else os.path.abspath(path)
+        return read_end(code, report.name)

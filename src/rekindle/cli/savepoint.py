@@ -8,6 +8,7 @@ import typer
 
 from rekindle.cli.connection import Job, JobManager, Token, directory_for, running_job
 from rekindle.cli.output import Json, console, print_json
+from rekindle.cli.paths import not_empty
 from rekindle.cli.progress import progress
 from rekindle.cli.waiting import left_alone, wait_for_savepoint
 
@@ -32,6 +33,8 @@ def savepoint(
       rekindle savepoint 5f1c /data/savepoints
       rekindle savepoint orders --json
     """
+    if directory is not None:
+        not_empty(directory, "given as DIR")
     found = running_job(job, jobmanager, token)
     remote = found.remote()
     request = remote.trigger_savepoint(directory_for(found, directory))

@@ -9,6 +9,7 @@ import typer
 
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, print_json
+from rekindle.cli.paths import not_empty
 from rekindle.exceptions import StateNotFoundError
 
 
@@ -53,6 +54,7 @@ def state(
     from rekindle.checkpoint.savepoint_listing import list_savepoints
     from rekindle.cli import state_views
 
+    not_empty(savepoint, "given as SAVEPOINT")
     asked = operator is not None or state is not None or key is not None
     listed = [] if state_views.is_snapshot(savepoint) else list_savepoints(savepoint)
     of_a_job = all(paths.checkpoint_id_of(summary.location) is not None for summary in listed)

@@ -10,6 +10,7 @@ from rekindle.cli.connection import Job, JobManager, Token, directory_for, runni
 from rekindle.cli.ending import wait_for_end
 from rekindle.cli.exit_codes import CommandError
 from rekindle.cli.output import Json, console, print_json
+from rekindle.cli.paths import not_empty
 from rekindle.cli.progress import progress
 from rekindle.cli.waiting import left_alone, wait_for_savepoint
 
@@ -42,6 +43,8 @@ def stop(
       rekindle stop orders -p /data/savepoints
       rekindle stop --drain 5f1c
     """
+    if directory is not None:
+        not_empty(directory, "after -p")
     found = running_job(job, jobmanager, token)
     remote = found.remote()
     request = remote.stop_with_savepoint(directory_for(found, directory), drain)

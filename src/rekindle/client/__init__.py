@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rekindle.client.found_job import FoundJob, find_jobs, resolve
+from rekindle.client.found_job import FoundJob, resolve
 from rekindle.client.remote_job_client import RemoteJobClient
 from rekindle.client.rest_client import RestClient
+from rekindle.client.search import find_jobs
 from rekindle.common.job_client import JobClient
 
 __all__ = ["FoundJob", "RemoteJobClient", "RestClient", "find_jobs", "get_job_client"]

@@ -107,6 +107,11 @@ def settle(
     enabled = checkpoint_config.is_checkpointing_enabled() and not batch
     storage = settle_storage(state_backend, configuration, checkpoint_config)
     restore_path = configuration.get(StateRecoveryOptions.SAVEPOINT_PATH)
+    if restore_path is not None and not restore_path.strip():
+        raise ConfigurationError(
+            f"{StateRecoveryOptions.SAVEPOINT_PATH.key} is empty: did the command that should print the path fail? "
+            "Unset it to start without state"
+        )
     if batch:
         storage = JobManagerCheckpointStorage()
         if restore_path is not None:

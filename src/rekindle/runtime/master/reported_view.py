@@ -17,8 +17,9 @@ from rekindle.checkpoint.paths import METADATA
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.job_status import JobStatus
 from rekindle.exceptions import CheckpointError
+from rekindle.program_errors import RUN_REPORT
 from rekindle.runtime.master.progress import EpochSummary, ProgressView
-from rekindle.runtime.master.run_report import RUN_REPORT, JobReport
+from rekindle.runtime.master.run_report import JobReport, write_line
 
 
 def reported(view: ProgressView, job_id: str) -> ProgressView:
@@ -85,7 +86,7 @@ class ReportedView(ProgressView):
     ) -> None:
         """Write a line; what is not given is as it was."""
         runtime = round((time.monotonic() - self._started) * 1000)
-        with self._lock, suppress(OSError):  # the command may have ended; and the job matters more than its report
+        with self._lock:
             before = self._report
             self._report = replace(
                 before,
@@ -95,11 +96,7 @@ class ReportedView(ProgressView):
                 savepoint=savepoint or before.savepoint,
                 failure=failure or before.failure,
             )
-            file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
-            try:
-                os.write(file, self._report.to_line().encode())
-            finally:
-                os.close(file)
+            write_line(self._path, self._report.to_line())
 
     def _last_checkpoint(self) -> str | None:
         stored = self._stored

@@ -1,17 +1,23 @@
 """What a program's jobs do, told to the command that runs the program: lines of JSON in a file.
 
 ``rekindle run`` makes the file and names it in an environment variable; ``reported_view`` writes it. Each line is all
-that there is to say about a job at that time; the last line of a job counts.
+that there is to say about a job at that time; the last line of a job counts. Of an error that ends the program,
+``rekindle.program_errors`` writes the last line.
 """
 
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from typing import Any
 
+from rekindle import exceptions
 from rekindle.common.job_status import JobStatus
+from rekindle.exceptions import RekindleError
 
-RUN_REPORT = "REKINDLE_RUN_REPORT"
+_ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +52,52 @@ class JobReport:
         return json.dumps(asdict(self)) + "\n"
 
 
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    """Describe the error of Rekindle's that ended the program.
+
+    Attributes:
+        error: What it says.
+        kind: The name of its class in ``rekindle.exceptions``.
+    """
+
+    error: str
+    kind: str
+
+    @staticmethod
+    def of(error: RekindleError) -> ErrorReport:
+        """Describe an error."""
+        known = next(kind for kind in type(error).__mro__ if kind.__module__ == exceptions.__name__)
+        return ErrorReport(str(error), known.__name__)
+
+    def to_line(self) -> str:
+        """Write it as a line."""
+        return json.dumps(asdict(self)) + "\n"
+
+
+def write_line(path: str, line: str) -> None:
+    """Add a line, whole; the command may have ended, and its file be gone: that matters to nobody any more."""
+    with suppress(OSError):
+        file = os.open(path, os.O_WRONLY | os.O_APPEND)
+        try:
+            os.write(file, line.encode())
+        finally:
+            os.close(file)
+
+
 def read_reports(path: str) -> list[JobReport]:
     """Give the jobs that a program has submitted so far, in that order."""
+    reports = [JobReport(**document) for document in _documents(path) if _ERROR not in document]
+    return list({report.job_id: report for report in reports}.values())
+
+
+def read_error(path: str) -> ErrorReport | None:
+    """Give the error of Rekindle's that ended a program, if one did."""
+    errors = [ErrorReport(**document) for document in _documents(path) if _ERROR in document]
+    return errors[-1] if errors else None
+
+
+def _documents(path: str) -> list[dict[str, Any]]:
     with open(path, encoding="utf-8") as file:
         lines = file.read().split("\n")[:-1]  # what follows the last line end is still being written
-    reports = [JobReport(**json.loads(line)) for line in lines]
-    return list({report.job_id: report for report in reports}.values())
+    return [json.loads(line) for line in lines]
