@@ -78,7 +78,7 @@ class _BrokenFiles(LocalCheckpointFiles):
         self._probe_works = probe_works
 
     def create(self, path: str, data: bytes) -> None:
-        if self._probe_works and path.endswith("_probe"):
+        if self._probe_works and "/_probe-" in path:
             super().create(path, data)
             return
         with self._explaining("create", path):

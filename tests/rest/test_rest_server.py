@@ -104,13 +104,14 @@ def test_it_answers_a_request_with_a_body(jobs: RunningJobs) -> None:
 
 
 def test_it_is_gone_after_the_end(jobs: RunningJobs, state_directory: Path) -> None:
+    before = threading.enumerate()
     server = started(jobs)
     where = address(server)
     jobs.close()
     assert list(state_directory.iterdir()) == []
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(where, timeout=30)
-    assert not [thread.name for thread in threading.enumerate() if thread.name == "rest-server"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "rest-server" and thread not in before]
 
 
 def test_all_jobs_of_a_process_share_one_server(jobs: RunningJobs) -> None:

@@ -60,6 +60,14 @@ def note_class_in_use(cls: type) -> None:
         _CLASSES_IN_USE[ClassName.of(cls)] = cls
 
 
+def class_here(name: ClassName) -> type | None:
+    """Find a class in its module, or among those that came with the job; None if it is not there."""
+    cls = _in_module(name)
+    if cls is None and _may_be_carried(name):
+        cls = _CLASSES_IN_USE.get(name)
+    return cls if isinstance(cls, type) else None
+
+
 def class_named(name: ClassName, stand_in: Callable[[str, str], type] | None = None) -> type:
     """Find a class.
 
@@ -70,10 +78,8 @@ def class_named(name: ClassName, stand_in: Callable[[str, str], type] | None = N
     Raises:
         SerializerSnapshotError: It is gone.
     """
-    cls = _in_module(name)
-    if cls is None and _may_be_carried(name):
-        cls = _CLASSES_IN_USE.get(name)
-    if isinstance(cls, type):
+    cls = class_here(name)
+    if cls is not None:
         return cls
     if stand_in is not None and stand_ins_allowed():
         return stand_in(name.module, name.qualified)

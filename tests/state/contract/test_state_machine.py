@@ -36,12 +36,12 @@ def machine(examples: int, *under_test: BackendUnderTest) -> Any:
     return case
 
 
-TestHeap = machine(200, HEAP)
-TestHeapIncremental = machine(200, HEAP_INCREMENTAL)
-TestRocksDBWithoutCache = machine(50, ROCKSDB[0])
-TestRocksDBWithTheSmallestCache = machine(50, ROCKSDB[1])
-TestRocksDBWithASmallCache = machine(50, ROCKSDB[2])
-TestRocksDBWithItsOwnCache = machine(50, ROCKSDB[3])
+TestHeap = machine(100, HEAP)
+TestHeapIncremental = machine(100, HEAP_INCREMENTAL)
+TestRocksDBWithoutCache = machine(25, ROCKSDB[0])
+TestRocksDBWithTheSmallestCache = machine(25, ROCKSDB[1])
+TestRocksDBWithASmallCache = machine(25, ROCKSDB[2])
+TestRocksDBWithItsOwnCache = machine(25, ROCKSDB[3])
 TestEveryBackendInTurn = machine(50, HEAP, HEAP_INCREMENTAL, *ROCKSDB)
 
 

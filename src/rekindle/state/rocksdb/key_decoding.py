@@ -14,9 +14,9 @@ import msgspec
 
 from rekindle.common.types import Row, RowKind, row_from
 from rekindle.exceptions import StateRestoreError
+from rekindle.serialization.class_names import ClassName, class_here
 from rekindle.serialization.stand_ins import made_stand_in
 from rekindle.state.key_hash import fields_of_key
-from rekindle.state.rocksdb.key_encoding import find_class
 
 _LONG = struct.Struct(">q")
 _DOUBLE = struct.Struct(">d")
@@ -94,7 +94,7 @@ def _decode_complex(data: bytes, at: int) -> tuple[complex, int]:
 def _decode_class(data: bytes, at: int) -> tuple[Any, int]:
     module, at = _decode_string(data, at)
     name, at = _decode_string(data, at)
-    kind: Any = find_class(module, name) or made_stand_in(module, name)
+    kind: Any = class_here(ClassName(module, name)) or made_stand_in(module, name)
     if kind is None:
         raise StateRestoreError(f"keys of the snapshot are of class {name!r} of module {module!r}, which is not there")
     return kind, at
