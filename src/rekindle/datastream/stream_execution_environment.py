@@ -419,14 +419,14 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
                 f"{CheckpointingOptions.FORCE_CHECKPOINTING.key} to true"
             )
 
-    def _spark_session(self, slots: int, view: ProgressView) -> SparkSession:
+    def _spark_session(self, slots: int, view: ProgressView | None = None) -> SparkSession:
         from pyspark.sql import SparkSession
 
         from rekindle.runtime.spark.session import create_session, use_this_python
 
         if self._session is None:
             self._owns_session = SparkSession.getActiveSession() is None
-            if self._owns_session:
+            if self._owns_session and view is not None:
                 view.notice("Spark is started, which takes some seconds")
             self._session = create_session(self._configuration, slots)
             if self._owns_session:
