@@ -59,7 +59,7 @@ def poll(harness: OperatorHarness, most: int = 1_000_000) -> list[Any]:
     values: list[Any] = []
     operator: Any = harness.operator
     while len(values) < most and (chunk := operator.poll(most - len(values))) is not None:
-        values += chunk.values
+        values += operator.stamped(chunk).values
     operator.advance_processing_time(0)
     return values
 
@@ -136,18 +136,34 @@ def test_timestamps_watermarks_and_idleness_keep_their_places() -> None:
         ctx.mark_as_temporarily_idle()
 
     source.do(step)
-    chunk = operator.poll(1)
+    (chunk,) = operator.pieces(operator.poll(1))
     assert (chunk.values, chunk.timestamps) == (["a"], [5])
     assert operator.output_watermark(MIN_WATERMARK) == 5
     assert not operator.output_idle(False)
     operator.advance_processing_time(0)
-    chunk = operator.poll(1)
+    (chunk,) = operator.pieces(operator.poll(1))
     assert (chunk.values, chunk.timestamps) == (["b"], [9])
     assert operator.output_watermark(MIN_WATERMARK) == 9
     assert operator.output_idle(False)
     source.do(lambda ctx: ctx.collect("c"))
     poll(harness)
     assert not operator.output_idle(False)
+
+
+def test_a_watermark_stands_right_behind_the_elements_before_it() -> None:
+    source = Steered()
+    harness = started(source)
+    operator: Any = harness.operator
+
+    def step(ctx: Any) -> None:
+        for element, watermark in (("a", None), ("b", 5), ("c", 4), ("d", 7), ("e", None)):
+            ctx.collect(element)
+            if watermark is not None:
+                ctx.emit_watermark(watermark)
+
+    source.do(step)
+    seen = [(chunk.values, operator.output_watermark(MIN_WATERMARK)) for chunk in operator.pieces(operator.poll(10))]
+    assert seen == [(["a", "b"], 5), (["c", "d"], 7), (["e"], 7)]
 
 
 @pytest.mark.parametrize("method", ["collect_with_timestamp", "emit_watermark"])

@@ -144,9 +144,9 @@ def test_timestamps_and_watermarks_of_a_source_reach_the_next_operators() -> Non
     with InProcessJob(env) as job:
         assert job.run_to_end(max_records=2) == [
             (0, 0, -(1 << 63)),
-            (1, 10, -(1 << 63)),
+            (1, 10, 0),
             (2, 20, 10),
-            (3, 30, 10),
+            (3, 30, 20),
             (4, 40, 30),
         ]
 

@@ -94,7 +94,12 @@ class Running:
     def poll(self, max_records: int = 1_000) -> None:
         """Let the sources of the slot read once."""
         for source in self.operators.sources():
-            self.operators.emit(source, source.operator.poll(max_records), self.output)  # type: ignore[attr-defined]
+            chunk = source.operator.poll(max_records)  # type: ignore[attr-defined]
+            if chunk is not None:
+                self.operators.receive_polled(source, chunk, self.output)
+
+    def receive_progress(self, edge: int, progress: Progress) -> None:
+        self.operators.receive_progress(edge, progress, self.output)
 
     def finish(self, level: int = 0, spark_fed: bool = False) -> None:
         self.operators.finish_level(level, self.clock.now(), self.output, spark_fed)
@@ -353,7 +358,7 @@ class TestEnds:
         program.add(seen, (program.source([], parallelism=2), REBALANCE), parallelism=1)
         running = Running(program.graph)
         for producer in range(2):
-            running.operators.receive_progress(0, Progress(producer, MIN_WATERMARK, True))
+            running.receive_progress(0, Progress(producer, MIN_WATERMARK, True))
             running.finish(level=1)
             assert ("finish" in seen.log) == (producer == 1)
 
@@ -420,7 +425,7 @@ class TestWatermarks:
         return Running(program.graph), seen
 
     def advance(self, running: Running, producer: int, watermark: int) -> None:
-        running.operators.receive_progress(0, Progress(producer, watermark, False))
+        running.receive_progress(0, Progress(producer, watermark, False))
         running.finish(level=1)
 
     def test_the_watermark_is_that_of_the_slowest_subtask_before(self) -> None:
@@ -442,7 +447,7 @@ class TestWatermarks:
     def test_a_subtask_that_has_ended_holds_nobody_back(self) -> None:
         running, seen = self.receiving()
         self.advance(running, 0, 100)
-        running.operators.receive_progress(0, Progress(1, 20, True))
+        running.receive_progress(0, Progress(1, 20, True))
         running.finish(level=1)
         assert seen.log == [100]
 
@@ -452,7 +457,7 @@ class TestWatermarks:
         chained = program.add(seen, program.map(lambda n: n, (source, REBALANCE), parallelism=2), parallelism=2)
         program.add(Recorder(), (chained, REBALANCE), parallelism=1)
         running = Running(program.graph, slot=1)
-        running.operators.receive_progress(0, Progress(0, 70, False))
+        running.receive_progress(0, Progress(0, 70, False))
         running.finish(level=1)
         assert seen.log == [70]
         assert running.sent() == [(2, 0, Progress(1, 70, False))]
@@ -462,9 +467,9 @@ class TestWatermarks:
         sources = [program.source([], parallelism=1) for _ in range(2)]
         program.add(seen, *((source, REBALANCE) for source in sources), parallelism=2)
         running = Running(program.graph)
-        running.operators.receive_progress(0, Progress(0, 90, False))
+        running.receive_progress(0, Progress(0, 90, False))
         running.finish(level=1)
-        running.operators.receive_progress(1, Progress(0, 40, False))
+        running.receive_progress(1, Progress(0, 40, False))
         running.finish(level=1)
         assert seen.log == [40]
 

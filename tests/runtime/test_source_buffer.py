@@ -8,7 +8,7 @@ from rekindle.runtime.operators.source_buffer import SourceBuffer
 
 def taken(buffer: SourceBuffer, most: int = 100) -> list[object]:
     chunk = buffer.take(most)
-    return [] if chunk is None else chunk.values
+    return [] if chunk is None else [value for piece in buffer.pieces(chunk) for value in piece.values]
 
 
 def test_elements_come_in_their_order_in_parts() -> None:

@@ -124,6 +124,7 @@ class AttemptSlots:
             job_parameters=settings.job_parameters,
             backend=settings.backend,
             local_name=settings.local_name,
+            watermark_interval_ms=settings.watermark_interval_ms,
         )
 
 

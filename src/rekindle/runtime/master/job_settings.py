@@ -68,6 +68,7 @@ class JobSettings:
     batch: bool = False
     exception_history_size: int = 16
     high_availability: HighAvailabilitySettings | None = None
+    watermark_interval_ms: int = 200
     driver_number: int | None = None  # with high availability: the entry of the log with which this driver took over
 
     @property
@@ -159,6 +160,7 @@ def settle(
             configuration, job_name, enabled and isinstance(storage, JobManagerCheckpointStorage)
         ),
         exception_history_size=configuration.get(RestOptions.EXCEPTION_HISTORY_SIZE),
+        watermark_interval_ms=execution_config.get_auto_watermark_interval(),
     )
 
 

@@ -36,6 +36,7 @@ class CustomOperator(Operator):
     """Run an AbstractStreamOperator."""
 
     emits_unasked = True
+    moves_watermark = True
 
     backend: KeyedStateBackend | None
     _services: _Services
@@ -66,13 +67,24 @@ class CustomOperator(Operator):
     # --- records and time ---
 
     def process(self, chunk: Chunk) -> Chunk | None:
-        operator = self.operator
-        return self._each(operator.process_element if self.inputs == 1 else operator.process_element1, chunk)
+        self._each(chunk, side=0)
+        return self._output.take()
 
     def process_second(self, chunk: Chunk) -> Chunk | None:
-        return self._each(self.operator.process_element2, chunk)
+        self._each(chunk, side=1)
+        return self._output.take()
 
-    def _each(self, call: Callable[[StreamRecord[Any]], None], chunk: Chunk) -> Chunk | None:
+    def pieces(self, chunk: Chunk, side: int = 0) -> Iterator[Chunk | None]:
+        self._each(chunk, side)
+        return self._output.pieces()
+
+    def _each(self, chunk: Chunk, side: int) -> None:
+        operator = self.operator
+        call: Callable[[StreamRecord[Any]], None]
+        if self.inputs == 1:
+            call = operator.process_element
+        else:
+            call = operator.process_element2 if side else operator.process_element1
         stamps = chunk.timestamps or [None] * len(chunk.values)
         backend = self.backend
         self._finished.now = False
@@ -84,7 +96,6 @@ class CustomOperator(Operator):
             for backend.key, record in zip(chunk.keys, map(StreamRecord, chunk.values, stamps), strict=True):
                 call(record)
             backend.after_chunk(len(chunk.values))
-        return self._output.take()
 
     def advance_watermark(self, watermark: int) -> Chunk | None:
         self._forget_key()
@@ -219,12 +230,18 @@ class _Services(OperatorServices):
 
 
 class _ChunkOutput(Output):
-    """Gather what an operator emits until it leaves as a chunk."""
+    """Gather what an operator emits until it leaves as a chunk.
+
+    Attributes:
+        watermark: The watermark behind the records that have left.
+    """
 
     def __init__(self) -> None:
         self.watermark = MIN_WATERMARK
+        self._emitted = MIN_WATERMARK
         self._values: list[Any] = []
         self._timestamps: list[int | None] = []
+        self._marks: list[tuple[int, int]] = []  # after so many records, a watermark
 
     def collect(self, record: StreamRecord[Any]) -> None:
         value = record.value
@@ -237,15 +254,33 @@ class _ChunkOutput(Output):
         self._timestamps.append(record.timestamp)
 
     def emit_watermark(self, mark: Watermark) -> None:
-        self.watermark = max(self.watermark, mark.timestamp)
+        if mark.timestamp > self._emitted:
+            self._emitted = mark.timestamp
+            self._marks.append((len(self._values), mark.timestamp))
 
     def take(self) -> Chunk | None:
         """Give what was emitted since the last time."""
-        if not self._values:
-            return None
         values, timestamps = self._values, self._timestamps
-        self._values, self._timestamps = [], []
-        return sorted_out(values, None if timestamps.count(None) == len(timestamps) else timestamps)
+        self._values, self._timestamps, self._marks = [], [], []
+        self.watermark = self._emitted
+        return _emitted(values, timestamps)
+
+    def pieces(self) -> Iterator[Chunk | None]:
+        """Give what was emitted since the last time, cut at the watermarks in between."""
+        values, timestamps, marks = self._values, self._timestamps, self._marks
+        self._values, self._timestamps, self._marks = [], [], []
+        start = 0
+        for place, self.watermark in marks:
+            yield _emitted(values[start:place], timestamps[start:place])
+            start = place
+        if start < len(values):
+            yield _emitted(values[start:], timestamps[start:])
+
+
+def _emitted(values: list[Any], timestamps: list[int | None]) -> Chunk | None:
+    if not values:
+        return None
+    return sorted_out(values, None if timestamps.count(None) == len(timestamps) else timestamps)
 
 
 def one_input(operator: Any, keyed: bool) -> CustomOperator:

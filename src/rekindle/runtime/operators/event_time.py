@@ -1,17 +1,20 @@
 """Timestamps and watermarks as a WatermarkStrategy wants them: within a source, or as an operator of its own.
 
-Watermarks advance between chunks of work: the generator is asked once an epoch, after all records of its level.
+A watermark takes its place among the records. One that a generator emits from ``on_event`` stands right behind that
+record: the chunk is cut there. Periodic ones stand between two chunks, when the auto-watermark interval has passed, and
+at the end of an epoch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from operator import index
 from typing import Any
 
 from rekindle.common.watermark_generator import WatermarkGenerator, WatermarkOutput
 from rekindle.common.watermark_strategy import TimestampAssigner, WatermarkKind, WatermarkStrategy
 from rekindle.runtime.operators.chunk import Chunk
-from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator
+from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
 
 _ONLY_INTEGERS = frozenset({int})
 
@@ -23,7 +26,7 @@ class EventTime:
 
     Attributes:
         strategy: What the program asked for.
-        watermark: The highest watermark so far.
+        watermark: The watermark behind the records that were given out last.
         idle: Whether the subtask has had no records for so long that nobody waits for it.
     """
 
@@ -31,26 +34,51 @@ class EventTime:
         self.strategy = strategy
         self.watermark = MIN_WATERMARK
         self.idle = False
+        self._highest = MIN_WATERMARK  # of all timestamps so far, where a bound makes the watermark
         self._output = _Output(self)
         self._generator: WatermarkGenerator | None = None
         self._records_came = False
         self._quiet_since: int | None = None  # the time of the last look that found records
+        self._now: Callable[[], int] | None = None  # None: asked for periodic watermarks at the end of an epoch only
+        self._interval = 0
+        self._next_ask = 0
+
+    def open(self, now: Callable[[], int], interval_ms: int) -> None:
+        """Begin in a slot.
+
+        Args:
+            now: Tells the time, in milliseconds.
+            interval_ms: How often periodic watermarks are asked for; 0: never.
+        """
+        self._interval = interval_ms
+        if interval_ms and self.strategy.kind is not WatermarkKind.NONE:
+            self._now = now
+            self._next_ask = now() + interval_ms
+
+    def pieces(self, chunk: Chunk) -> Iterator[Chunk]:
+        """Give records with their timestamps, cut where the watermark moves: it holds behind the piece given last."""
+        if not chunk.values:
+            return
+        timestamps = self._stamped(chunk)
+        if self.strategy.kind is WatermarkKind.GENERATOR:
+            yield from self._cut(chunk, timestamps)
+        else:
+            self._observe(timestamps)
+            self._ask_if_due()
+            yield Chunk(chunk.values, timestamps)
 
     def assign(self, chunk: Chunk) -> Chunk:
-        """Give records their timestamps."""
-        if not chunk.values:
-            return chunk
-        self._records_came = True
-        self.idle = False
-        timestamps = chunk.timestamps
-        assigner = self.strategy.timestamp_assigner
-        if assigner is not None:
-            timestamps = _extracted(assigner, chunk)
-        self._observe(chunk.values, timestamps)
-        return Chunk(chunk.values, timestamps, chunk.keys)
+        """Give records their timestamps, in one piece: the watermark holds behind all of them."""
+        timestamps = self._stamped(chunk)
+        if self.strategy.kind is WatermarkKind.GENERATOR:
+            for _ in self._events(chunk.values, timestamps):
+                pass
+        else:
+            self._observe(timestamps)
+        return Chunk(chunk.values, timestamps)
 
     def advance(self, now: int) -> None:
-        """Let the watermark follow the records so far; called between chunks of work."""
+        """Let the watermark follow the records so far: the epoch is over."""
         timeout = self.strategy.idle_timeout_ms
         if timeout is not None:
             if self._records_came or self._quiet_since is None:
@@ -60,8 +88,8 @@ class EventTime:
             self._records_came = False
             if self.idle:
                 return
-        if self.strategy.kind is WatermarkKind.GENERATOR:
-            self._own_generator().on_periodic_emit(self._output)
+        if self._interval:
+            self._ask()
 
     def next_check(self) -> int | None:
         """Tell when the subtask becomes idle, if nothing happens until then."""
@@ -70,15 +98,51 @@ class EventTime:
             return None
         return self._quiet_since + timeout + 1
 
-    def _observe(self, values: list[Any], timestamps: list[int | None] | None) -> None:
+    def _stamped(self, chunk: Chunk) -> list[int | None] | None:
+        self._records_came = True
+        self.idle = False
+        assigner = self.strategy.timestamp_assigner
+        return chunk.timestamps if assigner is None else _extracted(assigner, chunk)
+
+    def _observe(self, timestamps: list[int | None] | None) -> None:
+        if self.strategy.kind is not WatermarkKind.NONE and timestamps is not None:
+            highest = max((stamp for stamp in timestamps if stamp is not None), default=MIN_WATERMARK)
+            self._highest = max(self._highest, highest)
+
+    def _cut(self, chunk: Chunk, timestamps: list[int | None] | None) -> Iterator[Chunk]:
+        start = 0
+        for stop in self._events(chunk.values, timestamps):
+            yield _part(chunk.values, timestamps, start, stop)
+            start = stop
+        before = self.watermark
+        self._ask_if_due()
+        if start < len(chunk.values) or self.watermark != before:
+            yield _part(chunk.values, timestamps, start, len(chunk.values))
+
+    def _events(self, values: list[Any], timestamps: list[int | None] | None) -> Iterator[int]:
+        """Show the records to the generator; pause behind those that move the watermark, with their number so far."""
+        on_event, output = self._own_generator().on_event, self._output
+        output.moved = False
+        for place, (value, stamp) in enumerate(zip(values, timestamps or [None] * len(values), strict=True), 1):
+            on_event(value, MIN_WATERMARK if stamp is None else stamp, output)
+            if output.moved:
+                output.moved = False
+                yield place
+
+    def _ask_if_due(self) -> None:
+        if self._now is not None:
+            now = self._now()
+            if now >= self._next_ask:
+                self._next_ask = now + self._interval
+                self._ask()
+
+    def _ask(self) -> None:
+        """Let periodic watermarks follow the records so far."""
         kind = self.strategy.kind
         if kind is WatermarkKind.GENERATOR:
-            on_event, output = self._own_generator().on_event, self._output
-            for value, timestamp in zip(values, timestamps or [None] * len(values), strict=True):
-                on_event(value, MIN_WATERMARK if timestamp is None else timestamp, output)
-        elif kind is not WatermarkKind.NONE and timestamps is not None:
-            highest = max((stamp for stamp in timestamps if stamp is not None), default=MIN_WATERMARK)
-            watermark = highest - self.strategy.max_out_of_orderness_ms - 1
+            self._own_generator().on_periodic_emit(self._output)
+        elif kind is not WatermarkKind.NONE:
+            watermark = self._highest - self.strategy.max_out_of_orderness_ms - 1
             self.watermark = max(self.watermark, watermark)
 
     def _own_generator(self) -> WatermarkGenerator:
@@ -89,19 +153,31 @@ class EventTime:
 
 
 class _Output(WatermarkOutput):
-    """Take what a generator of the program's own emits."""
+    """Take what a generator of the program's own emits.
+
+    Attributes:
+        moved: Whether that was more than the generator had said before.
+    """
 
     def __init__(self, event_time: EventTime) -> None:
         self._event_time = event_time
+        self.moved = False
 
     def emit_watermark(self, timestamp: int) -> None:
-        self._event_time.idle = False
-        self._event_time.watermark = max(self._event_time.watermark, timestamp)
+        event_time = self._event_time
+        if type(timestamp) is not int:
+            timestamp = _whole(timestamp, "emit_watermark")
+        if timestamp > event_time.watermark or event_time.idle:
+            event_time.watermark = max(event_time.watermark, timestamp)
+            event_time.idle = False
+            self.moved = True
 
     def mark_idle(self) -> None:
+        self.moved = self.moved or not self._event_time.idle
         self._event_time.idle = True
 
     def mark_active(self) -> None:
+        self.moved = self.moved or self._event_time.idle
         self._event_time.idle = False
 
 
@@ -109,13 +185,19 @@ class TimestampsAndWatermarksOperator(Operator):
     """Replace the timestamps and watermarks of a stream; of those that come in, only the last watermark counts."""
 
     generates_watermarks = True
+    moves_watermark = True
 
     def __init__(self, strategy: WatermarkStrategy) -> None:
         self.event_time = EventTime(strategy)
 
+    def open(self, context: OperatorContext) -> None:
+        self.event_time.open(context.clock.now, context.watermark_interval_ms)
+
     def process(self, chunk: Chunk) -> Chunk:
-        assigned = self.event_time.assign(chunk)
-        return Chunk(assigned.values, assigned.timestamps)
+        return self.event_time.assign(chunk)
+
+    def pieces(self, chunk: Chunk, side: int = 0) -> Iterator[Chunk]:
+        return self.event_time.pieces(chunk)
 
     def advance_processing_time(self, now: int) -> None:
         self.event_time.advance(now)
@@ -128,6 +210,10 @@ class TimestampsAndWatermarksOperator(Operator):
 
     def output_idle(self, idle: bool) -> bool:
         return self.event_time.idle
+
+
+def _part(values: list[Any], timestamps: list[int | None] | None, start: int, stop: int) -> Chunk:
+    return Chunk(values[start:stop], None if timestamps is None else timestamps[start:stop])
 
 
 def _extracted(assigner: TimestampAssigner, chunk: Chunk) -> list[int | None]:
@@ -152,4 +238,13 @@ def _checked(value: Any, timestamp: Any, assigner: TimestampAssigner) -> int:
         raise TypeError(
             f"{type(assigner).__name__}.extract_timestamp returned {timestamp!r} for {value!r}: a timestamp is a whole "
             "number of milliseconds since the epoch; return an int"
+        ) from error
+
+
+def _whole(timestamp: Any, method: str) -> int:
+    try:
+        return index(timestamp)
+    except TypeError as error:
+        raise TypeError(
+            f"{method} was given {timestamp!r}: a watermark is a whole number of milliseconds since the epoch"
         ) from error

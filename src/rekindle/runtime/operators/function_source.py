@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from operator import index
 from threading import Thread
@@ -101,6 +102,13 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
                 self._room = _room_for(chunk.values)
         self._busy = chunk is not None and len(chunk.values) >= worthwhile
         self._paused = not self._busy
+        return chunk
+
+    def pieces(self, chunk: Chunk, side: int = 0) -> Iterator[Chunk | None]:
+        return self._buffer.pieces(chunk)
+
+    def stamped(self, chunk: Chunk) -> Chunk:
+        deque(self._buffer.pieces(chunk), maxlen=0)  # the watermarks count, behind all of it
         return chunk
 
     def advance_processing_time(self, now: int) -> Chunk | None:

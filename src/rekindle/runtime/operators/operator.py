@@ -37,7 +37,8 @@ class OperatorContext:
     gives the number of the round, to an operator in an iteration that has rounds. ``batch`` tells whether the job is a
     batch, whose only checkpoint is at its end. ``event_loop`` is the slot's, for operators that wait for something
     outside. ``fresh_directory`` makes a directory on local disk that goes with the attempt, given what for. ``metrics``
-    is the group of what its functions count and measure.
+    is the group of what its functions count and measure. ``watermark_interval_ms`` says how often periodic watermarks
+    are asked for; 0: never.
     """
 
     job_id: str
@@ -63,6 +64,7 @@ class OperatorContext:
     event_loop: EventLoopThread = field(default_factory=EventLoopThread)
     fresh_directory: Callable[[str], str] = lambda purpose: tempfile.mkdtemp(prefix=f"rekindle-{purpose}-")
     metrics: MetricGroup = field(default_factory=lambda: SlotMetricGroup(SystemClock()))
+    watermark_interval_ms: int = 200
 
     def restored_items(self, name: str) -> list[bytes]:
         """Give the items of a list state that the operator keeps itself."""
@@ -78,6 +80,9 @@ class Operator(ABC):
 
     generates_watermarks = False
     """Whether watermarks begin here; the operator then stands behind an exchange if a Spark source feeds it."""
+
+    moves_watermark = False
+    """Whether records move the watermark of the output, and not only the watermarks of the inputs do."""
 
     needs_uid = True
     """Whether the operator is one that a program can give a uid."""
@@ -112,6 +117,10 @@ class Operator(ABC):
     def process_second(self, chunk: Chunk) -> Chunk | None:
         """Process records of the second input; return what goes on to the next operators."""
         raise AssertionError(f"{type(self).__name__} has only one input")
+
+    def pieces(self, chunk: Chunk, side: int = 0) -> Iterator[Chunk | None]:
+        """Process records of an input, and pause wherever they may have moved the watermark of the output."""
+        yield self.process_second(chunk) if side else self.process(chunk)
 
     def advance_watermark(self, watermark: int) -> Chunk | None:
         """React to the progress of event time."""
@@ -246,6 +255,14 @@ class SourceOperator(Operator):
     @abstractmethod
     def poll(self, max_records: int) -> Chunk | None:
         """Give the next records; None when there are none at the moment."""
+
+    def pieces(self, chunk: Chunk, side: int = 0) -> Iterator[Chunk | None]:
+        """Give what was polled with its timestamps, cut where the watermark moves."""
+        return iter((chunk,)) if self.event_time is None else self.event_time.pieces(chunk)
+
+    def stamped(self, chunk: Chunk) -> Chunk:
+        """Give what was polled with its timestamps, in one piece."""
+        return chunk if self.event_time is None else self.event_time.assign(chunk)
 
     @abstractmethod
     def finished(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rekindle.runtime.operators.chunk import Chunk
@@ -9,11 +10,11 @@ from rekindle.runtime.operators.operator import MIN_WATERMARK
 
 
 class SourceBuffer:
-    """Hold elements, and between them watermarks and marks of idleness. Whoever uses it holds the lock.
+    """Hold elements, and between them watermarks and marks of idleness. Whoever adds and takes holds the lock.
 
     Attributes:
-        watermark: The last watermark before which all elements were taken.
-        idle: Whether the last thing that was taken is a mark of idleness.
+        watermark: The last watermark before which all elements were given out.
+        idle: Whether the last thing that was given out is a mark of idleness.
     """
 
     def __init__(self) -> None:
@@ -23,6 +24,7 @@ class SourceBuffer:
         self._timestamps: list[int | None] | None = None  # None: no element has one
         self._marks: list[tuple[int, int | None]] = []  # after so many elements a watermark; None: idle
         self._taken = 0
+        self._passed: list[tuple[int, int | None]] = []  # the same for what was taken last
 
     def __len__(self) -> int:
         return len(self._values)
@@ -54,7 +56,10 @@ class SourceBuffer:
         self._marks.append((place, watermark))
 
     def take(self, most: int) -> Chunk | None:
-        """Take elements, and the marks before and right behind them; None if there are no elements."""
+        """Take elements, and the marks before and right behind them; None if there are no elements.
+
+        The marks count as their elements are given out by :meth:`pieces`.
+        """
         values, timestamps = self._values, self._timestamps
         if len(values) <= most:
             self._values, self._timestamps = [], None
@@ -62,19 +67,28 @@ class SourceBuffer:
             values, self._values = values[:most], values[most:]
             if timestamps is not None:
                 timestamps, self._timestamps = timestamps[:most], timestamps[most:]
-        self._taken += len(values)
+        before, self._taken = self._taken, self._taken + len(values)
+        self._passed = [(place - before, mark) for place, mark in self._marks if place <= self._taken]
+        del self._marks[: len(self._passed)]
         if values:
-            self.idle = False
-        passed = 0
-        for place, watermark in self._marks:
-            if place > self._taken:
-                break
-            passed += 1
-            if watermark is not None:
-                self.watermark = max(self.watermark, watermark)
-            self.idle = watermark is None and place == self._taken
-        del self._marks[:passed]
-        return Chunk(values, timestamps) if values else None
+            return Chunk(values, timestamps)
+        if self._passed:
+            for _ in self.pieces(Chunk([])):
+                pass
+        return None
+
+    def pieces(self, chunk: Chunk) -> Iterator[Chunk]:
+        """Give out what was taken last, cut where the watermark moves."""
+        values, timestamps, start = chunk.values, chunk.timestamps, 0
+        self.idle = False
+        for place, mark in self._passed:
+            if mark is not None and mark > self.watermark:
+                self.watermark = mark
+                yield Chunk(values[start:place], None if timestamps is None else timestamps[start:place])
+                start = place
+        self.idle = bool(self._passed) and self._passed[-1] == (len(values), None)
+        if start < len(values):
+            yield Chunk(values[start:], None if timestamps is None else timestamps[start:])
 
     def content(self) -> tuple[list[Any], list[int | None] | None]:
         """Give the elements that nobody has taken, and their timestamps if any has one."""

@@ -8,11 +8,16 @@ record each in turn.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rekindle.graph.job_graph import JobEdge, JobGraph
+from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.operators.chunk import Chunk
+
+Arrived = tuple[JobEdge, Chunk | Progress]
+"""What came, and over which edge."""
 
 _FEW = 256  # more records than that are not held: they need not wait, and to alternate costs a call for each
 
@@ -46,7 +51,7 @@ def arrival(graph: JobGraph, node: int) -> Arrival | None:
 
 
 class HeldInputs:
-    """Hold the records of an operator with several inputs."""
+    """Hold the records of an operator with several inputs, and the word of progress between them."""
 
     __slots__ = ("_arrival", "_count", "_passing", "_waiting")
 
@@ -54,49 +59,55 @@ class HeldInputs:
         self._arrival = arrival
         self._clear(passing=False)
 
-    def add(self, edge: JobEdge, chunk: Chunk) -> Iterable[tuple[int, Chunk]]:
-        """Take records of an input; give those that shall not wait, with the side that they belong to."""
+    def add(self, edge: JobEdge, item: Chunk | Progress) -> Iterable[Arrived]:
+        """Take what came over an edge; give what shall not wait."""
         if self._passing:
-            return [(edge.side, chunk)]
-        self._waiting.append((self._arrival.ranks[edge.input], edge.side, chunk))
-        self._count += len(chunk.values)
+            return [(edge, item)]
+        self._waiting.append((edge, item))
+        if isinstance(item, Chunk):
+            self._count += len(item.values)
         if self._count <= _FEW:
             return ()
         waiting = self._waiting
         self._clear(passing=True)
-        return [(side, chunk) for _, side, chunk in waiting]
+        return waiting
 
-    def release(self) -> Iterable[tuple[int, Chunk]]:
-        """Give all that is held, with their sides: the level has no more."""
+    def release(self) -> Iterable[Arrived]:
+        """Give all that is held: the level has no more."""
         waiting = self._waiting
         self._clear(passing=False)
-        if self._arrival.in_turn and len({side for _, side, _ in waiting}) > 1:
-            return _alternating(*([chunk for _, side, chunk in waiting if side == wanted] for wanted in (0, 1)))
-        return [(side, chunk) for _, side, chunk in sorted(waiting, key=lambda held: held[0])]
+        if self._arrival.in_turn and len({edge.side for edge, item in waiting if isinstance(item, Chunk)}) > 1:
+            return _alternating(*([held for held in waiting if held[0].side == side] for side in (0, 1)))
+        return sorted(waiting, key=lambda held: self._arrival.ranks[held[0].input])
 
     def _clear(self, passing: bool) -> None:
-        self._waiting: list[tuple[int, int, Chunk]] = []
+        self._waiting: list[Arrived] = []
         self._count = 0
         self._passing = passing
 
 
-def _alternating(first: list[Chunk], second: list[Chunk]) -> Iterator[tuple[int, Chunk]]:
-    sides = [(0, _one_by_one(first)), (1, _one_by_one(second))]
-    while sides:
-        for turn in list(sides):
-            side, records = turn
-            record = next(records, None)
-            if record is None:
-                sides.remove(turn)
-            else:
-                yield side, record
+def _alternating(first: list[Arrived], second: list[Arrived]) -> Iterator[Arrived]:
+    """Give one record of each side in turn, and with it the progress that follows it."""
+    sides = [deque(_one_by_one(first)), deque(_one_by_one(second))]
+    while any(sides):
+        for side in sides:
+            if side:
+                yield side.popleft()
+            while side and isinstance(side[0][1], Progress):
+                yield side.popleft()
 
 
-def _one_by_one(chunks: list[Chunk]) -> Iterator[Chunk]:
-    for chunk in chunks:
-        for index, value in enumerate(chunk.values):
-            yield Chunk(
-                [value],
-                None if chunk.timestamps is None else [chunk.timestamps[index]],
-                None if chunk.keys is None else [chunk.keys[index]],
+def _one_by_one(held: list[Arrived]) -> Iterator[Arrived]:
+    for edge, item in held:
+        if isinstance(item, Progress):
+            yield edge, item
+            continue
+        for index, value in enumerate(item.values):
+            yield (
+                edge,
+                Chunk(
+                    [value],
+                    None if item.timestamps is None else [item.timestamps[index]],
+                    None if item.keys is None else [item.keys[index]],
+                ),
             )

@@ -31,7 +31,7 @@ def metrics_report(
             records_in=each.records_in,
             records_out=each.records_out,
             input_watermark=each.watermark,
-            output_watermark=each.announced.watermark,
+            output_watermark=each.output_progress().watermark,
         )
         for each in running
     ]

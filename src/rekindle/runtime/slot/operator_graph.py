@@ -1,7 +1,8 @@
 """The operators of one slot and how records, watermarks and ends move through them.
 
 Records are pushed chunk by chunk: an operator's output goes straight into the next operator of the slot, or into the
-writer of an exchange. Watermarks and ends move level by level, once per epoch, after all records of the level.
+writer of an exchange. Watermarks go the same way, behind the records they follow. Ends, and whatever is due at the end
+of an epoch, move level by level, after all records of the level.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Iterable, Iterator
+from typing import cast
+
+from msgspec.structs import replace
 
 from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode
-from rekindle.graph.partitioning import Partitioning, rescale_sources
+from rekindle.graph.partitioning import Partitioning
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.partition_writers import chosen_targets
 from rekindle.runtime.exchange.payload import Progress
@@ -19,25 +23,50 @@ from rekindle.runtime.exchange.writers import keys_of, unhashable_key
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, SourceOperator
+from rekindle.runtime.slot.arrivals import in_band_edges, record_order, senders
 from rekindle.runtime.slot.failure import blaming
 from rekindle.runtime.slot.held_inputs import HeldInputs, arrival
 from rekindle.runtime.slot.progress import InputProgress, combined_watermark
 from rekindle.runtime.slot.task_output import TaskOutput
 
+_NOTHING_YET = Progress(0, MIN_WATERMARK, False)
+_NO_MORE = object()
+
 
 class RunningNode:
-    """Keep one operator with its place in the graph and its progress."""
+    """Keep one operator with its place in the graph and its progress.
+
+    Attributes:
+        node: What it is.
+        operator: What runs.
+        outputs: The edges to what follows.
+        inputs: How far its inputs are, by their index.
+        held: What it waits with until all of a level is there.
+        watermark: The watermark of its inputs that it knows of.
+        idle: Whether all its inputs are idle.
+        finished: Whether it has seen the end of its inputs.
+        settled_late: Word of its inputs that counts when all records of the level are there; None: the input has ended.
+        announced: What was said last on each edge.
+        early: Whether it hears of watermarks, and passes them on, within an epoch.
+        cuts: Whether its watermark may move between two of its records within this epoch.
+        records_in: How many records came, counted by chunk.
+        records_out: How many it has emitted.
+    """
 
     __slots__ = (
         "announced",
+        "cuts",
+        "early",
         "finished",
         "held",
+        "idle",
         "inputs",
         "node",
         "operator",
         "outputs",
         "records_in",
         "records_out",
+        "settled_late",
         "watermark",
     )
 
@@ -55,10 +84,19 @@ class RunningNode:
         self.inputs = inputs
         self.held = held
         self.watermark = MIN_WATERMARK
+        self.idle = False
         self.finished = False
-        self.records_in = 0  # counted by chunk
+        self.settled_late: list[tuple[int, Progress | None]] = []
+        self.announced = {edge.id: _NOTHING_YET for edge in outputs}
+        self.early = False
+        self.cuts = False
+        self.records_in = 0
         self.records_out = 0
-        self.announced = Progress(0, MIN_WATERMARK, False)
+
+    def output_progress(self) -> Progress:
+        """Say how far its output is; the producer is 0, as who is in the same slot sees it."""
+        watermark = self.operator.output_watermark(self.watermark)
+        return Progress(0, watermark, self.finished, self.operator.output_idle(self.idle))
 
 
 class OperatorGraph:
@@ -69,6 +107,9 @@ class OperatorGraph:
         self._batch = graph.batch
         self._in_loops = frozenset[int]().union(*(iteration.body for iteration in graph.iterations))
         self._edges = graph.edges
+        self._in_band = in_band_edges(graph)
+        self._order = record_order(graph, slot)
+        self._heads = {iteration.head for iteration in graph.iterations}
         self._serializers = EdgeSerializers.of(graph.edges)
         self._nodes: dict[int, RunningNode] = {}
         self._remote_sources = {source.node for source in graph.spark_sources}
@@ -87,22 +128,47 @@ class OperatorGraph:
         for running in self._nodes.values():
             self._levels[running.node.level].append(running)
         self._spark_roots = _spark_roots(graph)
+        self.begin_epoch(0)
+
+    def begin_epoch(self, spark_tasks: int) -> None:
+        """Settle who may hear of watermarks within an epoch, in which Spark reads in so many tasks; 0: nobody knows."""
+        for running in self:
+            operator = running.operator
+            in_order = not operator.moves_watermark or self._order.holds(running.node.id, spark_tasks)
+            # A batch knows no time but its end; that of a loop is the job master's to move.
+            timeless = self._batch or running.node.id in self._heads or running.node.spark_fed
+            running.early = in_order and not timeless
+            running.cuts = running.early and type(operator).output_watermark is not Operator.output_watermark
 
     def __iter__(self) -> Iterator[RunningNode]:
         return iter(self._nodes.values())
 
     def receive(self, edge_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that came over an exchange."""
-        self._process(self._edges[edge_id], chunk, output)
+        self._arrive(self._edges[edge_id], chunk, output)
 
     def receive_source(self, node_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that Spark read for a source."""
         self._run(self._nodes[node_id], chunk, output)
 
-    def receive_progress(self, edge_id: int, progress: Progress) -> None:
-        """Take word of an upstream subtask."""
+    def receive_progress(self, edge_id: int, progress: Progress, output: TaskOutput) -> None:
+        """Take word of an upstream subtask, behind the records it has sent so far."""
         edge = self._edges[edge_id]
-        self._nodes[edge.target].inputs[edge.input].update(progress)
+        if edge_id in self._in_band:
+            self._arrive(edge, progress, output)
+        else:
+            self._nodes[edge.target].settled_late.append((edge.input, progress))
+
+    def receive_polled(self, running: RunningNode, chunk: Chunk, output: TaskOutput) -> None:
+        """Take records that a source of this slot has read."""
+        operator = running.operator
+        assert isinstance(operator, SourceOperator)
+        if running.early:
+            self._emit_pieces(running, operator.pieces(chunk), output)
+        else:
+            with blaming(running.node):
+                chunk = operator.stamped(chunk)
+            self.emit(running, chunk, output)
 
     def end_spark_sources(self, ended: Iterable[int]) -> None:
         """Note that Spark sources have ended with this epoch: so have all streams that come from them alone."""
@@ -110,7 +176,7 @@ class OperatorGraph:
         for edge in self._edges:
             roots = self._spark_roots.get(edge.source)
             if roots and roots <= gone and edge.target in self._nodes:
-                self._nodes[edge.target].inputs[edge.input].end()
+                self._nodes[edge.target].settled_late.append((edge.input, None))
         for node_id in gone & self._nodes.keys():
             self._nodes[node_id].finished = True
 
@@ -164,8 +230,8 @@ class OperatorGraph:
         for running in self._levels[level]:
             if running.node.spark_fed is spark_fed:
                 if running.held is not None:
-                    for side, chunk in running.held.release():
-                        self._run(running, chunk, output, side)
+                    for edge, item in running.held.release():
+                        self._take(running, edge, item, output)
                 with blaming(running.node):
                     yield from self._advance(running, now, output)
 
@@ -190,19 +256,51 @@ class OperatorGraph:
         ends = [running.watermark for running in self if running.inputs and not running.outputs]
         return min(ends, default=MAX_WATERMARK)
 
-    def _process(self, edge: JobEdge, chunk: Chunk, output: TaskOutput) -> None:
+    def _arrive(self, edge: JobEdge, item: Chunk | Progress, output: TaskOutput) -> None:
         running = self._nodes[edge.target]
         if running.held is None:
-            self._run(running, chunk, output, edge.side)
+            self._take(running, edge, item, output)
         else:
-            for side, part in running.held.add(edge, chunk):
-                self._run(running, part, output, side)
+            for held_edge, held in running.held.add(edge, item):
+                self._take(running, held_edge, held, output)
+
+    def _take(self, running: RunningNode, edge: JobEdge, item: Chunk | Progress, output: TaskOutput) -> None:
+        if isinstance(item, Chunk):
+            self._run(running, item, output, edge.side)
+        else:
+            running.inputs[edge.input].update(item)
+            self._follow(running, output)
 
     def _run(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int = 0) -> None:
         running.records_in += len(chunk.values)
+        if running.cuts:
+            self._emit_pieces(running, running.operator.pieces(chunk, side), output)
+            return
         with blaming(running.node):
             result = running.operator.process_second(chunk) if side else running.operator.process(chunk)
         self.emit(running, result, output)
+
+    def _emit_pieces(self, running: RunningNode, pieces: Iterator[Chunk | None], output: TaskOutput) -> None:
+        """Send records on, and behind each piece the watermark that it has moved."""
+        while True:
+            with blaming(running.node):
+                piece = next(pieces, _NO_MORE)
+            if piece is _NO_MORE:
+                return
+            self.emit(running, cast("Chunk | None", piece), output)
+            self._announce(running, output)
+
+    def _follow(self, running: RunningNode, output: TaskOutput) -> None:
+        """Let an operator know how far its inputs are, among the records of an epoch; ends come when these are over."""
+        if not running.early or all(progress.ended for progress in running.inputs):
+            return
+        watermark, running.idle = combined_watermark(running.inputs, running.watermark)
+        if watermark > running.watermark:
+            running.watermark = watermark
+            with blaming(running.node):
+                result = running.operator.advance_watermark(watermark)
+            self.emit(running, result, output)
+        self._announce(running, output)
 
     def _deliver(self, edge: JobEdge, chunk: Chunk, output: TaskOutput) -> None:
         if edge.exchange:
@@ -228,7 +326,7 @@ class OperatorGraph:
                 chosen_targets(edge, target.node.name, chunk.values, 1)  # raises if it chooses any but the only one
         if not edge.typed_keys:
             chunk = self._converted(edge, chunk)
-        self._process(edge, chunk, output)
+        self._arrive(edge, chunk, output)
 
     def _converted(self, edge: JobEdge, chunk: Chunk) -> Chunk:
         serializer = self._serializers[edge.id].values
@@ -238,13 +336,17 @@ class OperatorGraph:
             return Chunk(serializer.converted(chunk.values), chunk.timestamps, chunk.keys)
 
     def _advance(self, running: RunningNode, now: int, output: TaskOutput) -> Iterator[None]:
+        """Let an operator see that all records of an epoch are there: times, watermarks and ends."""
+        for index, progress in running.settled_late:
+            running.inputs[index].settle(progress)
+        running.settled_late = []
         operator = running.operator
         self.emit(running, operator.advance_processing_time(now), output)
-        idle = False
+        running.idle = False
         if isinstance(operator, SourceOperator):
             watermark, ended = MIN_WATERMARK, operator.over()
         elif running.inputs:
-            watermark, idle = combined_watermark(running.inputs, running.watermark)
+            watermark, running.idle = combined_watermark(running.inputs, running.watermark)
             watermark, ended = operator.input_progress(watermark, all(progress.ended for progress in running.inputs))
         else:
             watermark, ended = MIN_WATERMARK, running.finished
@@ -260,19 +362,27 @@ class OperatorGraph:
         if ended and not running.finished:
             self.emit(running, operator.finish(), output)
             running.finished = True
-        watermark = operator.output_watermark(running.watermark)
-        self._announce(running, Progress(self._slot, watermark, ended, operator.output_idle(idle)), output)
+        self._announce(running, output, level_over=True)
 
-    def _announce(self, running: RunningNode, progress: Progress, output: TaskOutput) -> None:
-        here = Progress(0, progress.watermark, progress.ended, progress.idle)
-        if running.announced == here:
-            return
-        running.announced = here
+    def _announce(self, running: RunningNode, output: TaskOutput, level_over: bool = False) -> None:
+        """Say how far an operator's output is, behind its records: to all, or to those that may know it now."""
+        progress = running.output_progress()
         for edge in running.outputs:
+            if running.announced[edge.id] == progress or not (level_over or edge.id in self._in_band):
+                continue
+            running.announced[edge.id] = progress
             if not edge.exchange:
-                self._nodes[edge.target].inputs[edge.input].update(here)
+                self._pass_on(edge, progress, output, level_over)
             elif not running.node.spark_fed:
-                output.announce(edge, progress)
+                output.announce(edge, replace(progress, producer=self._slot))
+
+    def _pass_on(self, edge: JobEdge, progress: Progress, output: TaskOutput, level_over: bool) -> None:
+        """Say to an operator of this slot how far an input is; at the end of a level its own turn comes."""
+        target = self._nodes[edge.target]
+        if not level_over or target.held is not None:
+            self._arrive(edge, progress, output)
+        else:
+            target.inputs[edge.input].update(progress)
 
 
 def _copy(chunk: Chunk) -> Chunk:
@@ -286,10 +396,8 @@ def _input_progress(edge: JobEdge, subtask: int, spark_fed: bool, sources: int, 
     if not edge.exchange or spark_fed:
         # All tasks of a Spark source count as one producer: only the job master knows when the last is done.
         return InputProgress(1)
-    if edge.partitioner.kind is Partitioning.RESCALE:
-        senders = rescale_sources(subtask, sources, targets)
-        return InputProgress(len(senders), senders.start)
-    return InputProgress(sources)
+    producers = senders(edge, subtask, sources, targets)
+    return InputProgress(len(producers), producers.start)
 
 
 def _spark_roots(graph: JobGraph) -> dict[int, set[int]]:

@@ -30,9 +30,12 @@ class InputProgress:
         if progress.ended:
             self._ended.add(producer)
 
-    def end(self) -> None:
-        """Note that all upstream subtasks have ended."""
-        self._ended.update(self._watermarks)
+    def settle(self, progress: Progress | None) -> None:
+        """Take word of one upstream subtask; None: all have ended."""
+        if progress is None:
+            self._ended.update(self._watermarks)
+        else:
+            self.update(progress)
 
     @property
     def ended(self) -> bool:

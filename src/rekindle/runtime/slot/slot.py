@@ -18,6 +18,7 @@ from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.exchange.payload import Progress, decode, is_batch
 from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
@@ -112,6 +113,7 @@ class Slot:
             self._spark_fed_done = False
             self._records_in = self._records_polled = 0
             self._busy = 0.0
+            self._graph.begin_epoch(order.spark_tasks)
             self._graph.end_spark_sources(order.ended_sources)
             if order.drain:
                 self._graph.drain_sources()
@@ -211,7 +213,7 @@ class Slot:
             item = decode(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
             with self._at_work(task):
                 if isinstance(item, Progress):
-                    self._graph.receive_progress(edge, item)
+                    self._graph.receive_progress(edge, item, output)
                 else:
                     if is_batch(payload):
                         self._records_in += len(item.values)
@@ -321,17 +323,15 @@ class Slot:
                     budget -= len(chunk.values)
                     self._records_in += len(chunk.values)
                     self._records_polled += len(chunk.values)
-                    self._graph.emit(running, chunk, output)
+                    self._graph.receive_polled(running, chunk, output)
                     ready = output.take()
                 for envelope in ready:
                     send(envelope)
 
-    def _poll(self, running: RunningNode, max_records: int):  # type: ignore[no-untyped-def]
+    def _poll(self, running: RunningNode, max_records: int) -> Chunk | None:
         assert isinstance(running.operator, SourceOperator)
-        event_time = running.operator.event_time
         try:
-            chunk = running.operator.poll(max_records)
-            return chunk if chunk is None or event_time is None else event_time.assign(chunk)
+            return running.operator.poll(max_records)
         except Exception as error:
             raise OperatorError(running.node) from error
 
@@ -370,8 +370,11 @@ class Slot:
                 event_loop=self._event_loop,
                 fresh_directory=self._local.fresh,
                 metrics=self._metrics.group(node.uid, node.name, self.index),
+                watermark_interval_ms=self._job.watermark_interval_ms,
             )
             running.operator.open(context)
+            if isinstance(running.operator, SourceOperator) and running.operator.event_time is not None:
+                running.operator.event_time.open(self._clock.now, self._job.watermark_interval_ms)
             for function in self._new_partition_functions(running):
                 function.open(SlotRuntimeContext(context, None))
         except Exception as error:

@@ -34,6 +34,7 @@ class BeginEpoch(_Message, frozen=True):
     max_records: int  # how many the hosted sources of a slot may read
     iterations: list[IterationOrder] = []
     drain: bool = False  # all sources end where they stand, as if there were no more input
+    spark_tasks: int = 0  # in how many tasks Spark reads its sources; 0: nobody knows
 
 
 class EndEpoch(_Message, frozen=True):
