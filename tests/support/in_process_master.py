@@ -116,8 +116,10 @@ class InProcessSlot:
                     case m.AskMetrics():
                         self.slot.report_metrics(order)
                     case m.Shutdown():
-                        self._leave()
-                        self._close(order.job_over)
+                        try:
+                            self._close(order.job_over)
+                        finally:
+                            self._leave()  # as the connection of a process ends with it
                         return
             except Exception as error:
                 self.say(describe_failure(error, self.index))
