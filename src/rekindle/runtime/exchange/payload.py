@@ -1,4 +1,4 @@
-"""What a payload holds: a chunk of records, a batch of Spark's, or word of the progress of an upstream subtask.
+"""What a payload holds: a chunk of records, a batch of Spark's, word of an upstream subtask's progress, or several.
 
 A chunk is three lists, one after the other: values, keys and timestamps, each in the form that suits it. The records of
 a stream with a type are written and read by the serializer of that type, and so converted; all else comes out as it
@@ -8,7 +8,7 @@ went in.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import is_, itemgetter
 from typing import Any
 
@@ -23,6 +23,7 @@ from rekindle.serialization.type_serializer import TypeSerializer
 _CHUNK = 0
 _ARROW = 1
 _PROGRESS = 2
+_SEVERAL = 3
 
 # Forms of a list besides those of objects.
 _ABSENT = 255
@@ -30,7 +31,8 @@ _TYPED = 254  # by the serializer of the edge
 _FIELD = 253  # the keys are a field of the values
 
 _KEY = b"rekindle.key"  # columns of the key, separated by commas; a comma at the end: the key is a tuple
-_ARROW_TAG, _PROGRESS_TAG = bytes([_ARROW]), bytes([_PROGRESS])
+_ARROW_TAG, _PROGRESS_TAG, _SEVERAL_TAG = bytes([_ARROW]), bytes([_PROGRESS]), bytes([_SEVERAL])
+_LENGTH = struct.Struct(">I")
 _HEADER = struct.Struct(">BBBBII")  # tag; forms of values, keys and timestamps; sizes of keys and timestamps
 _FIELDS_SEARCHED = 16
 
@@ -86,8 +88,30 @@ def encode_progress(progress: Progress) -> bytes:
     return _PROGRESS_TAG + msgspec.msgpack.encode(progress)
 
 
-def decode(payload: bytearray, serializer: TypeSerializer[Any] | None = None) -> Chunk | Progress:
-    """Decode any payload; the serializer is the one that a chunk was encoded with."""
+def encode_several(payloads: Iterable[bytes]) -> bytes:
+    """Put payloads into one, in their order: where watermarks are many, chunks are small."""
+    parts = [_SEVERAL_TAG]
+    for payload in payloads:
+        parts += (_LENGTH.pack(len(payload)), payload)
+    return b"".join(parts)
+
+
+def decode_all(payload: bytearray, serializer: TypeSerializer[Any] | None = None) -> list[Chunk | Progress]:
+    """Decode all that is in a payload; the serializer is the one that chunks were encoded with."""
+    if payload[0] != _SEVERAL:
+        return [decode(payload, serializer)]
+    view, place = memoryview(payload), 1
+    items = []
+    while place < len(view):
+        (length,) = _LENGTH.unpack_from(view, place)
+        place += _LENGTH.size
+        items.append(decode(view[place : place + length], serializer))
+        place += length
+    return items
+
+
+def decode(payload: bytearray | memoryview, serializer: TypeSerializer[Any] | None = None) -> Chunk | Progress:
+    """Decode a payload that holds one thing; the serializer is the one that a chunk was encoded with."""
     kind = payload[0]
     if kind == _CHUNK:
         return _decode_chunk(memoryview(payload), serializer)

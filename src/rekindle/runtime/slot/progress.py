@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
@@ -47,6 +47,13 @@ class InputProgress:
         """Give the watermark of the input by itself: that of the slowest subtask."""
         return combined_watermark([self], MIN_WATERMARK)[0]
 
+    def only(self) -> int | None:
+        """Give the watermark of the only upstream subtask; None if there are others, or if it is idle or has ended."""
+        if len(self._watermarks) != 1 or self._idle or self._ended:
+            return None
+        (watermark,) = self._watermarks.values()
+        return watermark
+
     def running(self) -> Iterator[tuple[int, bool]]:
         """Give watermark and idleness of the upstream subtasks that have not ended."""
         for producer, watermark in self._watermarks.items():
@@ -54,7 +61,7 @@ class InputProgress:
                 yield watermark, producer in self._idle
 
 
-def combined_watermark(inputs: Iterable[InputProgress], reached: int) -> tuple[int, bool]:
+def combined_watermark(inputs: Sequence[InputProgress], reached: int) -> tuple[int, bool]:
     """Give the watermark of an operator, and whether it is idle because all its inputs are.
 
     The slowest upstream subtask counts, except those that are idle. One that is not idle any more and is behind does
@@ -64,6 +71,8 @@ def combined_watermark(inputs: Iterable[InputProgress], reached: int) -> tuple[i
         inputs: All inputs of the operator.
         reached: The watermark that it has reached.
     """
+    if len(inputs) == 1 and (only := inputs[0].only()) is not None:
+        return max(only, reached), False
     running = [channel for progress in inputs for channel in progress.running()]
     if not running:
         return MAX_WATERMARK, False

@@ -16,7 +16,7 @@ from rekindle.datastream.functions import Function
 from rekindle.exceptions import SlotProtocolError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.clock import Clock
-from rekindle.runtime.exchange.payload import Progress, decode, is_batch
+from rekindle.runtime.exchange.payload import Progress, decode_all, is_batch
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.event_loop import EventLoopThread
@@ -210,17 +210,18 @@ class Slot:
         if task.poll or task.level > 0:
             waited = self._emit_waiting(self._graph.level(task.level), task, output, send)
         for edge, payload in frames:
-            item = decode(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
+            items = decode_all(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
             with self._at_work(task):
-                if isinstance(item, Progress):
-                    self._graph.receive_progress(edge, item, output)
-                else:
-                    if is_batch(payload):
-                        self._records_in += len(item.values)
-                    if task.source >= 0:
-                        self._graph.receive_source(task.source, item, output)
+                for item in items:
+                    if isinstance(item, Progress):
+                        self._graph.receive_progress(edge, item, output)
                     else:
-                        self._graph.receive(edge, item, output)
+                        if is_batch(payload):
+                            self._records_in += len(item.values)
+                        if task.source >= 0:
+                            self._graph.receive_source(task.source, item, output)
+                        else:
+                            self._graph.receive(edge, item, output)
                 ready = output.take()
             for envelope in ready:
                 send(envelope)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode
 from rekindle.graph.partitioning import Partitioning, rescale_targets
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.partition_writers import BroadcastWriter, CustomWriter, GlobalWriter, ShuffleWriter
-from rekindle.runtime.exchange.payload import Progress, decode, encode_progress
+from rekindle.runtime.exchange.payload import Progress, decode_all, encode_progress, encode_several
 from rekindle.runtime.exchange.writers import (
     Envelope,
     ExchangeWriter,
@@ -18,6 +19,9 @@ from rekindle.runtime.exchange.writers import (
 )
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.slot.failure import blaming
+
+_MANY = 64  # envelopes for the same target: together they are cheaper to carry
+_LARGE = 1 << 16
 
 
 class Exchanges:
@@ -45,9 +49,9 @@ class Exchanges:
         """Give the operator whose records leave on an edge."""
         return self._nodes[self._edges[edge_id].source]
 
-    def received(self, edge_id: int, payload: bytearray) -> Chunk | Progress:
+    def received(self, edge_id: int, payload: bytearray) -> list[Chunk | Progress]:
         """Decode what came over an edge."""
-        return decode(payload, self._serializers[edge_id].values)
+        return decode_all(payload, self._serializers[edge_id].values)
 
     def writer(self, edge: JobEdge) -> ExchangeWriter:
         """Make the writer of an edge for one task."""
@@ -96,7 +100,7 @@ class TaskOutput:
     def take(self) -> list[Envelope]:
         """Take the envelopes that are ready."""
         ready, self._ready = self._ready, []
-        return ready
+        return ready if len(ready) < _MANY else _fewer(ready)
 
     def finish(self) -> list[Envelope]:
         """Take everything: the task is done."""
@@ -104,3 +108,27 @@ class TaskOutput:
             with blaming(self._exchanges.source(edge_id)):
                 self._ready += writer.flush()
         return self.take()
+
+
+def _fewer(envelopes: list[Envelope]) -> list[Envelope]:
+    """Put small payloads for one target together. Those of one edge and target keep their order."""
+    by_target: defaultdict[tuple[int, int], list[bytes]] = defaultdict(list)
+    for edge, target, payload in envelopes:
+        by_target[edge, target].append(payload)
+    return [
+        (edge, target, group[0] if len(group) == 1 else encode_several(group))
+        for (edge, target), payloads in by_target.items()
+        for group in _groups(payloads)
+    ]
+
+
+def _groups(payloads: list[bytes]) -> Iterator[list[bytes]]:
+    group: list[bytes] = []
+    size = 0
+    for payload in payloads:
+        if group and size + len(payload) > _LARGE:
+            yield group
+            group, size = [], 0
+        group.append(payload)
+        size += len(payload)
+    yield group
