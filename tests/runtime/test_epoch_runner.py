@@ -51,6 +51,7 @@ class World:
         plan = SimpleNamespace(
             layout=lambda: (SourceLayout("stream", 0, 1),),
             static_uids=lambda: {"table"},
+            source_tasks=lambda envelopes, ticked: 0,
             polled_slots=2,
             start=lambda slots, tick, scratch, run: "query",
             run=self.action,

@@ -86,6 +86,7 @@ class InProcessJob:
         job_parameters: Mapping[str, str] | None = None,
         options: CheckpointOptions | None = None,
         directory: JobCheckpointDirectory | None = None,
+        watermark_interval_ms: int = 200,
     ) -> None:
         program = program._graph if isinstance(program, StreamExecutionEnvironment) else program
         self.graph = program if isinstance(program, JobGraph) else compile_job(program, parallelism, None)
@@ -115,6 +116,7 @@ class InProcessJob:
                 main_classes={},
                 job_parameters=dict(job_parameters or {}),
                 backend=_with_own_directory(backend or BackendSettings()),
+                watermark_interval_ms=watermark_interval_ms,
             )
         )
         self.slots = [
@@ -165,7 +167,9 @@ class InProcessJob:
         """
         self._epoch += 1
         orders = self.iterations.orders()
-        self.broadcast(m.BeginEpoch(self._epoch, self.clock.now(), list(ended), max_records, orders))
+        tasks = sum(len(batches) for batches in (rows or {}).values())
+        begin = m.BeginEpoch(self._epoch, self.clock.now(), list(ended), max_records, orders, spark_tasks=tasks)
+        self.broadcast(begin)
         envelopes: list[Envelope] = []
         for node, batches in (rows or {}).items():
             parallelism = next(n.parallelism for n in self.graph.nodes if n.id == node)

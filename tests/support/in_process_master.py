@@ -225,6 +225,9 @@ class _Plan:
     def static_uids(self) -> set[str]:
         return set()
 
+    def source_tasks(self, epoch: Any, ticked: Any) -> int:
+        return 0
+
     def start(self, directory: Any, tick_path: str, scratch: str, run: Callable[[Any, int], None]) -> _Query:
         self._attempt = directory.attempt
         return _Query(tick_path, scratch, run)

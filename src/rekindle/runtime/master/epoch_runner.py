@@ -170,6 +170,7 @@ class EpochRunner:
     def _epoch(self, envelopes: DataFrame, epoch: int) -> None:
         assert self._slots is not None
         plan, server = self._shared.plan, self._shared.server
+        tasks = plan.source_tasks(envelopes, lambda: self._spark.ticked(epoch))
         with self._lock:
             self._let_go.wait_for(lambda: self._stopping or not self._held)
             if self._stopping or self.finished:
@@ -181,7 +182,8 @@ class EpochRunner:
             ended = sorted(self._nodes[uid] for uid in (self._nodes if draining else self._ended | self._statics))
             budget = -(-self._pacer.budget // plan.polled_slots)  # up, so that all together use it up
             orders = self._iterations.orders()
-            server.broadcast(m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget, orders, draining))
+            tasks = 0 if unread else tasks  # nobody has counted those of bounded DataFrames
+            server.broadcast(m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget, orders, draining, tasks))
         started = time.monotonic()
         if draining:
             envelopes = plan.without_sources(envelopes, self._slots)

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from rekindle.graph.job_graph import JobGraph, SparkSource
 from rekindle.runtime.operators.operator import SourceOperator
+from rekindle.runtime.slot.arrivals import record_order
 from rekindle.runtime.spark.data_frames import streaming_sources
 from rekindle.runtime.spark.forwarder import (
     ENVELOPE_DDL,
@@ -49,6 +50,9 @@ class EpochPlan:
         hosted = [node.parallelism for node in graph.nodes if isinstance(node.operator, SourceOperator)]
         self.polled_slots = max(hosted, default=1)
         self.hosts_sources = bool(hosted)
+        order = record_order(graph, 0)
+        timed = {node.id for node in graph.nodes if node.operator.moves_watermark}
+        self._tasks_matter = bool(timed & order.one_sender & order.spark_rooted)
 
     def layout(self) -> tuple[SourceLayout, ...]:
         """Say which lines of Spark's offset log belong to which source."""
@@ -98,6 +102,18 @@ class EpochPlan:
             forward = ForwardLevel(directory, level, self._edge_levels)
             envelopes = envelopes.repartitionById(slots, F.col("target")).mapInArrow(forward, ENVELOPE_DDL)
         envelopes.collect()
+
+    def source_tasks(self, envelopes: DataFrame, ticked: Callable[[], bool]) -> int:
+        """Count the tasks in which Spark reads its streaming sources in an epoch; 0 if that makes no difference.
+
+        Args:
+            envelopes: What the streaming plan gave.
+            ticked: Tells whether the slots are polled in this epoch: that takes tasks, too.
+        """
+        if not self._tasks_matter:
+            return 0
+        tasks: int = envelopes._jdf.queryExecution().logical().rdd().getNumPartitions()
+        return tasks - (self.polled_slots if ticked() else 0)
 
     def without_sources(self, envelopes: DataFrame, directory: SlotDirectory) -> DataFrame:
         """Give what the streaming plan would give if Spark's sources had nothing: only the slots are polled."""

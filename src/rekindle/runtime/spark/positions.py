@@ -79,6 +79,10 @@ class SparkScratch:
             if now[line] != before[line]
         }
 
+    def ticked(self, batch: int) -> bool:
+        """Tell whether the tick was raised before a batch."""
+        return self._offsets(batch)[-1] != self._offsets(batch - 1)[-1]
+
     def _offsets(self, batch: int) -> list[str]:
         path = os.path.join(self.directory, "offsets", str(batch))
         with open(path, encoding="utf-8") as file:
