@@ -25,7 +25,7 @@ class AtTheEndOfTheHour(WatermarkGenerator):
             output.emit_watermark(timestamp)
 
     def on_periodic_emit(self, output):
-        """Called between two epochs. Here on_event has said all there is to say."""
+        """Called every 200 ms, and at the end of an epoch. Here on_event has said all there is to say."""
 
 
 class ShowTime(ProcessFunction):
@@ -45,7 +45,8 @@ strategies = {
     "own generator": WatermarkStrategy.for_generator(AtTheEndOfTheHour),
 }
 
-# Watermarks advance between epochs. Here every event gets an epoch of its own, so that one can watch them.
+# Periodic watermarks come every 200 ms, and at the end of an epoch. Here every event gets an epoch of its own, so that
+# one can watch them.
 settings = Configuration.from_dict({"rekindle.epoch.max-records": "4"})  # one for each of the four streams
 env = StreamExecutionEnvironment.get_execution_environment(settings)
 env.set_parallelism(1)

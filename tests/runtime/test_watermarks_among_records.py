@@ -276,7 +276,9 @@ class TestSeveralInputs:
         env = environment()
         one, other = (env.from_source(NumberSequenceSource(n, n + 2), PER_ELEMENT, f"from {n}") for n in (1, 11))
         seen = result(one.connect(other).process(SeenByBoth()))
-        assert seen == [(1, MIN_WATERMARK), (11, MIN_WATERMARK), (2, 1), (12, 2), (3, 2), (13, 3)]
+        assert seen == [(1, MIN_WATERMARK), (11, MIN_WATERMARK), (2, 1), (12, 2), (3, 2), (13, 12)], (
+            "the first has ended"
+        )
 
     def test_both_inputs_hold_each_other_back(self) -> None:
         env = environment()

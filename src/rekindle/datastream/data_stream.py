@@ -258,7 +258,7 @@ class DataStream:
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Give the records timestamps and the stream watermarks; those it had before no longer count.
 
-        Watermarks advance between epochs, not with every record.
+        Watermarks travel with the records: what comes behind one is late.
         """
         if not isinstance(watermark_strategy, WatermarkStrategy):
             raise TypeError(

@@ -42,7 +42,7 @@ class SinkFunction(Function):
         """
 
     def write_watermark(self, watermark: int) -> None:
-        """Hear that event time has come to a watermark, once an epoch at most; nothing needs to be done."""
+        """Hear that event time has come to a watermark; nothing needs to be done."""
 
     def finish(self) -> None:
         """Write what is still held back: all input has ended. ``close`` is called after failures, too."""
