@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rekindle.common import Types, WatermarkStrategy
+from rekindle.common.watermark_generator import WatermarkGenerator, WatermarkOutput
 from rekindle.common.watermark_strategy import TimestampAssigner
 from rekindle.datastream import KeyedProcessFunction, OutputTag
 from rekindle.datastream.state import MapStateDescriptor
@@ -70,3 +71,25 @@ def test_windows_by_hand_close_as_the_files_come_and_late_rows_go_aside(spark: A
     assert found == Counter(
         [("late", 7), *((key, window, count, window == 3) for (key, window), count in expected.items())]
     )
+
+
+class BehindEveryRow(WatermarkGenerator):
+    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+        output.emit_watermark(event_timestamp)
+
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        pass
+
+
+def test_a_row_behind_a_watermark_is_late_within_a_file_that_one_task_reads(spark: Any, tmp_path: Path) -> None:
+    times = [10, 20, 2 * SIZE, 30, 3 * SIZE, 40]
+    (tmp_path / "rows.json").write_text("\n".join(json.dumps({"key": "k", "time": time}) for time in times))
+    frame = spark.readStream.schema("key string, time long").json(str(tmp_path))
+    env = environment(spark, None)
+    strategy = WatermarkStrategy.for_generator(BehindEveryRow).with_timestamp_assigner(Time())
+    timed = env.from_data_frame(frame, uid="rows", bounded=True).assign_timestamps_and_watermarks(strategy)
+    counts = timed.set_parallelism(1).key_by(lambda row: row.key).process(CountsPerWindow())
+    late = counts.get_side_output(LATE).map(lambda time: ("late", time))
+    with counts.union(late).execute_and_collect() as results:
+        found = Counter(results)
+    assert found == Counter([("late", 30), ("late", 40), ("k", 0, 2, False), ("k", 2, 1, False), ("k", 3, 1, True)])

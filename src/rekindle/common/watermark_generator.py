@@ -33,4 +33,4 @@ class WatermarkGenerator(ABC):
 
     @abstractmethod
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Emit a watermark if there is a new one; called at the end of every epoch."""
+        """Emit a watermark if there is a new one; called every auto-watermark interval and at the end of an epoch."""
