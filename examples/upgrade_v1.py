@@ -8,10 +8,10 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
-from rekindle.common import Encoder, Types, WatermarkStrategy
+from rekindle.common import Types, WatermarkStrategy
 from rekindle.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
-from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
+from rekindle.datastream.connectors.file_system import FileSink
 from rekindle.datastream.state import ValueStateDescriptor
 
 OUTPUT = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="shop-")
@@ -75,8 +75,7 @@ visits = source_of(visit_of, "visits")
 totals = orders.key_by(lambda order: order[1]).process(Totals(), Types.STRING()).uid("totals")
 counted = visits.key_by(lambda visit: visit[1]).process(Visits(), Types.STRING()).uid("visit-count")
 
-sink = FileSink.for_row_format(OUTPUT, Encoder.simple_string_encoder())
-sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+sink = FileSink.for_row_format(OUTPUT).build()
 totals.union(counted).sink_to(sink).uid("sink")
 
 env.execute("shop")

@@ -6,7 +6,7 @@ import codecs
 from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
-from rekindle.common.java_format import java_string
+from rekindle.common.line_format import Line, java_line, json_line
 from rekindle.common.type_information import TypeInformation
 from rekindle.common.types import Row
 
@@ -110,17 +110,27 @@ class Encoder(ABC):
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
         """Return the encoder that writes a line for each record.
 
-        A record of a typed stream reads as in Java, any other by Python's ``str()``.
+        Records of a stream with one of PyFlink's types read as in Java: ``+I[a, 0]``. Of any other stream, strings are
+        written as they are and records with fields as JSON, which ``spark.read.json`` reads.
         """
-        return _SimpleStringEncoder(charset_name)
+        return LineEncoder(java_line, charset_name)
 
 
-class _SimpleStringEncoder(Encoder):
-    def __init__(self, charset_name: str) -> None:
-        self._charset = _known_charset(charset_name)
+class LineEncoder(Encoder):
+    """Write a line for each record; by default strings as they are, and records with fields as JSON.
+
+    Attributes:
+        line: Gives the text of a record of a type.
+        charset: The charset of the text.
+    """
+
+    def __init__(self, line: Line = json_line, charset_name: str = "UTF-8") -> None:
+        self.line = line
+        self.charset = _known_charset(charset_name)
 
     def encode(self, value: Any, type_info: TypeInformation | None = None) -> bytes:
-        return f"{java_string(type_info, value)}\n".encode(self._charset)
+        """Return the line of a record."""
+        return f"{self.line(type_info, value)}\n".encode(self.charset)
 
 
 def _known_charset(name: str) -> str:
