@@ -57,19 +57,19 @@ class SimpleStringSchema(SerializationSchema[str], DeserializationSchema[str]):
         return bytes(message).decode(self._charset)
 
 
-class ByteArraySchema(SerializationSchema[bytes], DeserializationSchema[bytes]):
+class ByteArraySchema(SerializationSchema[bytes | None], DeserializationSchema[bytes | None]):
     """Take bytes as messages, unchanged."""
 
-    def serialize(self, element: bytes) -> bytes:
-        """Return the bytes."""
-        return bytes(element)
+    def serialize(self, element: bytes | None) -> bytes | None:  # type: ignore[override]  # None stays, as in Flink
+        """Return the bytes; None for None."""
+        return None if element is None else bytes(element)
 
-    def deserialize(self, message: bytes) -> bytes:
-        """Return the bytes."""
-        return bytes(message)
+    def deserialize(self, message: bytes | None) -> bytes | None:
+        """Return the bytes; None for None."""
+        return None if message is None else bytes(message)
 
 
-class RowFieldExtractorSchema(SerializationSchema[Row]):
+class RowFieldExtractorSchema(SerializationSchema[Row | None]):
     """Take one field of a row, which must be bytes, as the message."""
 
     def __init__(self, field_index: int) -> None:
@@ -77,13 +77,13 @@ class RowFieldExtractorSchema(SerializationSchema[Row]):
             raise ValueError(f"Field index must be non-negative, got: {field_index}")
         self._field_index = field_index
 
-    def serialize(self, element: Row) -> bytes:
-        """Return the field's bytes; none for None.
+    def serialize(self, element: Row | None) -> bytes:
+        """Return the field's bytes; empty where the field or the row is None.
 
         Raises:
             TypeError: The field holds something else.
         """
-        value = element[self._field_index]
+        value = None if element is None else element[self._field_index]
         if value is None:
             return b""
         if not isinstance(value, bytes | bytearray):
