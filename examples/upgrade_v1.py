@@ -4,6 +4,7 @@ docs/upgrading.md starts it, stops it with a savepoint, and goes on with example
 it is let: stop it with `rekindle stop`, or with Ctrl-C.
 """
 
+import os
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -68,6 +69,8 @@ def source_of(function, name):
 env = StreamExecutionEnvironment.get_execution_environment()
 env.set_parallelism(2)
 env.enable_checkpointing(500)
+# In a directory they outlive the program: after a crash the job can be started again from there.
+env.get_checkpoint_config().set_checkpoint_storage_dir(f"file://{os.path.abspath(OUTPUT)}-checkpoints")
 
 # Every operator with state has a uid: by it, the next version finds its state again.
 orders = source_of(order_of, "orders")

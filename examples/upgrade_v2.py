@@ -4,6 +4,7 @@ Changed: an account has a field more, visits are no longer counted, there are gi
 and the job runs with more subtasks and with its state in RocksDB.
 """
 
+import os
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -74,6 +75,8 @@ env = StreamExecutionEnvironment.get_execution_environment()
 env.set_parallelism(3)
 env.set_state_backend(EmbeddedRocksDBStateBackend())
 env.enable_checkpointing(500)
+# In a directory they outlive the program: after a crash the job can be started again from there.
+env.get_checkpoint_config().set_checkpoint_storage_dir(f"file://{os.path.abspath(OUTPUT)}-checkpoints")
 
 visits = source_of(visit_of, "visits")
 orders = source_of(order_of, "orders")
