@@ -1,65 +1,65 @@
+"""Find items of one colour that follow each other as some rule says: the example of Flink's documentation.
+
+The rules are broadcast, so that every subtask has them all. Items of the shape that a rule wants first wait in state of
+their colour, for each rule apart, until the shape comes that it wants second. A rule does not see the items that came
+before it.
+"""
+
 from rekindle.common import Types
 from rekindle.datastream import KeyedBroadcastProcessFunction, StreamExecutionEnvironment
-from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor
+from rekindle.datastream.state import MapStateDescriptor
 
-ITEMS = [
-    ("blue", "rectangle"),
-    ("red", "triangle"),
-    ("blue", "triangle"),
-    ("green", "rectangle"),
-    ("red", "rectangle"),
-    ("green", "circle"),
-    ("red", "triangle"),
-    ("blue", "triangle"),
+ITEMS = [  # number, colour, shape
+    (1, "blue", "rectangle"),
+    (2, "red", "triangle"),
+    (3, "blue", "rectangle"),
+    (4, "green", "rectangle"),
+    (5, "blue", "triangle"),  # after 1 and 3
+    (6, "red", "rectangle"),
+    (7, "green", "circle"),  # after 4
+    (8, "red", "triangle"),  # after 6
+    (9, "blue", "triangle"),  # after nothing: 1 and 3 have found their triangle
+    (10, "green", "circle"),  # after 7
 ]
-RULES_GIVEN = [("roof", "rectangle", "triangle"), ("wheel", "rectangle", "circle")]
+RULES_GIVEN = [
+    ("roof", "rectangle", "triangle"),
+    ("wheel", "rectangle", "circle"),
+    ("pair", "circle", "circle"),
+]
 
 RULES = MapStateDescriptor("rules", Types.STRING(), Types.TUPLE([Types.STRING(), Types.STRING()]))
-SHAPES = ListStateDescriptor("shapes", Types.STRING())
-
-
-def matches(name, rule, colour, shapes, last):
-    """Tell of each shape that the rule wants first and that came before ``last``, if that is what it wants next."""
-    first, then = rule
-    if shapes[last] == then:
-        for shape in shapes[:last]:
-            if shape == first:
-                yield f"{name}: a {colour} {first}, then a {colour} {then}"
+PENDING = MapStateDescriptor("pending items", Types.STRING(), Types.LIST(Types.LONG()))  # by the name of the rule
 
 
 class MatchRules(KeyedBroadcastProcessFunction):
-    """Find shapes of one colour that follow each other as some rule says.
-
-    All shapes of a colour are kept, so that a rule finds those that came before it, too.
-    """
-
     def open(self, runtime_context):
-        self.shapes = runtime_context.get_list_state(SHAPES)
+        self.pending = runtime_context.get_map_state(PENDING)
 
     def process_element(self, item, ctx):
-        colour, shape = item
-        self.shapes.add(shape)
-        shapes = list(self.shapes)
-        for name, rule in ctx.get_broadcast_state(RULES).items():  # here it can only be read
-            yield from matches(name, rule, colour, shapes, len(shapes) - 1)
+        number, colour, shape = item
+        for name, (first, second) in ctx.get_broadcast_state(RULES).items():  # here it can only be read
+            pending = self.pending.get(name) or []
+            if shape == second:
+                for waiting in pending:
+                    yield f"{name}: {colour} {first} {waiting}, then {colour} {second} {number}"
+                pending = []
+            if shape == first:  # and not else: a rule may want the same shape twice
+                pending = [*pending, number]
+            if pending:
+                self.pending.put(name, pending)
+            else:
+                self.pending.remove(name)
 
     def process_broadcast_element(self, named_rule, ctx):
         name, *rule = named_rule
         ctx.get_broadcast_state(RULES).put(name, tuple(rule))  # the same in every subtask
-        found = []
-
-        def look_back(colour, state):
-            shapes = list(state)
-            for last in range(len(shapes)):
-                found.extend(matches(name, rule, colour, shapes, last))
-
-        ctx.apply_to_keyed_state(SHAPES, look_back)  # of all colours of this subtask
-        yield from found
+        # What waits for another rule of that name waits in vain. Visit all colours of this subtask (not in PyFlink):
+        ctx.apply_to_keyed_state(PENDING, lambda colour, pending: pending.remove(name))
 
 
 env = StreamExecutionEnvironment.get_execution_environment()
 env.set_parallelism(2)
 items = env.from_collection(ITEMS)
 rules = env.from_collection(RULES_GIVEN)
-items.key_by(lambda item: item[0]).connect(rules.broadcast(RULES)).process(MatchRules()).print()
+items.key_by(lambda item: item[1]).connect(rules.broadcast(RULES)).process(MatchRules()).print()
 env.execute("shapes and colours")

@@ -3,11 +3,16 @@
 What a program computes does not depend on it.
 """
 
+import tempfile
+
 from rekindle.common import Configuration, Types
 from rekindle.datastream import (
     EmbeddedRocksDBStateBackend,
+    FsStateBackend,
     KeyedProcessFunction,
+    MemoryStateBackend,
     PredefinedOptions,
+    RocksDBStateBackend,
     StreamExecutionEnvironment,
 )
 from rekindle.datastream.state import ValueStateDescriptor
@@ -32,11 +37,23 @@ def run(env, name):
 
 
 # State in RocksDB: as large as the disks. A checkpoint stores only what has changed since the last one.
-backend = EmbeddedRocksDBStateBackend(enable_incremental_checkpointing=True)
-backend.set_predefined_options(PredefinedOptions.FLASH_SSD_OPTIMIZED)
-env = StreamExecutionEnvironment.get_execution_environment()
-env.set_state_backend(backend)  # or HashMapStateBackend()
-run(env, "rocksdb")
+rocksdb = EmbeddedRocksDBStateBackend(enable_incremental_checkpointing=True)
+rocksdb.set_predefined_options(PredefinedOptions.FLASH_SSD_OPTIMIZED)
+
+# The backends of Flink 1.x say where checkpoints go, too: to the driver's memory, or to a directory.
+directory = tempfile.TemporaryDirectory()
+backends = {
+    "rocksdb": rocksdb,  # or HashMapStateBackend()
+    "MemoryStateBackend": MemoryStateBackend(max_state_size=1024 * 1024),  # state and checkpoints in memory
+    "FsStateBackend": FsStateBackend(f"file://{directory.name}/heap"),  # state in memory
+    "RocksDBStateBackend": RocksDBStateBackend(f"file://{directory.name}/rocksdb", True),  # state in RocksDB
+}
+for name, backend in backends.items():
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.enable_checkpointing(1000)
+    env.set_state_backend(backend)
+    run(env, name)
+directory.cleanup()
 
 # By configuration, so that the program need not change; what the program sets wins. State in memory is the default, and
 # fast. For RocksDB as above: "rocksdb", and "state.backend.rocksdb.predefined-options": "FLASH_SSD_OPTIMIZED".

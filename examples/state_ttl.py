@@ -33,7 +33,9 @@ class CountVisits(KeyedProcessFunction):
         pages.enable_time_to_live(one_second)
         self.pages = runtime_context.get_map_state(pages)
         points = ValueStateDescriptor("loyalty points", Types.INT())
-        points.enable_time_to_live(StateTtlConfig.new_builder(Time.days(365)).build())
+        # Or leave it to the backend when expired state is removed, which is what happens if nothing is said.
+        one_year = StateTtlConfig.new_builder(Time.days(365)).cleanup_in_background().build()
+        points.enable_time_to_live(one_year)
         self.points = runtime_context.get_state(points)
 
     def process_element(self, visit, ctx):

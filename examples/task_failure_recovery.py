@@ -1,11 +1,12 @@
 """Say how often a job is restarted after a failure, and when.
 
-Name the strategy on the command line: fixed-delay (if none is named), failure-rate, exponential-delay or none.
+Name the strategy on the command line: fixed-delay (if none is named), failure-rate, exponential-delay, none, or
+by-keys, which is the failure rate by configuration.
 """
 
 import sys
 
-from rekindle.common import RestartStrategies
+from rekindle.common import Configuration, RestartStrategies
 from rekindle.datastream import MapFunction, StreamExecutionEnvironment
 
 strategies = {
@@ -18,6 +19,13 @@ strategies = {
     "exponential-delay": RestartStrategies.exponential_delay_restart(100, 10_000, 2.0, 3_600_000, 0.1),
     # The first failure is the last. This is the default of jobs without checkpoints.
     "none": RestartStrategies.no_restart(),
+}
+# The same failure rate by keys: here, in conf/rekindle-conf.yaml, or with -D on the command line.
+by_keys = {
+    "restart-strategy.type": "failure-rate",
+    "restart-strategy.failure-rate.max-failures-per-interval": "3",
+    "restart-strategy.failure-rate.failure-rate-interval": "5 min",
+    "restart-strategy.failure-rate.delay": "100 ms",
 }
 
 
@@ -32,11 +40,12 @@ class FailAtFirst(MapFunction):
 
 
 chosen = sys.argv[1] if len(sys.argv) > 1 else "fixed-delay"
-env = StreamExecutionEnvironment.get_execution_environment()
+if chosen == "by-keys":
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(by_keys))
+else:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_restart_strategy(strategies[chosen])  # PyFlink has the exponential delay by keys only
 env.set_parallelism(1)
-# Or by configuration: "restart-strategy.type", "restart-strategy.fixed-delay.attempts" and so on. PyFlink has the
-# exponential delay there only.
-env.set_restart_strategy(strategies[chosen])
 env.from_collection(["tea", "ink"]).map(FailAtFirst()).print()
 try:
     env.execute("restarts")

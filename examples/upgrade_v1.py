@@ -4,14 +4,15 @@ docs/upgrading.md starts it, stops it with a savepoint, and goes on with example
 it is let: stop it with `rekindle stop`, or with Ctrl-C.
 """
 
+import os
 import sys
 import tempfile
 from dataclasses import dataclass
 
-from rekindle.common import Encoder, Types, WatermarkStrategy
+from rekindle.common import Types, WatermarkStrategy
 from rekindle.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
-from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
+from rekindle.datastream.connectors.file_system import FileSink
 from rekindle.datastream.state import ValueStateDescriptor
 
 OUTPUT = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="shop-")
@@ -68,6 +69,8 @@ def source_of(function, name):
 env = StreamExecutionEnvironment.get_execution_environment()
 env.set_parallelism(2)
 env.enable_checkpointing(500)
+# In a directory they outlive the program: after a crash the job can be started again from there.
+env.get_checkpoint_config().set_checkpoint_storage_dir(f"file://{os.path.abspath(OUTPUT)}-checkpoints")
 
 # Every operator with state has a uid: by it, the next version finds its state again.
 orders = source_of(order_of, "orders")
@@ -75,8 +78,7 @@ visits = source_of(visit_of, "visits")
 totals = orders.key_by(lambda order: order[1]).process(Totals(), Types.STRING()).uid("totals")
 counted = visits.key_by(lambda visit: visit[1]).process(Visits(), Types.STRING()).uid("visit-count")
 
-sink = FileSink.for_row_format(OUTPUT, Encoder.simple_string_encoder())
-sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+sink = FileSink.for_row_format(OUTPUT).build()
 totals.union(counted).sink_to(sink).uid("sink")
 
 env.execute("shop")

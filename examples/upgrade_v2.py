@@ -4,14 +4,15 @@ Changed: an account has a field more, visits are no longer counted, there are gi
 and the job runs with more subtasks and with its state in RocksDB.
 """
 
+import os
 import sys
 import tempfile
 from dataclasses import dataclass
 
-from rekindle.common import Encoder, Types, WatermarkStrategy
+from rekindle.common import Types, WatermarkStrategy
 from rekindle.datastream import EmbeddedRocksDBStateBackend, KeyedProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
-from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
+from rekindle.datastream.connectors.file_system import FileSink
 from rekindle.datastream.state import ValueStateDescriptor
 
 OUTPUT = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="shop-")
@@ -74,6 +75,8 @@ env = StreamExecutionEnvironment.get_execution_environment()
 env.set_parallelism(3)
 env.set_state_backend(EmbeddedRocksDBStateBackend())
 env.enable_checkpointing(500)
+# In a directory they outlive the program: after a crash the job can be started again from there.
+env.get_checkpoint_config().set_checkpoint_storage_dir(f"file://{os.path.abspath(OUTPUT)}-checkpoints")
 
 visits = source_of(visit_of, "visits")
 orders = source_of(order_of, "orders")
@@ -81,8 +84,7 @@ told = visits.map(lambda visit: f"visit {visit[0]}: {visit[1]}", Types.STRING())
 gifts = orders.key_by(lambda order: order[1]).process(Gifts(), Types.STRING()).uid("gifts")
 totals = orders.key_by(lambda order: order[1]).process(Totals(), Types.STRING()).uid("totals")
 
-sink = FileSink.for_row_format(OUTPUT, Encoder.simple_string_encoder())
-sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+sink = FileSink.for_row_format(OUTPUT).build()
 totals.union(told, gifts).sink_to(sink).uid("sink")
 
 env.execute("shop")

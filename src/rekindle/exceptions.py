@@ -2,6 +2,7 @@
 
 RekindleError
 ├── ConfigurationError          a setting that cannot work (key and value are named)
+├── UnavailableModuleError      a module of PyFlink's that Rekindle does not have was imported
 ├── InvalidProgramError         the program cannot be translated (duplicate uid, unpicklable function, …)
 ├── StateAccessError            keyed state used where there is no key
 ├── SerializationError          a value is none of its type, or bytes are no value
@@ -45,6 +46,10 @@ class RekindleError(Exception):
 
 class ConfigurationError(RekindleError, ValueError):
     """A setting that cannot work; the message names key and value."""
+
+
+class UnavailableModuleError(RekindleError, ModuleNotFoundError):
+    """A module of PyFlink's that Rekindle does not have was imported; the message says what to use instead."""
 
 
 class InvalidProgramError(RekindleError):

@@ -27,12 +27,14 @@ def test_an_unknown_charset_is_refused_by_name() -> None:
 def test_bytes_pass_unchanged() -> None:
     assert ByteArraySchema().serialize(b"\x00\xff") == b"\x00\xff"
     assert ByteArraySchema().deserialize(b"\x00\xff") == b"\x00\xff"
+    assert ByteArraySchema().serialize(None) is ByteArraySchema().deserialize(None) is None
 
 
 def test_a_field_of_bytes_is_taken_out_of_a_row() -> None:
     schema = RowFieldExtractorSchema(1)
     assert schema.serialize(Row("a", b"key")) == b"key"
     assert schema.serialize(Row("a", None)) == b""
+    assert schema.serialize(None) == b""  # as in Flink
     with pytest.raises(TypeError, match=r"Field 1 of .* is a str"):
         schema.serialize(Row("a", "key"))
     with pytest.raises(ValueError, match="-1"):

@@ -7,16 +7,17 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 import msgspec
 import pyarrow.fs
 import pytest
 
+from rekindle.common import Row, Types
 from rekindle.common.serialization import Encoder
 from rekindle.common.time import Duration
 from rekindle.datastream.connectors import file_system
@@ -41,6 +42,7 @@ from rekindle.datastream.connectors.file_system import (
 from rekindle.datastream.connectors.local_sink_files import LocalSinkFiles
 from rekindle.datastream.connectors.sink_files import FileSinkError
 from rekindle.exceptions import ConfigurationError, StateRestoreError
+from rekindle.runtime.rows import row_maker
 
 NOON = 1_700_049_600_000  # 2023-11-15 12:00:00 UTC
 
@@ -600,9 +602,16 @@ def test_a_bucket_check_interval_of_zero_raises(local: Output) -> None:
 # ---- Buckets ----
 
 
-def test_the_default_buckets_are_hours_of_processing_time(local: Output) -> None:
+def test_without_an_assigner_files_are_in_the_base_path(local: Output) -> None:
     sink = FileSink.for_row_format(str(local.path), Encoder.simple_string_encoder()).build()
     writer = sink.create_writer(SinkWriterContext(0, 1, 0, "job-sink", local.clock))
+    writer.write(["a"], None)
+    writer.commit(writer.prepare_commit(1))
+    assert [os.path.dirname(name) for name in local.finished()] == [""]
+
+
+def test_date_buckets_are_hours_of_processing_time(local: Output) -> None:
+    writer = local.writer(configure=lambda b: b.with_bucket_assigner(BucketAssigner.date_time_bucket_assigner()))
     expected = []
     for hours in (0, 1):
         local.clock.millis = NOON + hours * 3_600_000
@@ -734,13 +743,39 @@ def test_values_are_written_as_they_are_encoded_one_by_one(
     local: Output, assigner: BucketAssigner, charset: str
 ) -> None:
     encoder = Encoder.simple_string_encoder(charset)
-    values = ["two\nlines", "ünïcödé ✓ 漢字 🔥", "", 7, None, ("a", 1)]
+    values = ["two\nlines", "ünïcödé ✓ 漢字 🔥", "", 7, None, ("a", 1), Row(a=1), [1]]
     sink = FileSink.for_row_format(local.path, encoder).with_bucket_assigner(assigner).build()
     writer = sink.create_writer(SinkWriterContext(0, 1, 0, "job-sink", local.clock))
     writer.write(values, None)
     writer.write(["end"], None)
     writer.commit(writer.prepare_commit(1))
     assert local.content() == [b"".join(encoder.encode(value) for value in [*values, "end"])]
+
+
+ROW = Types.ROW_NAMED(["user", "visits"], [Types.STRING(), Types.INT()])
+FORMS = {
+    "row": (Row(user="u1", visits=2), None),
+    "row of a DataFrame": (row_maker(("user", "visits"))(("u1", 2)), None),
+    "named tuple": (NamedTuple("Visits", [("user", str), ("visits", int)])("u1", 2), None),
+    "dict": ({"user": "u1", "visits": 2}, None),
+    "dataclass": (make_dataclass("Visits", ["user", "visits"])("u1", 2), None),
+    "struct": (msgspec.defstruct("Visits", ["user", "visits"])("u1", 2), None),
+    "typed row": (Row("u1", 2), ROW),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("encoder", [None, Encoder.simple_string_encoder()])
+def test_records_with_fields_are_lines_of_json(local: Output, form: str, encoder: Encoder | None) -> None:
+    value, type_info = FORMS[form]
+    sink = FileSink.for_row_format(local.path, encoder).build()
+    writer = sink.create_writer(SinkWriterContext(0, 1, 0, "job-sink", local.clock, type_info))
+    writer.write([value, value], None)
+    writer.commit(writer.prepare_commit(1))
+    line = b'{"user":"u1","visits":2}\n'
+    if encoder is not None and type_info is not None:
+        line = b"+I[u1, 2]\n"  # PyFlink's form, for programs that ask for it
+    assert local.content() == [2 * line]
 
 
 def test_text_that_the_charset_lacks_raises(local: Output) -> None:
@@ -755,8 +790,7 @@ def test_anything_with_encode_is_an_encoder_and_nothing_else(local: Output) -> N
         def encode(self, value: Any) -> bytes:
             return f"{value};".encode()
 
-    builder = FileSink.for_row_format(local.path, Semicolons())
-    sink = builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+    sink = FileSink.for_row_format(local.path, Semicolons()).build()
     writer = sink.create_writer(SinkWriterContext(0, 1, 0, "job-sink", local.clock))
     writer.write([1, 2], None)
     writer.commit(writer.prepare_commit(1))

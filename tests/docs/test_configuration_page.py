@@ -10,7 +10,8 @@ from rekindle.common.configuration_origin import OriginKind
 from rekindle.common.configuration_text import read_configuration
 from support.command_line import rekindle
 
-PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "configuration.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -18,9 +19,15 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_two_files_say_the_same() -> None:
-    flat, nested = (read_configuration(text, OriginKind.FILE, "page").to_dict() for text in blocks("yaml"))
+    flat, nested, _ = (read_configuration(text, OriginKind.FILE, "page").to_dict() for text in blocks("yaml"))
     assert flat == nested
     assert flat["taskmanager.state.local.root-dirs"] == "/disk1,/disk2"
+
+
+def test_the_failure_rate_has_the_keys_of_the_example() -> None:
+    settings = read_configuration(blocks("yaml")[2], OriginKind.FILE, "page").to_dict()
+    example = (ROOT / "examples" / "task_failure_recovery.py").read_text()
+    assert list(settings) == re.findall(r'^    "(restart-strategy\..+?)": "', example, re.MULTILINE)
 
 
 def test_the_program_ends_up_with_what_it_set_last() -> None:

@@ -35,6 +35,14 @@ def test_the_serializer_on_the_page_is_the_example() -> None:
     assert EXAMPLE.read_text() in blocks
 
 
+def test_the_kinds_of_snapshots_on_the_page_are_in_the_example() -> None:
+    example = (ROOT / "examples" / "composite_serializers.py").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    (block,) = [block for block in blocks if "SimpleTypeSerializerSnapshot)" in block]
+    for part in block.split("\n\n\n"):
+        assert part.strip() in example
+
+
 def test_the_example_runs_as_it_stands() -> None:
     run = subprocess.run([sys.executable, str(EXAMPLE)], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr

@@ -182,6 +182,8 @@ def test_a_plan_is_read_back_as_it_was_written() -> None:
     processed.get_side_output(OutputTag("odd", Types.INT())).connect(processed).map(Both()).print()
     text = env.get_execution_plan()
     assert Plan.from_json(text).to_json() == text
+    assert eval(text) == json.loads(text)  # as programs for PyFlink read it
+    assert all(type(node.uid_given) is bool for node in read_plan(text).nodes)
     assert read_plan(env) == read_plan(text) == read_plan(read_plan(text))
 
 

@@ -22,7 +22,9 @@ from support.processes import wait_until
 
 pytestmark = pytest.mark.usefixtures("no_slots_left")
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+PAGE = ROOT / "docs" / "upgrading.md"
 COUNT = 2_000
 ORDER = re.compile(r"order (\d+): (c\d+) has spent (\d+) on (\d+) orders(?:, (\d+) at most)?")
 VISIT = re.compile(r"visit (\d+): (c\d+)(?: was here (\d+) times)?")
@@ -78,9 +80,11 @@ def test_a_job_is_stopped_changed_and_goes_on_without_losing_anything(
     before = read_output(str(output))
     assert location.startswith(f"file://{tmp_path}/savepoints/savepoint-")
 
-    with pytest.raises(StateRestoreError, match=r"\(uid visit-count: visits\)"):
+    with pytest.raises(StateRestoreError) as refused:
         operator.run("upgrade_v2.py", execution_state__recovery_path=location)
+    assert without_numbers(f"error: {refused.value}") in without_numbers(PAGE.read_text())
     assert read_output(str(output)) == before
+    assert (tmp_path / "out-checkpoints").is_dir()
 
     operator.run(
         "upgrade_v2.py",
@@ -90,6 +94,11 @@ def test_a_job_is_stopped_changed_and_goes_on_without_losing_anything(
     after = list((Counter(read_output(str(output))) - Counter(before)).elements())
     judge(before, after)
     assert [path.name for path in output.iterdir() if path.name.startswith(".")] == []
+
+
+def without_numbers(text: str) -> str:
+    """Make texts comparable in which savepoints have other numbers and directories, and lines are broken elsewhere."""
+    return " ".join(re.sub(r"savepoint \d+|/[\w/.-]+/savepoint-\w+-\w+", "_", text).split())
 
 
 def judge(before: list[str], after: list[str]) -> None:

@@ -83,7 +83,7 @@ def plan_disposal(location: str) -> DisposalPlan:
         ConfigurationError: The directory is none of a checkpoint or savepoint.
         CheckpointCorruptError: Its metadata is damaged: what belongs to it cannot be told.
     """
-    location = location.rstrip("/")
+    location = paths.directory(location)
     if location.endswith("/" + paths.METADATA):
         location = location[: -len(paths.METADATA) - 1]
     location = checkpoint_files(location).root  # an absolute path, for a local one

@@ -15,6 +15,12 @@ SHARED = "shared"
 _CHECKPOINT = re.compile(r"^chk-(\d+)$")
 
 
+def directory(path: str) -> str:
+    """Give the one form of a directory's path or URI: without slashes at its end, unless it is the root."""
+    shortened = path.rstrip("/")
+    return path if shortened.endswith(":") or not shortened else shortened
+
+
 def join(*parts: str) -> str:
     """Join path parts with single slashes."""
     head, *rest = [part for part in parts if part]

@@ -88,7 +88,7 @@ def open_checkpoint(directory: str) -> StoredCheckpoint:
 
 def _directories(location: str, skip_damaged: bool) -> list[str]:
     """List the directories of the checkpoints that a location may stand for, newest first."""
-    location = location.rstrip("/")
+    location = paths.directory(location)
     if location.endswith("/" + paths.METADATA):
         location = location[: -len(paths.METADATA) - 1]
     files = checkpoint_files(location)

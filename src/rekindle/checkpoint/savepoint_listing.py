@@ -37,8 +37,7 @@ class SavepointSummary:
 
 def list_savepoints(directory: str) -> list[SavepointSummary]:
     """List what stands in a directory, newest first; what is damaged comes last."""
-    directory = directory.rstrip("/") or "/"
-    files = checkpoint_files(directory)
+    files = checkpoint_files(paths.directory(directory))
     found = [
         _summary(paths.join(files.root, name))
         for name in files.list("")

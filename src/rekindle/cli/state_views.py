@@ -35,7 +35,7 @@ _CLASS = re.compile(r"(\w+\.[\w.]+)\(.*\)")
 
 def is_snapshot(location: str) -> bool:
     """Tell whether a location is a checkpoint itself, rather than a directory of some."""
-    location = location.rstrip("/")
+    location = paths.directory(location)
     return location.endswith("/" + paths.METADATA) or paths.METADATA in checkpoint_files(location).list("")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rekindle.common.completable_future import CompletableFuture
 from rekindle.common.config_options import ConfigOption, ConfigOptions
 from rekindle.common.configuration import Configuration
@@ -25,6 +27,7 @@ from rekindle.common.time import Duration, Instant, Time
 from rekindle.common.typeinfo import TypeInformation, Types
 from rekindle.common.types import Row, RowKind
 from rekindle.common.watermark_strategy import AssignerWithPeriodicWatermarksWrapper, WatermarkStrategy
+from rekindle.pyflink_modules import names_elsewhere
 
 __all__ = [
     "AssignerWithPeriodicWatermarksWrapper",
@@ -56,3 +59,18 @@ __all__ = [
     "Types",
     "WatermarkStrategy",
 ]
+
+if not TYPE_CHECKING:  # a type checker is to see only what there is
+    __getattr__ = names_elsewhere(
+        __name__,
+        {
+            "datastream.formats": [
+                "AvroRowDeserializationSchema",
+                "AvroRowSerializationSchema",
+                "CsvRowDeserializationSchema",
+                "CsvRowSerializationSchema",
+                "JsonRowDeserializationSchema",
+                "JsonRowSerializationSchema",
+            ]
+        },
+    )

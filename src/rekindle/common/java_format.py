@@ -39,7 +39,7 @@ from rekindle.common.typeinfo import (
 )
 from rekindle.common.types import Row, RowKind, row_from
 
-__all__ = ["format_value", "java_double", "java_float", "java_string"]
+__all__ = ["as_user_code_sees_it", "format_value", "java_double", "java_float", "java_string", "unwrapped"]
 
 _ELEMENTS_TYPES = (ListTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo, BasicArrayTypeInfo)
 
@@ -51,11 +51,11 @@ def format_value(type_info: TypeInformation | None, value: Any) -> str:
         type_info: The stream's type; ``None`` for a stream that was given none.
         value: The record.
     """
-    type_info = _unwrapped(type_info)
+    type_info = unwrapped(type_info)
     if type_info is None or isinstance(type_info, PickledBytesTypeInfo):
         return str(value)
     if isinstance(type_info, RowTypeInfo) and value is not None:
-        row = _as_user_code_sees_it(type_info, value)
+        row = as_user_code_sees_it(type_info, value)
         return f"{row.get_row_kind()}[{','.join(map(str, row))}]"
     return java_string(type_info, value)
 
@@ -68,7 +68,7 @@ def java_string(type_info: TypeInformation | None, value: Any) -> str:
     Raises:
         ValueError: The type is a row's, and the value cannot be taken as one.
     """
-    type_info = _unwrapped(type_info)
+    type_info = unwrapped(type_info)
     if type_info is None or isinstance(type_info, PickledBytesTypeInfo):
         return str(value)
     if value is None:
@@ -196,33 +196,34 @@ def _row_kind(value: Any) -> RowKind:
     return value.get_row_kind() if isinstance(value, Row) else RowKind.INSERT
 
 
-def _unwrapped(type_info: TypeInformation | None) -> TypeInformation | None:
+def unwrapped(type_info: TypeInformation | None) -> TypeInformation | None:
+    """Return the type inside of wrappers that do not change how a value is shown."""
     while isinstance(type_info, ExternalTypeInfo | NullableTypeInfo):
         type_info = type_info.inner if isinstance(type_info, NullableTypeInfo) else type_info.type_info
     return type_info
 
 
-def _as_user_code_sees_it(type_info: TypeInformation, value: Any) -> Any:
+def as_user_code_sees_it(type_info: TypeInformation, value: Any) -> Any:
     """Return a field as it arrives in a function downstream: a row there has its type's field names."""
-    unwrapped = _unwrapped(type_info)
-    if value is None or unwrapped is None:
+    kind = unwrapped(type_info)
+    if value is None or kind is None:
         return value
-    if isinstance(unwrapped, RowTypeInfo):
-        types = unwrapped.get_field_types()
-        fields = zip(types, unwrapped.values_of(value), strict=False)
+    if isinstance(kind, RowTypeInfo):
+        types = kind.get_field_types()
+        fields = zip(types, kind.values_of(value), strict=False)
         row = row_from(
-            [_as_user_code_sees_it(field_type, field) for field_type, field in fields],
-            unwrapped.get_field_names(),
+            [as_user_code_sees_it(field_type, field) for field_type, field in fields],
+            kind.get_field_names(),
         )
         row.set_row_kind(_row_kind(value))
         return row
-    if isinstance(unwrapped, TupleTypeInfo) and isinstance(value, Iterable):
-        fields = zip(unwrapped.get_field_types(), value, strict=False)
-        return tuple(_as_user_code_sees_it(field_type, field) for field_type, field in fields)
-    if isinstance(unwrapped, _ELEMENTS_TYPES) and isinstance(value, list | tuple):
-        return [_as_user_code_sees_it(unwrapped.element_type, element) for element in value]
-    if isinstance(unwrapped, MapTypeInfo) and isinstance(value, dict):
-        keys = [_as_user_code_sees_it(unwrapped.key_type, key) for key in value]
-        elements = [_as_user_code_sees_it(unwrapped.value_type, element) for element in value.values()]
+    if isinstance(kind, TupleTypeInfo) and isinstance(value, Iterable):
+        fields = zip(kind.get_field_types(), value, strict=False)
+        return tuple(as_user_code_sees_it(field_type, field) for field_type, field in fields)
+    if isinstance(kind, _ELEMENTS_TYPES) and isinstance(value, list | tuple):
+        return [as_user_code_sees_it(kind.element_type, element) for element in value]
+    if isinstance(kind, MapTypeInfo) and isinstance(value, dict):
+        keys = [as_user_code_sees_it(kind.key_type, key) for key in value]
+        elements = [as_user_code_sees_it(kind.value_type, element) for element in value.values()]
         return dict(zip(keys, elements, strict=True))
     return value

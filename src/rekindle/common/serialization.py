@@ -6,7 +6,7 @@ import codecs
 from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
-from rekindle.common.java_format import java_string
+from rekindle.common.line_format import Line, java_line, json_line
 from rekindle.common.type_information import TypeInformation
 from rekindle.common.types import Row
 
@@ -57,19 +57,19 @@ class SimpleStringSchema(SerializationSchema[str], DeserializationSchema[str]):
         return bytes(message).decode(self._charset)
 
 
-class ByteArraySchema(SerializationSchema[bytes], DeserializationSchema[bytes]):
+class ByteArraySchema(SerializationSchema[bytes | None], DeserializationSchema[bytes | None]):
     """Take bytes as messages, unchanged."""
 
-    def serialize(self, element: bytes) -> bytes:
-        """Return the bytes."""
-        return bytes(element)
+    def serialize(self, element: bytes | None) -> bytes | None:  # type: ignore[override]  # None stays, as in Flink
+        """Return the bytes; None for None."""
+        return None if element is None else bytes(element)
 
-    def deserialize(self, message: bytes) -> bytes:
-        """Return the bytes."""
-        return bytes(message)
+    def deserialize(self, message: bytes | None) -> bytes | None:
+        """Return the bytes; None for None."""
+        return None if message is None else bytes(message)
 
 
-class RowFieldExtractorSchema(SerializationSchema[Row]):
+class RowFieldExtractorSchema(SerializationSchema[Row | None]):
     """Take one field of a row, which must be bytes, as the message."""
 
     def __init__(self, field_index: int) -> None:
@@ -77,13 +77,13 @@ class RowFieldExtractorSchema(SerializationSchema[Row]):
             raise ValueError(f"Field index must be non-negative, got: {field_index}")
         self._field_index = field_index
 
-    def serialize(self, element: Row) -> bytes:
-        """Return the field's bytes; none for None.
+    def serialize(self, element: Row | None) -> bytes:
+        """Return the field's bytes; empty where the field or the row is None.
 
         Raises:
             TypeError: The field holds something else.
         """
-        value = element[self._field_index]
+        value = None if element is None else element[self._field_index]
         if value is None:
             return b""
         if not isinstance(value, bytes | bytearray):
@@ -110,17 +110,27 @@ class Encoder(ABC):
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
         """Return the encoder that writes a line for each record.
 
-        A record of a typed stream reads as in Java, any other by Python's ``str()``.
+        Records of a stream with one of PyFlink's types read as in Java: ``+I[a, 0]``. Of any other stream, strings are
+        written as they are and records with fields as JSON, which ``spark.read.json`` reads.
         """
-        return _SimpleStringEncoder(charset_name)
+        return LineEncoder(java_line, charset_name)
 
 
-class _SimpleStringEncoder(Encoder):
-    def __init__(self, charset_name: str) -> None:
-        self._charset = _known_charset(charset_name)
+class LineEncoder(Encoder):
+    """Write a line for each record; by default strings as they are, and records with fields as JSON.
+
+    Attributes:
+        line: Gives the text of a record of a type.
+        charset: The charset of the text.
+    """
+
+    def __init__(self, line: Line = json_line, charset_name: str = "UTF-8") -> None:
+        self.line = line
+        self.charset = _known_charset(charset_name)
 
     def encode(self, value: Any, type_info: TypeInformation | None = None) -> bytes:
-        return f"{java_string(type_info, value)}\n".encode(self._charset)
+        """Return the line of a record."""
+        return f"{self.line(type_info, value)}\n".encode(self.charset)
 
 
 def _known_charset(name: str) -> str:

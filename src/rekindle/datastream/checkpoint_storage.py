@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NoReturn
 from urllib.parse import urlsplit
 
+from rekindle.checkpoint import paths
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.common.options import CheckpointingOptions
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
@@ -179,4 +180,4 @@ def checked_directory(path: str, what: str = "checkpoint path") -> str:
         )
     if not parts.path.strip("/"):
         raise ConfigurationError(f"the {what} {path!r} is the root directory: name one below it")
-    return path.rstrip("/")
+    return paths.directory(path)

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+from rekindle.checkpoint import paths
 from rekindle.datastream.checkpoint_storage import (
     CheckpointStorage,
     FileSystemCheckpointStorage,
@@ -177,7 +178,7 @@ class MemoryStateBackend(HashMapStateBackend):
             using_asynchronous_snapshots: Whether snapshots are written in the background; yes by default.
         """
         self._checkpoint_storage = JobManagerCheckpointStorage(checkpoint_path, max_state_size)
-        self._savepoint_path = savepoint_path
+        self._savepoint_path = savepoint_path and paths.directory(savepoint_path)
         self.asynchronous = _optional_flag("using_asynchronous_snapshots", using_asynchronous_snapshots)
 
     def get_checkpoint_storage(self) -> JobManagerCheckpointStorage:
@@ -226,7 +227,7 @@ class FsStateBackend(HashMapStateBackend):
             file_state_size_threshold,
             -1 if write_buffer_size is None else write_buffer_size,
         )
-        self._savepoint_path = default_savepoint_directory_uri
+        self._savepoint_path = default_savepoint_directory_uri and paths.directory(default_savepoint_directory_uri)
         self.asynchronous = _optional_flag("using_asynchronous_snapshots", using_asynchronous_snapshots)
 
     def get_checkpoint_storage(self) -> FileSystemCheckpointStorage:
@@ -317,4 +318,4 @@ def _local_directory(path: str) -> str:
     local = parts.path if parts.scheme else path
     if not local.startswith("/"):
         raise ConfigurationError(f"RocksDB storage path {path!r} is relative: use an absolute path")
-    return local
+    return paths.directory(local)

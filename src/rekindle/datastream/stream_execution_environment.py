@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from rekindle.checkpoint import paths
 from rekindle.common import (
     Configuration,
     ExecutionConfig,
@@ -195,7 +196,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
     def get_default_savepoint_directory(self) -> str | None:
         """Return where savepoints go that name no directory."""
-        return self._configuration.get(CheckpointingOptions.SAVEPOINT_DIRECTORY)
+        directory = self._configuration.get(CheckpointingOptions.SAVEPOINT_DIRECTORY)
+        return directory and paths.directory(directory)
 
     def configure(self, configuration: Configuration) -> None:
         """Take over all settings of a configuration."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from rekindle.common import Configuration, Encoder, Types, WatermarkStrategy
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
-from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
+from rekindle.datastream.connectors.file_system import FileSink
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
 
@@ -55,7 +55,7 @@ def build(events: int, directory: str, parallelism: int) -> StreamExecutionEnvir
         .process(RunningBalance())
         .name("running balance")
         .uid("running-balance")
-        .sink_to(sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build())
+        .sink_to(sink.build())
         .name("balances")
     )
     return environment

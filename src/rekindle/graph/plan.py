@@ -3,6 +3,9 @@
 Flink's fields are ``id``, ``type``, ``pact``, ``contents``, ``parallelism`` and ``predecessors`` with ``id``,
 ``ship_strategy`` and ``side``. Rekindle adds ``uid``, ``uid_given``, ``max_parallelism`` and ``level`` to nodes,
 ``exchange`` and, where there is one, ``side_output`` to predecessors.
+
+The text is both JSON and a Python literal, because programs for PyFlink read it with ``eval``: flags are 1 or 0, and
+what there is none of is left out.
 """
 
 from __future__ import annotations
@@ -153,7 +156,7 @@ def _node_fields(node: PlanNode) -> dict[str, Any]:
         "parallelism": node.parallelism,
         "max_parallelism": node.max_parallelism,
         "uid": node.uid,
-        "uid_given": node.uid_given,
+        "uid_given": int(node.uid_given),
         "level": node.level,
     }
     if node.predecessors:
@@ -166,7 +169,7 @@ def _input_fields(given: PlanInput) -> dict[str, Any]:
         "id": given.id,
         "ship_strategy": given.ship_strategy,
         "side": given.side,
-        "exchange": given.exchange,
+        "exchange": int(given.exchange),
     }
     if given.side_output is not None:
         fields["side_output"] = given.side_output
@@ -174,5 +177,7 @@ def _input_fields(given: PlanInput) -> dict[str, Any]:
 
 
 def _node(fields: dict[str, Any]) -> PlanNode:
-    own = {name: value for name, value in fields.items() if name != "predecessors"}
-    return PlanNode(**own, predecessors=tuple(PlanInput(**given) for given in fields.get("predecessors", ())))
+    inputs = (
+        PlanInput(**given | {"exchange": bool(given.get("exchange"))}) for given in fields.get("predecessors", ())
+    )
+    return PlanNode(**fields | {"uid_given": bool(fields.get("uid_given")), "predecessors": tuple(inputs)})

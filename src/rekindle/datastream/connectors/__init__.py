@@ -1,5 +1,58 @@
 """Sources and sinks: the counterpart of ``pyflink.datastream.connectors``."""
 
-from rekindle.datastream.connectors.base import Sink, SinkWriter, SinkWriterContext, Source
+from typing import TYPE_CHECKING
 
-__all__ = ["Sink", "SinkWriter", "SinkWriterContext", "Source"]
+from rekindle.datastream.connectors.base import Sink, SinkWriter, SinkWriterContext, Source
+from rekindle.datastream.connectors.file_system import (
+    BucketAssigner,
+    FileEnumeratorProvider,
+    FileSink,
+    FileSource,
+    FileSourceBuilder,
+    FileSplitAssignerProvider,
+    OutputFileConfig,
+    RollingPolicy,
+    StreamFormat,
+    StreamingFileSink,
+)
+from rekindle.datastream.connectors.number_seq import NumberSequenceSource
+from rekindle.pyflink_modules import names_elsewhere
+
+__all__ = [
+    "BucketAssigner",
+    "FileEnumeratorProvider",
+    "FileSink",
+    "FileSource",
+    "FileSourceBuilder",
+    "FileSplitAssignerProvider",
+    "NumberSequenceSource",
+    "OutputFileConfig",
+    "RollingPolicy",
+    "Sink",
+    "SinkWriter",
+    "SinkWriterContext",
+    "Source",
+    "StreamFormat",
+    "StreamingFileSink",
+]
+
+if not TYPE_CHECKING:  # a type checker is to see only what there is
+    __getattr__ = names_elsewhere(
+        __name__,
+        {
+            "datastream.connectors.dynamic_kafka": [
+                "DynamicKafkaSource",
+                "DynamicKafkaSourceBuilder",
+                "KafkaMetadataService",
+                "KafkaRecordDeserializationSchema",
+                "KafkaStreamSetSubscriber",
+                "KafkaStreamSubscriber",
+                "SingleClusterTopicMetadataService",
+                "StreamPatternSubscriber",
+            ],
+            "datastream.connectors.jdbc": ["JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"],
+            "datastream.connectors.kafka": ["FlinkKafkaConsumer", "FlinkKafkaProducer", "KafkaSource", "Semantic"],
+            "datastream.connectors.pulsar": ["PulsarSource", "PulsarSourceBuilder", "StartCursor", "StopCursor"],
+            "datastream.connectors.rabbitmq": ["RMQConnectionConfig", "RMQSink", "RMQSource"],
+        },
+    )

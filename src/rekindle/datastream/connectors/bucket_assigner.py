@@ -14,7 +14,9 @@ __all__ = ["BucketAssigner"]
 class BucketAssigner(ABC):
     """Choose the bucket of each record: a directory below the base path of a file sink.
 
-    Use one of the two that are here, or derive a class of your own::
+    Spark takes a directory ``name=value`` for a column. Of other names it reads what is below with the option
+    ``recursiveFileLookup``, and without it nothing at all. Use one of the two that are here, or derive a class of
+    your own::
 
         class ByCountry(BucketAssigner):
             def get_bucket_id(self, value, timestamp_or_now):
@@ -40,7 +42,7 @@ class BucketAssigner(ABC):
 
     @staticmethod
     def base_path_bucket_assigner() -> BucketAssigner:
-        """Put all files directly into the base path."""
+        """Put all files directly into the base path; so it is by default."""
         return _BasePathBucketAssigner()
 
     @staticmethod
@@ -49,7 +51,8 @@ class BucketAssigner(ABC):
 
         Args:
             format_str: The directory's name in the pattern letters of Java's ``DateTimeFormatter``; the
-                default makes one directory an hour. Slashes make nested directories.
+                default makes one directory an hour. Slashes make nested directories, and ``'day='yyyy-MM-dd`` those
+                that Spark reads as a column ``day``.
             timezone_id: The time zone, such as ``"Europe/Berlin"``, ``"GMT-08:00"`` or ``"PST"``; None for
                 that of the machine that writes.
 

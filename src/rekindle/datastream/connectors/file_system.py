@@ -9,6 +9,7 @@ import os
 from datetime import timedelta
 from typing import Any, NoReturn
 
+from rekindle.common.serialization import LineEncoder
 from rekindle.common.time import Duration, Time
 from rekindle.datastream.connectors.base import Sink, SinkWriter, SinkWriterContext
 from rekindle.datastream.connectors.bucket_assigner import BucketAssigner
@@ -56,12 +57,13 @@ _BUCKET_CHECK_INTERVAL = 60 * 1000
 class FileSink(Sink):
     """Write records to files, exactly once.
 
-    Below the base path there is a directory for each bucket (see :class:`BucketAssigner`; by default one an
-    hour), and in it part files named by :class:`OutputFileConfig`. A part file is *in progress* while it is
-    written, becomes *pending* at the checkpoint barrier and *finished* when that checkpoint is complete, or
-    at the end of a bounded job. Until then its name begins with a dot, so that Spark and Hadoop readers skip
-    it. Every part file ends at the barrier, whatever the :class:`RollingPolicy`: a file never spans two
-    checkpoints. Without checkpoints a streaming job finishes no file before its end.
+    Part files named by :class:`OutputFileConfig` are in the base path, or in a directory below it for each bucket
+    that a :class:`BucketAssigner` names. By default ``spark.read.text`` and ``spark.read.json`` read what was
+    written from the base path: see :meth:`for_row_format`. A part file is *in progress* while it is written,
+    becomes *pending* at the checkpoint barrier and *finished* when that checkpoint is complete, or at the end of
+    a bounded job. Until then its name begins with a dot, so that Spark and Hadoop readers skip it. Every part
+    file ends at the barrier, whatever the :class:`RollingPolicy`: a file never spans two checkpoints. Without
+    checkpoints a streaming job finishes no file before its end.
 
     A local base path has to be the same directory on every machine of the cluster. Leave files below the base
     path alone until the checkpoint after the one that finished them is complete: a restore looks for them.
@@ -69,12 +71,11 @@ class FileSink(Sink):
     Example::
 
         sink = (
-            FileSink.for_row_format("/data/out", Encoder.simple_string_encoder())
-            .with_output_file_config(OutputFileConfig.builder().with_part_suffix(".txt").build())
-            .with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+            FileSink.for_row_format("/data/out")
+            .with_output_file_config(OutputFileConfig.builder().with_part_suffix(".json").build())
             .build()
         )
-        stream.sink_to(sink)
+        stream.sink_to(sink)  # and later: spark.read.json("/data/out")
     """
 
     def __init__(self, settings: FileSinkSettings) -> None:
@@ -88,21 +89,25 @@ class FileSink(Sink):
         return FileSinkWriter(self._settings, files, context)
 
     @staticmethod
-    def for_row_format(base_path: str | os.PathLike[str], encoder: RowEncoder) -> FileSink.RowFormatBuilder:
+    def for_row_format(
+        base_path: str | os.PathLike[str], encoder: RowEncoder | None = None
+    ) -> FileSink.RowFormatBuilder:
         """Begin a sink that writes one record after the other.
 
         Args:
             base_path: A path or ``file:`` URI of this machine, or a URI that pyarrow reaches (``s3://…``,
                 ``gs://…``, ``hdfs://…``). A relative path counts from the directory the program runs in.
-            encoder: ``Encoder.simple_string_encoder()``, or anything with ``encode(value) -> bytes``.
+            encoder: ``Encoder.simple_string_encoder()``, or anything with ``encode(value) -> bytes``. None writes a
+                line for each record: JSON for one with fields (rows, tuples, dicts, dataclasses), else its text.
 
         Raises:
             TypeError: The encoder has no ``encode``.
         """
+        encoder = LineEncoder() if encoder is None else encoder
         if not callable(getattr(encoder, "encode", None)):
             raise TypeError(
                 f"FileSink.for_row_format takes an encoder with encode(value) -> bytes, got {encoder!r}; "
-                "use Encoder.simple_string_encoder() for lines of text"
+                "omit it for lines of text and JSON"
             )
         return FileSink.RowFormatBuilder(absolute(os.fspath(base_path)), encoder)
 
@@ -117,7 +122,7 @@ class FileSink(Sink):
         def __init__(self, base_path: str, encoder: RowEncoder) -> None:
             self._base_path = base_path
             self._encoder = encoder
-            self._bucket_assigner = BucketAssigner.date_time_bucket_assigner()
+            self._bucket_assigner = BucketAssigner.base_path_bucket_assigner()
             self._rolling_policy: RollingPolicy = RollingPolicy.default_rolling_policy()
             self._output_file_config = OutputFileConfig.builder().build()
             self._bucket_check_interval = _BUCKET_CHECK_INTERVAL
@@ -134,7 +139,7 @@ class FileSink(Sink):
             return self
 
         def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> FileSink.RowFormatBuilder:
-            """Set what chooses the directory of a record; by default one directory an hour."""
+            """Set what chooses the directory of a record; by default all are in the base path."""
             self._bucket_assigner = bucket_assigner
             return self
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from rekindle.common.java_format import java_string
-from rekindle.common.serialization import _SimpleStringEncoder
+from rekindle.common.json_format import has_fields
+from rekindle.common.serialization import LineEncoder
 from rekindle.common.type_information import TypeInformation
+from rekindle.common.typeinfo import Types
 
 # Charsets in which a text is the bytes of its pieces, one after the other: no byte order mark.
 _JOINABLE_CHARSETS = ("utf-8", "ascii", "iso8859-1")
@@ -25,23 +26,25 @@ class RowEncoder(Protocol):
 def chunk_encoding(encoder: RowEncoder, type_info: TypeInformation | None = None) -> Callable[[list[Any]], bytes]:
     """Make the function that encodes a whole chunk as its records would be encoded one by one.
 
-    For the simple string encoder all records become one text first: 50 ns a short record instead of 240.
+    Lines become one text first, and those without fields by a call of Python's ``str``: a tenth of the time.
 
     Args:
         encoder: Encodes one record.
-        type_info: The type of the records, None if they have none; the simple string encoder writes them as Java does.
+        type_info: The type of the records, None if they have none; lines depend on it.
     """
-    if type(encoder) is _SimpleStringEncoder and encoder._charset in _JOINABLE_CHARSETS:
-        charset = encoder._charset
-        shown = str if type_info is None else partial(java_string, type_info)
+    if type(encoder) is LineEncoder and encoder.charset in _JOINABLE_CHARSETS:
+        charset, line = encoder.charset, partial(encoder.line, type_info)
+        untyped, strings = type_info is None, type_info == Types.STRING()
 
         def encode_lines(values: list[Any]) -> bytes:
-            return "\n".join([*map(shown, values), ""]).encode(charset)
+            kinds = set(map(type, values))
+            by_str = (untyped and not any(map(has_fields, kinds))) or (strings and kinds == {str})
+            return "\n".join([*map(str if by_str else line, values), ""]).encode(charset)
 
         return encode_lines
 
     encode: Callable[[Any], bytes] = encoder.encode
-    if type(encoder) is _SimpleStringEncoder:
+    if type(encoder) is LineEncoder:
         encode = partial(encoder.encode, type_info=type_info)
 
     def encode_each(values: list[Any]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from rekindle.checkpoint.paths import directory
 from rekindle.datastream.connectors.arrow_sink_files import ArrowSinkFiles
 from rekindle.datastream.connectors.local_sink_files import LocalSinkFiles
 from rekindle.datastream.connectors.sink_files import SinkFiles
@@ -14,7 +15,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
 
 
 def absolute(base_path: str) -> str:
-    """Make a local base path absolute and free of its ``file:`` scheme; leave other URIs as they are.
+    """Make a local base path absolute and free of its ``file:`` scheme; give every path and URI its one form.
 
     Raises:
         ConfigurationError: A ``file:`` URI names another machine, or no absolute path.
@@ -27,7 +28,7 @@ def absolute(base_path: str) -> str:
                 "write it as file:///directory"
             )
         return os.path.abspath(slash + path)
-    return base_path if _URI.match(base_path) else os.path.abspath(base_path)
+    return directory(base_path) if _URI.match(base_path) else os.path.abspath(base_path)
 
 
 def sink_files(base_path: str) -> SinkFiles:

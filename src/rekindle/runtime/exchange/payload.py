@@ -180,12 +180,16 @@ def column_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
 
 
 def _converter(kind: pa.DataType) -> Callable[[Any], Any] | None:
-    """Give what turns Arrow's idea of a nested value into Spark's: maps are dicts, structs are rows."""
+    """Give what turns Arrow's idea of a nested value into Spark's: maps are dicts, structs are rows or variants."""
     if pa.types.is_map(kind):
         key, item = _converter(kind.key_type) or _same, _converter(kind.item_type) or _same
         return lambda pairs: {key(k): None if v is None else item(v) for k, v in pairs}
     if pa.types.is_struct(kind):
         fields = [kind.field(i) for i in range(kind.num_fields)]
+        if any(b"variant" in (field.metadata or ()) for field in fields):
+            from pyspark.sql.types import VariantVal
+
+            return lambda value: VariantVal(value["value"], value["metadata"])
         make = row_maker(tuple(field.name for field in fields))
         parts = [(field.name, _converter(field.type) or _same) for field in fields]
         return lambda value: make(tuple(None if value[n] is None else convert(value[n]) for n, convert in parts))

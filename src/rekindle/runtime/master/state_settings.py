@@ -16,6 +16,7 @@ import os
 import re
 from typing import Any, TypeVar
 
+from rekindle.checkpoint import paths
 from rekindle.common import Configuration
 from rekindle.common.config_options import ConfigOption
 from rekindle.common.options import CheckpointingOptions, RocksDBOptions, StateBackendOptions, StateRecoveryOptions
@@ -150,7 +151,7 @@ def _compression(configuration: Configuration) -> str | None:
 def _directories(configuration: Configuration, option: ConfigOption[str | None]) -> tuple[str, ...]:
     """Read local directories, with commas or colons between."""
     parts = re.split(r",|(?<!file):", configuration.get(option) or "")
-    directories = tuple(re.sub(r"^file:/+", "/", part.strip()) for part in parts if part.strip())
+    directories = tuple(paths.directory(re.sub(r"^file:/+", "/", part.strip())) for part in parts if part.strip())
     for directory in directories:
         if not os.path.isabs(directory):
             raise ConfigurationError(
