@@ -48,6 +48,7 @@ from rekindle.graph.plan import plan_of
 from rekindle.graph.plan_only import end_if_only_planned
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
 from rekindle.graph.uids import require_uids
+from rekindle.logs.setup import LogSettings, set_up_logging
 from rekindle.rest.settings import RestSettings
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.master.client import LocalJobClient
@@ -371,6 +372,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         self, job_name: str | None, collected: CollectedRecords | None, view: ProgressView | None = None
     ) -> JobMaster:
         end_if_only_planned(self)
+        set_up_logging(LogSettings.of(self._configuration))
         graph = self._compile()
         name = job_name or self._configuration.get(PipelineOptions.NAME) or _DEFAULT_JOB_NAME
         settings = settle(

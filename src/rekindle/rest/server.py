@@ -162,7 +162,6 @@ class RestServer:
         except Exception as error:
             log.warning("the REST interface at %s cannot be found by commands on this machine: %s", url, error)
         self.url = url
-        log.info("the REST interface is at %s", url)
         if self._tell is not None:
             self._tell(url)
         self._ready.set()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from rekindle.checkpoint import events, paths
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
+from rekindle.checkpoint.failure_messages import checkpoint_failed
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import (
     CheckpointMetadata,
@@ -21,6 +22,7 @@ from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.ha.ownership import JobOwnership
+from rekindle.logs.events import log_event
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.savepoints import SavepointRequest, Savepoints
@@ -70,6 +72,8 @@ class CheckpointExecutor:
 
     def run(self, coordinator: CheckpointCoordinator, instructions: Iterable[events.Instruction]) -> None:
         """Carry out instructions, and those that follow from their outcome."""
+        instructions = list(instructions)
+        self._log_failures(instructions)
         for instruction in instructions:
             match instruction:
                 case events.TriggerCheckpoint():
@@ -94,6 +98,18 @@ class CheckpointExecutor:
                 case events.ReportSavepointFailure():
                     log.warning(instruction.message)
                     self._savepoints.failed(instruction.checkpoint_id, instruction.message)
+
+    def _log_failures(self, instructions: Sequence[events.Instruction]) -> None:
+        """Log each checkpoint that failed; that of one which fails the job is logged with the job's failure."""
+        fatal = {order.checkpoint_id for order in instructions if isinstance(order, events.FailJob)}
+        for order in instructions:
+            if not isinstance(order, events.NotifyAborted) or not order.reason.counts_as_failure:
+                continue
+            number = order.checkpoint_id
+            if number not in fatal and self._savepoints.find(number) is None:
+                text = checkpoint_failed(number, order.reason, order.detail)
+                name, job_id, reason = self._settings.job_name, self._settings.job_id, order.reason.name
+                log_event(logging.WARNING, name, job_id, "checkpoint_failed", text, checkpoint_id=number, reason=reason)
 
     def _trigger(self, order: events.TriggerCheckpoint) -> None:
         request = self._savepoints.find(order.checkpoint_id)

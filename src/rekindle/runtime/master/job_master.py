@@ -79,6 +79,7 @@ class JobMaster(ObservedJob):
         self.plan = plan
         self.history = JobHistory(clock, self._slot_places, settings.exception_history_size)
         self.result: Future[JobExecutionResult] = Future()
+        view.job_id = settings.job_id
         self._session = session
         self._clock = clock
         self._view = recorded(reported(view, settings.job_id), self.history)
