@@ -140,6 +140,12 @@ class RekindleOptions:
         .default_value("auto")
         .with_description("How progress is shown: a live view, log lines, or not at all.")
     )
+    SIGNAL_ACTION = (
+        _key("rekindle.signal.action")
+        .enum_type(("cancel", "stop-with-savepoint", "suspend"))
+        .no_default_value()
+        .with_description("What SIGTERM and SIGHUP do to a job; unset: cancel, with high availability suspend.")
+    )
 
 
 def _without_effect(key: str) -> ConfigOption[str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,7 @@ from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.progress import ProgressView, progress_view
 from rekindle.runtime.master.running_jobs import running_jobs
+from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, watch_signals
 from rekindle.runtime.operators.event_time import EventTime
 from rekindle.runtime.operators.function_source import FunctionSourceOperator
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
@@ -366,7 +367,13 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
                 master.cancel()
             master.result.exception()
 
-        return CloseableIterator(iter(collected), close)
+        def records() -> Iterator[Any]:
+            try:
+                yield from collected
+            finally:
+                end_if_signalled()
+
+        return CloseableIterator(records(), close)
 
     def _submit(
         self, job_name: str | None, collected: CollectedRecords | None, view: ProgressView | None = None
@@ -392,6 +399,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         plan = plan_of(self._graph.pending(), graph)
         session = self._spark_session(graph.slots, view)
         master = JobMaster(session, load_files(graph, session), settings, SystemClock(), view, collected, plan)
+        watch_signals()
         master.start()
         running_jobs().register(master, rest, view.reachable_at)
         self._graph.submitted = len(self._graph.nodes)
@@ -441,7 +449,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         try:
             return master.result.result()
         except KeyboardInterrupt:
+            say_interrupted(master.settings)
             master.cancel()
             with suppress(JobCancelledError):
                 master.result.result()
             raise
+        finally:
+            end_if_signalled()

@@ -27,6 +27,7 @@ from rekindle.exceptions import (
     JobCancelledError,
     JobExecutionError,
     JobFencedError,
+    JobSuspendedError,
     StateRestoreError,
     StopFailedError,
 )
@@ -88,6 +89,7 @@ class JobMaster(ObservedJob):
         self._attempt: Attempt | None = None
         self._lock = threading.Lock()
         self._keeps_all = False
+        self._suspended = False
         self._checkpoints = JobCheckpointDirectory(
             settings.checkpoint_files,
             settings.job_id,
@@ -137,6 +139,11 @@ class JobMaster(ObservedJob):
                 self._status = JobStatus.CANCELLING
             if self._attempt is not None:
                 self._attempt.cancel()
+
+    def suspend(self) -> None:
+        """Ask the job to end here as if this driver had died: nothing is deleted, and another may go on with it."""
+        self._suspended = True
+        self.cancel()
 
     def trigger_savepoint(self, directory: str | None) -> Future[str]:
         """Take a savepoint at the end of the current epoch; the future has its location.
@@ -238,6 +245,12 @@ class JobMaster(ObservedJob):
                 )
             )
             status = JobStatus.FINISHED if outcome is Outcome.FINISHED else JobStatus.CANCELED
+            if status is JobStatus.CANCELED and self._suspended:
+                status = JobStatus.SUSPENDED
+                error = JobSuspendedError(
+                    f"job {self.settings.job_name!r} was suspended: this driver was asked to end"
+                    f"{self._remains(status).advice()}"
+                )
         except BaseException as failure:
             error = failure
             if isinstance(failure, JobFencedError):
@@ -406,7 +419,8 @@ class JobMaster(ObservedJob):
     def _show_end(self, status: JobStatus) -> None:
         """Show how the job ended; that this fails is no reason to keep who waits for the job waiting."""
         try:
-            if status in (JobStatus.CANCELED, JobStatus.FAILED) and not self.settings.batch:
+            fenced = status is JobStatus.SUSPENDED and not self._suspended
+            if status is not JobStatus.FINISHED and not fenced and not self.settings.batch:
                 self._view.notice(self._remains(status).describe())
             self._view.ended(status.name)
         except Exception:

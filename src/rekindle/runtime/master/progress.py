@@ -120,6 +120,7 @@ class LogView(ProgressView):
         self._log("savepoint_completed", f"savepoint {location} is complete", path=location)
 
     def notice(self, line: str) -> None:
+        self._sum_up_checkpoints()
         self._log("notice", line)
 
     def reachable_at(self, url: str) -> None:
