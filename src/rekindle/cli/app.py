@@ -21,6 +21,7 @@ from rekindle.cli.dispose import dispose
 from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
 from rekindle.cli.info import info
 from rekindle.cli.list import list_jobs
+from rekindle.cli.logs import logs
 from rekindle.cli.output import JSON, print_error
 from rekindle.cli.run import run
 from rekindle.cli.savepoint import savepoint
@@ -64,6 +65,7 @@ app = typer.Typer(
 app.command(context_settings=_OWN_OPTIONS_FIRST)(run)
 app.command(context_settings=_OWN_OPTIONS_FIRST)(info)
 app.command("list")(list_jobs)
+app.command()(logs)
 app.command()(checkpoints)
 app.command()(savepoint)
 app.command()(stop)

@@ -449,7 +449,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         try:
             return master.result.result()
         except KeyboardInterrupt:
-            say_interrupted(master.settings)
+            say_interrupted(master)
             master.cancel()
             with suppress(JobCancelledError):
                 master.result.result()

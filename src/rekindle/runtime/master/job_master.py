@@ -34,6 +34,7 @@ from rekindle.exceptions import (
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
 from rekindle.runtime.clock import Clock
+from rekindle.runtime.master.archived_view import archived
 from rekindle.runtime.master.attempt import Attempt, Outcome
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
@@ -83,7 +84,8 @@ class JobMaster(ObservedJob):
         view.job_id = settings.job_id
         self._session = session
         self._clock = clock
-        self._view = recorded(reported(view, settings.job_id), self.history)
+        shown = reported(view, settings.job_id)
+        self._view = recorded(archived(shown, settings, self.history, graph.slots), self.history)
         self._collected = collected
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None

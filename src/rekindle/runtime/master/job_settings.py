@@ -70,6 +70,7 @@ class JobSettings:
     exception_history_size: int = 16
     high_availability: HighAvailabilitySettings | None = None
     signal_action: SignalAction = SignalAction.CANCEL
+    archived_jobs: int = 100
     driver_number: int | None = None  # with high availability: the entry of the log with which this driver took over
 
     @property
@@ -162,6 +163,7 @@ def settle(
         claim=configuration.get(StateRecoveryOptions.CLAIM_MODE) == "CLAIM",
         batch=batch,
         high_availability=high_availability,
+        archived_jobs=configuration.get(RekindleOptions.ARCHIVED_JOBS),
         signal_action=settle_signal_action(configuration, high_availability is not None, savepoint_directory),
         exception_history_size=configuration.get(RestOptions.EXCEPTION_HISTORY_SIZE),
     )

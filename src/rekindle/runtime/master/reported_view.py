@@ -99,10 +99,14 @@ class ReportedView(ProgressView):
             write_line(self._path, self._report.to_line())
 
     def _last_checkpoint(self) -> str | None:
-        stored = self._stored
-        if stored is None or stored.files is None:
-            return None
-        with suppress(CheckpointError):  # that the storage cannot be reached is no reason to fail now
-            if METADATA in stored.files.list(stored.directory):
-                return stored.files.describe(stored.directory)
+        return None if self._stored is None else kept_location(self._stored)
+
+
+def kept_location(stored: StoredCheckpoint) -> str | None:
+    """Tell where a checkpoint is if it is still there, now that its job has ended."""
+    if stored.files is None:
         return None
+    with suppress(CheckpointError):  # that the storage cannot be reached is no reason to fail now
+        if METADATA in stored.files.list(stored.directory):
+            return stored.files.describe(stored.directory)
+    return None

@@ -20,6 +20,7 @@ from types import FrameType
 from rekindle.exceptions import RekindleError
 from rekindle.logs.events import log_event
 from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.observed_job import ObservedJob
 from rekindle.runtime.master.running_jobs import RegisteredJob, running_jobs
 from rekindle.runtime.master.signal_action import SignalAction
 
@@ -147,12 +148,14 @@ def _cancel_without_savepoint(job: RegisteredJob, error: BaseException) -> None:
     job.cancel()
 
 
-def say_interrupted(settings: JobSettings) -> None:
+def say_interrupted(job: ObservedJob) -> None:
     """Say that Ctrl-C cancels a job."""
-    _log(settings, signal.SIGINT, "the job is cancelled")
+    job.history.end_request = "SIGINT was received (Ctrl-C)"
+    _log(job.settings, signal.SIGINT, "the job is cancelled")
 
 
 def _say(job: RegisteredJob, number: signal.Signals, follows: str) -> None:
+    job.history.end_request = f"{number.name} was received"
     _log(job.settings, number, follows)
 
 
