@@ -68,9 +68,6 @@ class Job(FakeMaster):
         assert (directory, drain) == (None, False)
         return super().stop_with_savepoint(self._savepoint_directory, drain)
 
-    def suspend(self) -> None:
-        self.asked.append(("suspend",))
-
 
 class TestWatch:
     @pytest.fixture(autouse=True)

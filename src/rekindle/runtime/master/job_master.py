@@ -92,6 +92,7 @@ class JobMaster(ObservedJob):
         self._lock = threading.Lock()
         self._keeps_all = False
         self._suspended = False
+        self._thread: threading.Thread | None = None
         self._checkpoints = JobCheckpointDirectory(
             settings.checkpoint_files,
             settings.job_id,
@@ -131,7 +132,13 @@ class JobMaster(ObservedJob):
         self._view.start()
         if self._takeover.before is not None:
             self._view.notice(f"job {self.settings.job_id} is taken over from {self._takeover.before.describe()}")
-        threading.Thread(target=self._run, name=f"job-{self.settings.job_name}", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name=f"job-{self.settings.job_name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Tell whether the thread runs that looks after the job."""
+        return self._thread is not None and self._thread.is_alive()
 
     def cancel(self) -> None:
         """Ask the job to end; ``result`` tells when it has."""

@@ -38,6 +38,8 @@ class OperableJob(Protocol):
     plan: Plan | None
     result: Future[Any]
 
+    @property
+    def alive(self) -> bool: ...
     def read_metrics(self) -> SlotReadings: ...
     def checkpoint_statistics(self) -> CheckpointsOverview: ...
     def trigger_savepoint(self, directory: str | None) -> Future[str]: ...
@@ -72,6 +74,12 @@ class RegisteredJob:
     def ended(self) -> bool:
         """Tell whether it is over, at least for this process: another may go on with it."""
         return self.history.status.is_terminal_state()
+
+    @property
+    def alive(self) -> bool:
+        """Tell whether somebody looks after it, or need not any more."""
+        master = self._master
+        return master is None or self.ended or master.alive
 
     @property
     def settled(self) -> bool:
