@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rekindle.cli.completion import complete_running_job
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.formats import moment
 from rekindle.cli.output import messages
@@ -35,9 +36,10 @@ Token = Annotated[
 ]
 """The option for jobs that listen beyond their own machine."""
 
+JOB_HELP = "Id of the job, its first digits (4 or more), or its name."
+
 Job = Annotated[
-    str,
-    typer.Argument(metavar="JOB", help="Id of the job, its first digits (4 or more), or its name.", show_default=False),
+    str, typer.Argument(metavar="JOB", help=JOB_HELP, show_default=False, autocompletion=complete_running_job)
 ]
 """The job that a command is about."""
 

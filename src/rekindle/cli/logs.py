@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rekindle.cli.connection import Job
+from rekindle.cli.completion import complete_known_job
+from rekindle.cli.connection import JOB_HELP
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.log_reader import LogReader, last_lines
 from rekindle.cli.output import Json, messages, print_json
@@ -22,7 +23,9 @@ _POLL_SECONDS = 0.2
 
 
 def logs(
-    job: Job,
+    job: Annotated[
+        str, typer.Argument(metavar="JOB", help=JOB_HELP, show_default=False, autocompletion=complete_known_job)
+    ],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until the job ends.")] = False,
     lines: Annotated[
         int, typer.Option("--lines", "-n", min=0, metavar="N", help="How many of the last lines are shown; 0: all.")

@@ -38,6 +38,7 @@ from rekindle.datastream.environment_settings import EnvironmentSettings
 from rekindle.datastream.execution_mode import RuntimeExecutionMode
 from rekindle.datastream.function_adapters import require
 from rekindle.datastream.functions import ParallelSourceFunction, SourceFunction
+from rekindle.datastream.overridden_settings import warn_of_overridden_settings
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError
 from rekindle.graph.batch_mode import as_batch, runs_as_batch
@@ -56,6 +57,7 @@ from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.progress import ProgressView, progress_view
+from rekindle.runtime.master.restore_check import check_restore_setting
 from rekindle.runtime.master.running_jobs import running_jobs
 from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, watch_signals
 from rekindle.runtime.operators.event_time import EventTime
@@ -391,6 +393,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             self._state_backend,
             graph.batch,
         )
+        warn_of_overridden_settings(name, self._configuration, self._config, self._state_backend)
         if collected is not None:
             collected.held_back = settings.ends_with_checkpoint
         if view is None:
@@ -434,6 +437,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
         from rekindle.runtime.spark.session import create_session, use_this_python
 
+        check_restore_setting(self._configuration)
         if self._session is None:
             self._owns_session = SparkSession.getActiveSession() is None
             if self._owns_session and view is not None:
