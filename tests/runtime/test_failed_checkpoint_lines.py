@@ -11,6 +11,7 @@ from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import CheckpointStorageError
+from rekindle.runtime.master.progress import LogView
 from support.in_process_job import DeclinedError, InProcessJob, collect
 
 
@@ -25,6 +26,7 @@ def test_it_says_which_and_why(tmp_path: Path, caplog: pytest.LogCaptureFixture,
     collect(env.from_collection([1, 2, 3]).key_by(lambda number: number).reduce(lambda a, b: a + b))
     options = CheckpointOptions(interval_ms=1, tolerable_failures=tolerable)
     with InProcessJob(env, files=Full(str(tmp_path)), options=options) as job:
+        job._executor._failed = LogView("in process").checkpoint_failed
         job.run_to_end()
         with pytest.raises(DeclinedError):
             job.checkpoint()

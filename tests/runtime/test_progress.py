@@ -10,7 +10,7 @@ import pytest
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.exceptions import JobFencedError
-from rekindle.runtime.master import progress
+from rekindle.runtime.master import progress, view_choice
 from rekindle.runtime.master.checkpoint_lines import describe_checkpoint
 from rekindle.runtime.master.progress import (
     EpochSummary,
@@ -18,8 +18,8 @@ from rekindle.runtime.master.progress import (
     LogView,
     ProgressView,
     format_watermark,
-    progress_view,
 )
+from rekindle.runtime.master.view_choice import progress_view
 
 Logged = Callable[[Callable[[LogView], None]], list[str]]
 MIN, MAX = -(1 << 63), (1 << 63) - 1
@@ -256,7 +256,7 @@ class TestChoosing:
     def test_by_itself_it_is_live_where_somebody_watches(
         self, monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, kind: type[ProgressView]
     ) -> None:
-        monkeypatch.setattr(progress.sys, "stderr", stream)
+        monkeypatch.setattr(view_choice.sys, "stderr", stream)
         assert type(progress_view("auto", "job")) is kind
 
 

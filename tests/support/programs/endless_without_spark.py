@@ -1,4 +1,4 @@
-"""Runs a job that only ends when it is told to, without Spark. Arguments: how the program waits for it, settings."""
+"""Runs a job without Spark that only ends when it is told to. Arguments: how the program waits for it, settings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ if how == "execute":
     print("began", flush=True)
     env.execute("endless")
     print("went on")
-client = env.execute_async("endless")
-print("began", flush=True)
-while True:
-    time.sleep(60)
+if how == "async":
+    client = env.execute_async("endless")
+    print("began", flush=True)
+    while True:
+        time.sleep(60)

@@ -22,7 +22,6 @@ from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.ha.ownership import JobOwnership
-from rekindle.logs.events import log_event
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.savepoints import SavepointRequest, Savepoints
@@ -46,6 +45,8 @@ class CheckpointExecutor:
         fail_job: Is told why the job must fail.
         directory: The job's checkpoints; its own for a job with one attempt.
         savepoints: The savepoints that were asked for.
+        ownership: Who owns the job.
+        failed: Is told of a checkpoint that failed, if the job can do without it: which, the reason, and all in words.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class CheckpointExecutor:
         directory: JobCheckpointDirectory | None = None,
         savepoints: Savepoints | None = None,
         ownership: JobOwnership | None = None,
+        failed: Callable[[int, str, str], None] | None = None,
     ) -> None:
         self._settings = settings
         self._graph = graph
@@ -69,11 +71,12 @@ class CheckpointExecutor:
         self._directory = directory or JobCheckpointDirectory(settings.checkpoint_files, settings.job_id)
         self._savepoints = savepoints or Savepoints(settings.job_id)
         self._ownership = ownership or JobOwnership(clock)
+        self._failed = failed or (lambda checkpoint_id, reason, text: None)
 
     def run(self, coordinator: CheckpointCoordinator, instructions: Iterable[events.Instruction]) -> None:
         """Carry out instructions, and those that follow from their outcome."""
         instructions = list(instructions)
-        self._log_failures(instructions)
+        self._tell_failures(instructions)
         for instruction in instructions:
             match instruction:
                 case events.TriggerCheckpoint():
@@ -99,17 +102,15 @@ class CheckpointExecutor:
                     log.warning(instruction.message)
                     self._savepoints.failed(instruction.checkpoint_id, instruction.message)
 
-    def _log_failures(self, instructions: Sequence[events.Instruction]) -> None:
-        """Log each checkpoint that failed; that of one which fails the job is logged with the job's failure."""
+    def _tell_failures(self, instructions: Sequence[events.Instruction]) -> None:
+        """Tell of each checkpoint that failed; one that fails the job is told of by the job's failure."""
         fatal = {order.checkpoint_id for order in instructions if isinstance(order, events.FailJob)}
         for order in instructions:
             if not isinstance(order, events.NotifyAborted) or not order.reason.counts_as_failure:
                 continue
             number = order.checkpoint_id
             if number not in fatal and self._savepoints.find(number) is None:
-                text = checkpoint_failed(number, order.reason, order.detail)
-                name, job_id, reason = self._settings.job_name, self._settings.job_id, order.reason.name
-                log_event(logging.WARNING, name, job_id, "checkpoint_failed", text, checkpoint_id=number, reason=reason)
+                self._failed(number, order.reason.name, checkpoint_failed(number, order.reason, order.detail))
 
     def _trigger(self, order: events.TriggerCheckpoint) -> None:
         request = self._savepoints.find(order.checkpoint_id)

@@ -200,6 +200,10 @@ class JobMaster(ObservedJob):
         self._wake()
         return future
 
+    def recent_lines(self) -> dict[str, list[str]]:
+        """Give the last lines that nobody was shown as they came, in a notebook for instance, by what they are."""
+        return self._view.recent_lines()
+
     def _wake(self) -> None:
         with self._lock:
             if self._attempt is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.common.job_status import JobStatus
 from rekindle.exceptions import JobFencedError
 from rekindle.logs.events import log_event
-from rekindle.logs.setup import logs_to_a_terminal
 from rekindle.runtime.master.checkpoint_lines import CheckpointLines, Line, describe_checkpoint
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 
@@ -55,6 +53,9 @@ class ProgressView:
     def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
         """Show a completed checkpoint."""
 
+    def checkpoint_failed(self, checkpoint_id: int, reason: str, text: str) -> None:
+        """Show that a checkpoint failed that the job can do without."""
+
     def savepoint_completed(self, location: str) -> None:
         """Show a completed savepoint."""
 
@@ -74,6 +75,10 @@ class ProgressView:
         """Show what the job printed."""
         stream.write(text)
         stream.flush()
+
+    def recent_lines(self) -> dict[str, list[str]]:
+        """Give the last lines that were not shown as they came, by what they are."""
+        return {}
 
 
 class LogView(ProgressView):
@@ -115,6 +120,9 @@ class LogView(ProgressView):
         with self._lock:
             lines = self._checkpoints.completed(time.monotonic(), checkpoint)
         self._log_checkpoints(lines)
+
+    def checkpoint_failed(self, checkpoint_id: int, reason: str, text: str) -> None:
+        self._log("checkpoint_failed", text, logging.WARNING, checkpoint_id=checkpoint_id, reason=reason)
 
     def savepoint_completed(self, location: str) -> None:
         self._log("savepoint_completed", f"savepoint {location} is complete", path=location)
@@ -198,6 +206,10 @@ class LiveView(LogView):
         self._checkpoint = describe_checkpoint(checkpoint)
         self._refresh()
 
+    def checkpoint_failed(self, checkpoint_id: int, reason: str, text: str) -> None:
+        super().checkpoint_failed(checkpoint_id, reason, text)
+        self._print(text, style="red")
+
     def savepoint_completed(self, location: str) -> None:
         super().savepoint_completed(location)
         self._print(f"savepoint {location} is complete")
@@ -239,14 +251,6 @@ class LiveView(LogView):
             f"restarts {self._restarts}",
         )
         self._live.update(Text("  │  ".join(parts), style="cyan"))
-
-
-def progress_view(wanted: str, job_name: str) -> ProgressView:
-    """Choose the view: ``live``, ``log``, ``none``, or ``auto`` by whether somebody watches, and logs nothing there."""
-    if wanted == "auto":
-        wanted = "live" if sys.stderr.isatty() and not logs_to_a_terminal() else "log"
-    views: dict[str, type[ProgressView]] = {"live": LiveView, "log": LogView, "none": ProgressView}
-    return views[wanted](job_name)
 
 
 def format_watermark(watermark: int) -> str:

@@ -56,6 +56,9 @@ class ReportedView(ProgressView):
         if isinstance(checkpoint.location, StoredCheckpoint):
             self._stored = checkpoint.location
 
+    def checkpoint_failed(self, checkpoint_id: int, reason: str, text: str) -> None:
+        self._view.checkpoint_failed(checkpoint_id, reason, text)
+
     def savepoint_completed(self, location: str) -> None:
         self._view.savepoint_completed(location)
         self._tell(savepoint=location)
@@ -76,6 +79,9 @@ class ReportedView(ProgressView):
 
     def show(self, text: str, stream: TextIO) -> None:
         self._view.show(text, stream)
+
+    def recent_lines(self) -> dict[str, list[str]]:
+        return self._view.recent_lines()
 
     def _tell(
         self,
