@@ -19,7 +19,8 @@ from rekindle.common import Configuration, ExecutionConfig, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.exceptions import JobExecutionError
-from rekindle.runtime.master.archived_view import JobArchiver, archived, first_lines
+from rekindle.runtime.master.archived_view import archived
+from rekindle.runtime.master.job_archiver import JobArchiver, first_lines
 from rekindle.runtime.master.job_history import JobHistory, recorded
 from rekindle.runtime.master.job_settings import JobSettings, settle
 from rekindle.runtime.master.progress import ProgressView
@@ -46,8 +47,13 @@ def history() -> JobHistory:
 
 
 @pytest.fixture
-def view(history: JobHistory) -> ProgressView:
-    return recorded(archived(ProgressView("orders"), settings(), history, 2), history)
+def archiver(history: JobHistory) -> JobArchiver:
+    return JobArchiver(settings(), history, 2)
+
+
+@pytest.fixture
+def view(archiver: JobArchiver, history: JobHistory) -> ProgressView:
+    return recorded(archived(ProgressView("orders"), archiver), history)
 
 
 def only() -> KeptJob:
@@ -55,8 +61,8 @@ def only() -> KeptJob:
     return job
 
 
-def test_it_is_told_from_its_start_to_its_end(view: ProgressView, history: JobHistory) -> None:
-    view.start()
+def test_it_is_told_from_its_start_to_its_end(view: ProgressView, archiver: JobArchiver, history: JobHistory) -> None:
+    archiver.begin()
     entry = only().entry
     assert (entry.job_id, entry.job_name, entry.status, entry.started) == (JOB, "orders", "CREATED", 1_000)
     assert (entry.pid, entry.program, entry.arguments) == (
@@ -73,19 +79,19 @@ def test_it_is_told_from_its_start_to_its_end(view: ProgressView, history: JobHi
     wait_until(lambda: only().entry.savepoint == "/s/1", "the savepoint is written")
     assert (only().status, only().why, only().entry.restarts) == ("RESTARTING", "oops\nin x", 1)
     history.enter(JobStatus.FINISHED)
-    view.ended("FINISHED")
+    archiver.end()
     job = only()
     assert (job.status, job.ended, job.why, job.entry.parallelism) == ("FINISHED", 1_000, None, 2)
 
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_its_last_checkpoint_is_told_and_after_the_end_only_if_it_was_kept(
-    view: ProgressView, history: JobHistory, tmp_path: Path, kept: bool
+    view: ProgressView, archiver: JobArchiver, history: JobHistory, tmp_path: Path, kept: bool
 ) -> None:
     files = checkpoint_files(str(tmp_path / "checkpoints"))
     files.create("job/chk-3/_metadata", b"")
     metadata = CheckpointMetadata(3, JOB, "job", 0, 1, [], [], [])
-    view.start()
+    archiver.begin()
     view.checkpoint_completed(CompletedCheckpoint(3, 1, 0, StoredCheckpoint(metadata, files, "job/chk-3")))
     wait_until(lambda: only().entry.checkpoint is not None, "the checkpoint is written")
     checkpoint = only().entry.checkpoint
@@ -94,7 +100,7 @@ def test_its_last_checkpoint_is_told_and_after_the_end_only_if_it_was_kept(
     if not kept:
         files.delete("job/chk-3")
     history.enter(JobStatus.CANCELED)
-    view.ended("CANCELED")
+    archiver.end()
     assert (only().entry.checkpoint is not None) == kept
 
 
@@ -107,30 +113,35 @@ def test_a_sign_of_life_is_given_while_nothing_happens(history: JobHistory) -> N
     archiver.end()
 
 
-def test_why_a_job_was_cancelled_is_told_if_it_is_known(view: ProgressView, history: JobHistory) -> None:
-    view.start()
+def test_why_a_job_was_cancelled_is_told_if_it_is_known(
+    view: ProgressView, archiver: JobArchiver, history: JobHistory
+) -> None:
+    archiver.begin()
     view.failed(RuntimeError("long ago"), 10)
     history.end_request = "SIGTERM was received"
     history.enter(JobStatus.CANCELED)
-    view.ended("CANCELED")
+    archiver.end()
     assert only().why == "SIGTERM was received"
 
 
 def test_an_archive_that_cannot_be_written_does_not_matter_to_the_job(
-    view: ProgressView, history: JobHistory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    view: ProgressView, archiver: JobArchiver, history: JobHistory, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "state").touch()
-    view.start()
+    archiver.begin()
     view.attempt_started(0, None)
     history.enter(JobStatus.FINISHED)
-    view.ended("FINISHED")
+    archiver.end()
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert "what becomes of job 'orders' is not kept on disk" in caplog.text
 
 
-def test_nothing_is_kept_if_that_is_set(history: JobHistory, tmp_path: Path) -> None:
-    own = ProgressView("orders")
-    assert archived(own, settings(0), history) is own
+def test_nothing_is_kept_if_that_is_set(history: JobHistory) -> None:
+    archiver = JobArchiver(settings(0), history, 2)
+    archiver.begin()
+    archiver.note()
+    archiver.end()
+    assert kept_jobs() == []
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ from rekindle.runtime.master.archived_view import archived
 from rekindle.runtime.master.attempt import Attempt, Outcome
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
+from rekindle.runtime.master.job_archiver import JobArchiver
 from rekindle.runtime.master.job_history import JobHistory, recorded
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
@@ -84,8 +85,8 @@ class JobMaster(ObservedJob):
         view.job_id = settings.job_id
         self._session = session
         self._clock = clock
-        shown = reported(view, settings.job_id)
-        self._view = recorded(archived(shown, settings, self.history, graph.slots), self.history)
+        self._archiver = JobArchiver(settings, self.history, graph.slots)
+        self._view = recorded(archived(reported(view, settings.job_id), self._archiver), self.history)
         self._collected = collected
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
@@ -130,6 +131,7 @@ class JobMaster(ObservedJob):
         self._open_storage()
         self._takeover.begin()
         self._view.start()
+        self._archiver.begin()
         if self._takeover.before is not None:
             self._view.notice(f"job {self.settings.job_id} is taken over from {self._takeover.before.describe()}")
         self._thread = threading.Thread(target=self._run, name=f"job-{self.settings.job_name}", daemon=True)
@@ -418,6 +420,7 @@ class JobMaster(ObservedJob):
         if status is JobStatus.CANCELED:
             error = JobCancelledError(f"job {self.settings.job_name!r} was cancelled{self._remains(status).advice()}")
         self._show_end(status)
+        self._archiver.end()
         self._savepoints.job_ended(status.name)
         self._stopping.job_ended(status.name)
         if self._collected is not None:
