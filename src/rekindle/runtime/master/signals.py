@@ -188,12 +188,26 @@ def end_if_signalled() -> None:
         _watch.end_if_signalled()
 
 
+_forking = threading.local()
+
+
+def _hold_signals() -> None:
+    """Let signals wait while this thread forks: Python drops those that reach a child before it is one."""
+    _forking.mask = None if _watch is None else signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+
+
+def _release_signals() -> None:
+    if _forking.mask is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
+
+
 def _forget_after_fork() -> None:
     """Let a child end by signals, as a process does that a program starts with ``multiprocessing``."""
     global _watch
     if _watch is not None:
         _watch.uninstall()
         _watch = None
+    _release_signals()
 
 
-os.register_at_fork(after_in_child=_forget_after_fork)
+os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_forget_after_fork)
