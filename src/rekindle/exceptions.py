@@ -9,6 +9,7 @@ RekindleError
 ├── SparkSetupError             no Java, an unusable session, an unsupported DataFrame
 ├── JobExecutionError           the job ended in FAILED; carries the root cause
 ├── JobCancelledError           the job was cancelled while somebody waited for its result
+├── JobSuspendedError           this driver was asked to end and left the job as it was, for another to go on with
 ├── JobFencedError              another driver has taken over the job: this one stops and changes nothing any more
 ├── UserCodeError               user code raised in a slot; carries operator, subtask and traceback
 ├── SlotLostError               a slot process died or fell silent
@@ -74,6 +75,10 @@ class JobExecutionError(RekindleError):
 
 class JobCancelledError(RekindleError):
     """The job was cancelled while somebody waited for its result."""
+
+
+class JobSuspendedError(RekindleError):
+    """The driver was asked to end, and has left the job as it was: another driver may go on with it."""
 
 
 class JobFencedError(RekindleError):

@@ -14,6 +14,9 @@ from types import TracebackType
 RUN_REPORT = "REKINDLE_RUN_REPORT"
 """The variable by which the command names the file for its report."""
 
+LOG_FILE = "REKINDLE_LOG_FILE"
+"""The variable by which the command says where the output of a detached program goes."""
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 

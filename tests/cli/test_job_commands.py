@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.rest.discovery import Endpoint, publish, start_ticks
+from rekindle.common.process_identity import start_ticks
+from rekindle.rest.discovery import Endpoint, publish
 from support.command_line import Ended, rekindle_here
 from support.fake_rest import SINK, SOURCE, START, FakeJob, FakeRest, checkpoint, serving
 
@@ -107,6 +108,12 @@ class TestList:
                     "restarts": 2,
                     "last_checkpoint": {"id": 7, "time": START + 7250, "path": "file:///checkpoints/chk-7"},
                     "url": rest.url,
+                    "why": None,
+                    "savepoint": None,
+                    "program": None,
+                    "arguments": None,
+                    "pid": None,
+                    "log": None,
                 }
             ],
             "unreachable": [],
@@ -143,7 +150,7 @@ class TestFinding:
         ended = rekindle_here(command, "lost", "--json")
         assert ended.code == ended.json()["exit_code"] == 3
         error = ended.json()["error"]
-        assert error.startswith("there is no job 'lost'; it may have ended: ended jobs are known only while")
+        assert error.startswith("there is no job 'lost'; it may have ended: rekindle list -a tells")
         assert f"There are:\n  {ORDERS}" in error
         assert "--jobmanager" not in ended.err
 

@@ -411,12 +411,18 @@ class UntilTold(SourceFunction):
 env = StreamExecutionEnvironment.get_execution_environment()
 env.add_source(UntilTold(sys.argv[1])).print()
 env.execute("until told")
+env.add_source(UntilTold(sys.argv[1] + " again")).print()
+env.execute("until signalled")
+print("went on")
 """
 
 
-def test_a_detached_job_goes_on_after_the_command(tmp_path: Path, cancelled: Ended, checkpoints: Path) -> None:
+def test_a_detached_job_goes_on_after_the_command(
+    tmp_path: Path, cancelled: Ended, checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It starts from the newest checkpoint in a directory, of another program: all state of that is dropped."""
     assert cancelled.code == 5, cancelled.err
+    monkeypatch.setenv("REKINDLE_STATE_DIR", str(tmp_path / "state"))
     told = tmp_path / "told"
     program = write(tmp_path, UNTIL_TOLD, "until_told.py")
     log = tmp_path / "job.log"
@@ -434,7 +440,16 @@ def test_a_detached_job_goes_on_after_the_command(tmp_path: Path, cancelled: End
         assert "FINISHED" not in log.read_text()
     finally:
         told.touch()
+    wait_until(lambda: "[until signalled] attempt 1 runs" in log.read_text(), "its second job runs", TIMEOUT)
+    os.kill(pid, signal.SIGTERM)
     wait_until(lambda: pid not in all_pids(), "the program has ended", TIMEOUT)
     assert "attempt 1 runs, from checkpoint" in log.read_text()
     assert "told\n" in log.read_text()
     assert "[until told] FINISHED" in log.read_text()
+    assert "[until signalled] SIGTERM was received: the job is cancelled" in log.read_text()
+    assert "went on" not in log.read_text()
+    jobs = rekindle("list", "-a", "--json").json()["jobs"]
+    assert [(job["job_name"], job["status"], job["why"], job["log"]) for job in jobs] == [
+        ("until told", "FINISHED", None, str(log)),
+        ("until signalled", "CANCELED", "SIGTERM was received", str(log)),
+    ]

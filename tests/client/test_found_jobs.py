@@ -12,11 +12,12 @@ import pytest
 from rekindle.client import FoundJob, RestClient, find_jobs, get_job_client
 from rekindle.client.found_job import resolve
 from rekindle.client.search import search
+from rekindle.common.process_identity import start_ticks
 from rekindle.exceptions import AmbiguousJobError, NotFoundError, UnreachableError
-from rekindle.rest.discovery import Endpoint, publish, start_ticks
+from rekindle.rest.discovery import Endpoint, publish
 from support.fake_rest import FakeJob, FakeRest, serving
 
-ENDED = "it may have ended: ended jobs are known only while their program lives"
+ENDED = "it may have ended: rekindle list -a tells"
 REST = RestClient("http://127.0.0.1:1")
 
 
@@ -50,6 +51,14 @@ def test_a_job_is_known_by_id_beginning_or_name(wanted: str, found: str) -> None
 
 def test_a_name_of_ended_jobs_only_means_one_of_them() -> None:
     assert resolve([job("aaaa", state="FAILED")], "orders").job_id.startswith("aaaa")
+
+
+def test_of_several_that_have_ended_a_name_means_the_last() -> None:
+    def ended(job_id: str, started: int) -> FoundJob:
+        overview = {**FakeJob(job_id.ljust(32, "0"), state="FAILED").overview(), "start-time": started}
+        return FoundJob(REST, overview, True)
+
+    assert resolve([ended("aaaa", 2), ended("bbbb", 3), ended("cccc", 1)], "orders").job_id.startswith("bbbb")
 
 
 def driver(port: int, state: str, started: int) -> FoundJob:

@@ -101,13 +101,15 @@ def test_a_job_is_watched_saved_and_stopped_over_rest(spark: Any, tmp_path: Path
     def seen() -> Any:
         families = text_string_to_metric_families(call("GET", f"{base}/metrics"))
         samples = [sample for family in families for sample in family.samples if sample.labels.get("job_id") == job_id]
-        counts = [s for s in samples if s.name == "rekindle_taskmanager_job_task_operator_kind_seen"]
+        counts = [s for s in samples if s.name == "rekindle_taskmanager_job_task_operator_kind_seen_total"]
         return samples if sum(sample.value for sample in counts) and len(counts) == 2 else None
 
     samples = eventually(seen, "the function has counted")
-    assert {s.labels["kind"] for s in samples if s.name.endswith("_kind_seen")} == {"number"}
-    assert [s.value for s in samples if s.name == "rekindle_jobmanager_job_numRestarts"] == [0]
-    assert [s.value > 0 for s in samples if s.name == "rekindle_jobmanager_job_numberOfCompletedCheckpoints"] == [True]
+    assert {s.labels["kind"] for s in samples if s.name.endswith("_kind_seen_total")} == {"number"}
+    assert [s.value for s in samples if s.name == "rekindle_jobmanager_job_numRestarts_total"] == [0]
+    assert [s.value > 0 for s in samples if s.name == "rekindle_jobmanager_job_numberOfCompletedCheckpoints_total"] == [
+        True
+    ]
 
     # A savepoint in passing, then the end with another.
     def completed(request: str) -> str:

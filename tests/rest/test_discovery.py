@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from rekindle.common.process_identity import start_ticks
 from rekindle.exceptions import ConfigurationError
 from rekindle.rest import discovery
-from rekindle.rest.discovery import Endpoint, discovered, discovery_directory, publish, start_ticks
+from rekindle.rest.discovery import Endpoint, discovered, discovery_directory, publish
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_where_nobody_knows_when_a_process_started_its_number_counts(directory: 
 
 
 def test_the_oldest_comes_first(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "_runs", lambda _: True)
+    monkeypatch.setattr(discovery, "process_runs", lambda *_: True)
     publish(endpoint(pid=3, started=7))
     publish(endpoint(pid=20, started=5))
     assert [each.pid for each in discovered()] == [20, 3]

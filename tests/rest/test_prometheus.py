@@ -69,11 +69,11 @@ def test_a_job_has_flinks_names_and_labels() -> None:
     labels = {"job_id": JOB, "job_name": "a job"}
     assert value(found, "rekindle_jobmanager_numRunningJobs") == 1
     assert value(found, "rekindle_jobmanager_taskSlotsTotal") == 2
-    assert value(found, JOB_PREFIX + "numRestarts", **labels) == 1
+    assert value(found, JOB_PREFIX + "numRestarts_total", **labels) == 1
     assert value(found, JOB_PREFIX + "uptime", **labels) == 4
-    assert value(found, JOB_PREFIX + "numberOfCompletedCheckpoints", **labels) == 0
+    assert value(found, JOB_PREFIX + "numberOfCompletedCheckpoints_total", **labels) == 0
     assert value(found, JOB_PREFIX + "lastCheckpointDuration", **labels) == -1
-    assert value(found, JOB_PREFIX + "numRecordsIn", **labels) == 10
+    assert value(found, JOB_PREFIX + "numRecordsIn_total", **labels) == 10
     assert value(found, JOB_PREFIX + "currentOutputWatermark", **labels) == 77
     assert value(found, JOB_PREFIX + "lastEpochDuration", **labels) == 250
     assert value(found, JOB_PREFIX + "state", state="RUNNING") == 1
@@ -102,8 +102,8 @@ def test_operators_have_their_numbers_by_subtask() -> None:
     }
     own = {name.removeprefix(OPERATOR): v for name, given, v in found if name.startswith(OPERATOR) and given == labels}
     assert own == {
-        "numRecordsIn": 10,
-        "numRecordsOut": 20,
+        "numRecordsIn_total": 10,
+        "numRecordsOut_total": 20,
         "currentInputWatermark": 30,
         "currentOutputWatermark": 40,
     }
@@ -112,12 +112,13 @@ def test_operators_have_their_numbers_by_subtask() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (metric("c", "counter", {"count": 3}), {"c": 3}),
+        (metric("c", "counter", {"count": 3}), {"c_total": 3}),
+        (metric("c_total", "counter", {"count": 3}), {"c_total": 3}),
         (metric("g", "gauge", {"value": 2.5}), {"g": 2.5}),
         (metric("g", "gauge", {"value": True}), {"g": 1}),
         (metric("g", "gauge", {"value": "text"}), {}),
         (metric("g", "gauge", {"value": None}), {}),
-        (metric("m", "meter", {"count": 9, "rate": 0.5}), {"m": 0.5, "m_count": 9}),
+        (metric("m", "meter", {"count": 9, "rate": 0.5}), {"m": 0.5, "m_count_total": 9}),
         (
             metric("d", "distribution", {"count": 2, "sum": 5, "min": 1, "max": 4, "mean": 2.5}),
             {"d_count": 2, "d_sum": 5, "d_min": 1, "d_max": 4, "d_mean": 2.5},
@@ -135,9 +136,38 @@ def test_metrics_of_functions_are_listed_by_their_kind(given: MetricValue, expec
     assert own == expected
 
 
+def test_what_only_grows_is_a_counter_and_has_its_type() -> None:
+    master = measured(
+        metric("c", "counter", {"count": 3}),
+        metric("m", "meter", {"count": 9, "rate": 0.5}),
+        metric("d", "distribution", {"count": 2, "sum": 5, "min": 1, "max": 4, "mean": 2.5}),
+    )
+    text = prometheus_text(registered(master)).decode()
+    types = dict(line.split()[2:] for line in text.splitlines() if line.startswith("# TYPE"))
+    job, operator = JOB_PREFIX, OPERATOR
+    counters = {name for name, kind in types.items() if kind == "counter"}
+    assert counters == {
+        *(f"{job}{name}_total" for name in ("numRestarts", "numRecordsIn", "numEpochs", "totalNumberOfCheckpoints")),
+        *(f"{job}numberOf{kind}Checkpoints_total" for kind in ("Completed", "Failed")),
+        *(f"{operator}{name}_total" for name in ("numRecordsIn", "numRecordsOut", "c", "m_count")),
+    }
+    assert types[operator + "d"] == "summary"
+    assert {types[operator + name] for name in ("m", "d_min", "d_max", "d_mean", "currentInputWatermark")} == {"gauge"}
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert families[operator + "c"].type == "counter"
+    assert [sample.name for sample in families[operator + "d"].samples] == [operator + "d_count", operator + "d_sum"]
+
+
+def test_a_name_has_one_kind() -> None:
+    given = metric("c", "counter", {"count": 1}), metric("c_total", "gauge", {"value": 2})
+    text = prometheus_text(registered(measured(*given))).decode()
+    assert text.count(f"# TYPE {OPERATOR}c_total ") == 1
+    assert f"# TYPE {OPERATOR}c_total counter" in text
+
+
 def test_groups_are_in_the_name_and_their_variables_in_labels() -> None:
     given = metric("c", "counter", {"count": 1}, ("outer", "country", "Côte d'Ivoire"), {"country": "Côte d'Ivoire"})
-    assert value(samples(measured(given)), OPERATOR + "outer_country_c", country="Côte d'Ivoire") == 1
+    assert value(samples(measured(given)), OPERATOR + "outer_country_c_total", country="Côte d'Ivoire") == 1
 
 
 def test_names_and_labels_that_prometheus_does_not_know_are_rewritten() -> None:
@@ -148,20 +178,20 @@ def test_names_and_labels_that_prometheus_does_not_know_are_rewritten() -> None:
         metric("f", "counter", {"count": 4}, ("__n", 'a"b\\c\nd'), {"__n": 'a"b\\c\nd'}),
     ]
     found = samples(measured(*given))
-    assert value(found, OPERATOR + "my_group_a_metric__") == 1
-    assert value(found, OPERATOR + "job_id_c", job_id=JOB, job_id_="x") == 2
-    assert value(found, OPERATOR + "1st_e") == 3
-    assert value(found, OPERATOR + "__n_f", n='a"b\\c\nd') == 4
+    assert value(found, OPERATOR + "my_group_a_metric___total") == 1
+    assert value(found, OPERATOR + "job_id_c_total", job_id=JOB, job_id_="x") == 2
+    assert value(found, OPERATOR + "1st_e_total") == 3
+    assert value(found, OPERATOR + "__n_f_total", n='a"b\\c\nd') == 4
 
 
 def test_two_metrics_that_end_up_with_one_name_do_not_break_the_list() -> None:
     given = [metric("a.b", "counter", {"count": 1}), metric("a b", "counter", {"count": 2})]
-    assert value(samples(measured(*given)), OPERATOR + "a_b") == 1
+    assert value(samples(measured(*given)), OPERATOR + "a_b_total") == 1
 
 
 def test_a_functions_metric_does_not_hide_the_operators_own() -> None:
     given = metric("numRecordsIn", "counter", {"count": 999})
-    assert value(samples(measured(given)), OPERATOR + "numRecordsIn") == 10
+    assert value(samples(measured(given)), OPERATOR + "numRecordsIn_total") == 10
 
 
 def test_there_is_a_limit_to_what_one_job_lists(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,15 +204,15 @@ def test_there_is_a_limit_to_what_one_job_lists(monkeypatch: pytest.MonkeyPatch)
 
 def test_labels_are_cut_off() -> None:
     given = metric("c", "counter", {"count": 1}, ("k", "v" * 500), {"k": "v" * 500})
-    assert value(samples(measured(given)), OPERATOR + "k_c", k="v" * 200) == 1
+    assert value(samples(measured(given)), OPERATOR + "k_c_total", k="v" * 200) == 1
 
 
 def test_what_a_job_no_longer_has_is_gone() -> None:
     master = measured(metric("c", "counter", {"count": 1}))
     jobs = registered(master)
-    assert b"operator_c{" in prometheus_text(jobs)
+    assert b"operator_c_total{" in prometheus_text(jobs)
     master.readings = SlotReadings()
-    assert b"operator_c{" not in prometheus_text(jobs)
+    assert b"operator_c_total{" not in prometheus_text(jobs)
 
 
 def test_the_metrics_of_an_operator_are_listed_by_flinks_ids() -> None:

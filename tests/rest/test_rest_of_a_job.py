@@ -42,6 +42,9 @@ class Job:
         assert answer.status == 200, answer.body
         return answer.json
 
+    def health(self) -> int:
+        return self._client.get("/healthz").status
+
     def prometheus(self, name: str) -> list[float]:
         text = self._client.get("/metrics").body.decode()
         families = text_string_to_metric_families(text)
@@ -77,9 +80,21 @@ def test_a_running_job_tells_of_its_records_and_checkpoints(job: Job) -> None:
     number = job.get("/checkpoints")["latest"]["completed"]["id"]
     assert job.get(f"/checkpoints/details/{number}")["status"] == "COMPLETED"
     assert job.get("/metrics?get=lastCheckpointExternalPath")[0]["value"].startswith(("/", "file:"))
-    assert job.prometheus("rekindle_jobmanager_job_numberOfCompletedCheckpoints")[0] >= 1
-    assert sum(job.prometheus("rekindle_taskmanager_job_task_operator_numRecordsOut")) > 0
-    assert job.prometheus("rekindle_jobmanager_job_numRecordsIn")[0] > 0
+    assert job.prometheus("rekindle_jobmanager_job_numberOfCompletedCheckpoints_total")[0] >= 1
+    assert sum(job.prometheus("rekindle_taskmanager_job_task_operator_numRecordsOut_total")) > 0
+    assert job.prometheus("rekindle_jobmanager_job_numRecordsIn_total")[0] > 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_job_that_nobody_looks_after_any_more_is_noticed(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise AssertionError("a bug")
+
+    assert job.health() == 200
+    monkeypatch.setattr(job.master, "_note_end", fail)
+    job.cancel()
+    job.until(lambda: job.health() == 503)
+    job.master.result.set_result(None)  # type: ignore[arg-type]  # nobody else will
 
 
 def test_a_lost_slot_is_told_with_what_followed(job: Job, cluster: Cluster) -> None:

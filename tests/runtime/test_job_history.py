@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import io
+import logging
+
+import pytest
 
 from rekindle.common import JobStatus
 from rekindle.exceptions import SlotLostError, UserCodeError
@@ -108,17 +110,17 @@ def test_epochs_are_summed_up() -> None:
     assert history.progress().records_in_per_second == 0
 
 
-def test_a_history_hears_what_a_view_is_told_and_the_view_hears_it_too() -> None:
-    stream = io.StringIO()
+def test_a_history_hears_what_a_view_is_told_and_the_view_hears_it_too(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "rekindle")
     history = JobHistory(ManualClock())
-    view = recorded(LogView("a job", stream), history)
+    view = recorded(LogView("a job"), history)
     view.start()
     view.attempt_started(0, None)
     view.epoch_finished(EpochSummary(1, 5, 10, 0.5, 3))
     view.notice("long work")
     view.failed(RuntimeError("no"), 5)
     view.ended("FAILED")
-    lines = stream.getvalue()
+    lines = "\n".join(caplog.messages)
     for part in ("attempt 1 runs", "long work", "failure (restart in 5 ms): no", "FAILED"):
         assert part in lines
     assert history.attempt is not None

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Callable
 
 import pytest
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.exceptions import JobFencedError
-from rekindle.runtime.master import progress
+from rekindle.runtime.master import progress, view_choice
+from rekindle.runtime.master.checkpoint_lines import describe_checkpoint
 from rekindle.runtime.master.progress import (
     EpochSummary,
     LiveView,
     LogView,
     ProgressView,
-    describe_checkpoint,
     format_watermark,
-    progress_view,
 )
+from rekindle.runtime.master.view_choice import progress_view
 
+Logged = Callable[[Callable[[LogView], None]], list[str]]
 MIN, MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -27,8 +29,8 @@ def summary(epoch: int = 1, records: int = 100, seconds: float = 1.0, watermark:
     return EpochSummary(epoch, records, records, seconds, watermark)
 
 
-def checkpoint(size: int | None = 2_048) -> CompletedCheckpoint:
-    return CompletedCheckpoint(7, 3, 0, "somewhere", duration_ms=12, size=size)
+def checkpoint(size: int | None = 2_048, number: int = 7) -> CompletedCheckpoint:
+    return CompletedCheckpoint(number, 3, 0, "somewhere", duration_ms=12, size=size)
 
 
 class Terminal(io.StringIO):
@@ -49,91 +51,133 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 class TestLogView:
-    def lines(self, view: Callable[[LogView], None]) -> list[str]:
-        stream = io.StringIO()
-        view(LogView("word count", stream))
-        return [line.split(" ", 1)[1] for line in stream.getvalue().splitlines()]
+    @pytest.fixture
+    def logged(self, caplog: pytest.LogCaptureFixture) -> Callable[[Callable[[LogView], None]], list[str]]:
+        """Give what a view logs, line by line."""
+        caplog.set_level(logging.INFO, "rekindle")
 
-    def test_every_attempt_has_a_line_with_where_it_starts_from(self) -> None:
+        def lines(view: Callable[[LogView], None]) -> list[str]:
+            view(LogView("word count"))
+            return caplog.messages
+
+        return lines
+
+    def test_every_attempt_has_a_line_with_where_it_starts_from(self, logged: Logged) -> None:
         def run(view: LogView) -> None:
             view.attempt_started(0, None)
             view.attempt_started(1, 7)
 
-        assert self.lines(run) == [
+        assert logged(run) == [
             "[word count] attempt 1 runs, from the beginning",
             "[word count] attempt 2 runs, from checkpoint 7",
         ]
 
-    def test_a_completed_checkpoint_has_a_line_with_duration_and_size(self) -> None:
-        assert self.lines(lambda view: view.checkpoint_completed(checkpoint())) == [
+    def test_a_completed_checkpoint_has_a_line_with_duration_and_size(self, logged: Logged) -> None:
+        assert logged(lambda view: view.checkpoint_completed(checkpoint())) == [
             "[word count] checkpoint 7 (12 ms, 2.0 KiB) is complete"
         ]
 
-    def test_a_completed_savepoint_has_a_line_with_its_location(self) -> None:
-        assert self.lines(lambda view: view.savepoint_completed("/s/savepoint-1")) == [
+    def test_a_completed_savepoint_has_a_line_with_its_location(self, logged: Logged) -> None:
+        assert logged(lambda view: view.savepoint_completed("/s/savepoint-1")) == [
             "[word count] savepoint /s/savepoint-1 is complete"
         ]
 
-    def test_where_the_rest_interface_is_has_a_line(self) -> None:
-        shown = self.lines(lambda view: view.reachable_at("http://127.0.0.1:8084"))
+    def test_where_the_rest_interface_is_has_a_line(self, logged: Logged) -> None:
+        shown = logged(lambda view: view.reachable_at("http://127.0.0.1:8084"))
         assert shown == ["[word count] REST interface: http://127.0.0.1:8084"]
 
-    def test_a_failure_has_a_line_that_says_what_follows(self) -> None:
+    def test_a_failure_has_a_line_that_says_what_follows(
+        self, logged: Logged, caplog: pytest.LogCaptureFixture
+    ) -> None:
         def run(view: LogView) -> None:
             view.failed(ValueError("broken"), 1_000)
             view.failed(ValueError("broken"), None)
             view.failed(JobFencedError("taken over"), None)
 
-        assert self.lines(run) == [
+        assert logged(run) == [
             "[word count] failure (restart in 1000 ms): broken",
             "[word count] failure (the job fails): broken",
             "[word count] failure (this driver stops): taken over",
         ]
+        assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "ERROR"]
 
-    def test_the_end_has_a_line(self) -> None:
-        assert self.lines(lambda view: view.ended("FINISHED")) == ["[word count] FINISHED"]
+    @pytest.mark.parametrize(("status", "level"), [("FINISHED", "INFO"), ("CANCELED", "INFO"), ("FAILED", "ERROR")])
+    def test_the_end_has_a_line(
+        self, logged: Logged, caplog: pytest.LogCaptureFixture, status: str, level: str
+    ) -> None:
+        assert logged(lambda view: view.ended(status)) == [f"[word count] {status}"]
+        assert caplog.records[0].levelname == level
 
     def test_epochs_have_one_line_every_five_seconds_with_the_rate_since_the_last(
-        self, at: Callable[[float], None]
+        self, at: Callable[[float], None], logged: Logged
     ) -> None:
         def run(view: LogView) -> None:
             for second in range(1, 11):
                 at(second)
                 view.epoch_finished(summary(epoch=second, records=1_000 * second, seconds=0.5, watermark=MAX))
 
-        assert self.lines(run) == [
+        assert logged(run) == [
             "[word count] epoch 5: 6,000 records/s, watermark end",
             "[word count] epoch 10: 16,000 records/s, watermark end",
         ]
 
-    def test_an_idle_job_has_no_lines(self, at: Callable[[float], None]) -> None:
+    def test_an_idle_job_has_no_lines(self, at: Callable[[float], None], logged: Logged) -> None:
         def run(view: LogView) -> None:
             for second in range(20):
                 at(second)
                 view.epoch_finished(summary(records=0))
 
-        assert self.lines(run) == []
+        assert logged(run) == []
 
-    def test_an_epoch_that_took_no_time_is_no_error(self, at: Callable[[float], None]) -> None:
+    def test_an_epoch_that_took_no_time_is_no_error(self, at: Callable[[float], None], logged: Logged) -> None:
         def run(view: LogView) -> None:
             at(100)
             view.epoch_finished(summary(seconds=0.0))
 
-        assert len(self.lines(run)) == 1
+        assert len(logged(run)) == 1
 
-    @pytest.mark.parametrize("error", [BrokenPipeError("nobody reads"), ValueError("I/O operation on closed file")])
-    def test_a_stream_that_nobody_reads_any_more_is_no_error(self, error: Exception) -> None:
-        class Broken(io.StringIO):
-            def write(self, text: str) -> int:
-                raise error
+    def test_frequent_checkpoints_are_summed_up_and_the_sum_precedes_what_follows_them(
+        self, at: Callable[[float], None], logged: Logged
+    ) -> None:
+        def run(view: LogView) -> None:
+            for second in range(100):
+                at(second)
+                view.checkpoint_completed(checkpoint(number=second))
+            view.failed(ValueError("broken"), 0)
+            at(103)
+            view.checkpoint_completed(checkpoint(number=100))
+            at(200)
+            view.epoch_finished(summary(records=0))
+            view.ended("FINISHED")
 
-        view = LogView("word count", Broken())
-        view.attempt_started(0, None)
-        view.ended("FINISHED")
+        assert logged(run) == [
+            "[word count] checkpoint 0 (12 ms, 2.0 KiB) is complete",
+            "[word count] 60 checkpoints in the last 60 s, the last one 60 (12 ms, 2.0 KiB)",
+            "[word count] 39 checkpoints in the last 39 s, the last one 99 (12 ms, 2.0 KiB)",
+            "[word count] failure (restart in 0 ms): broken",
+            "[word count] checkpoint 100 (12 ms, 2.0 KiB) is complete",
+            "[word count] FINISHED",
+        ]
+
+    def test_a_record_carries_the_job_and_the_event(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO, "rekindle")
+        view = LogView("word count")
+        view.job_id = "5f1c"
+        view.attempt_started(1, 7)
+        (record,) = caplog.records
+        assert record.name == "rekindle.job"
+        fields = vars(record)
+        assert {name: fields[name] for name in ("job_name", "job_id", "event", "attempt", "checkpoint_id")} == {
+            "job_name": "word count",
+            "job_id": "5f1c",
+            "event": "attempt_started",
+            "attempt": 2,
+            "checkpoint_id": 7,
+        }
 
 
 class TestWhatTheJobPrints:
-    @pytest.mark.parametrize("view", [ProgressView("job"), LogView("job", io.StringIO())], ids=["none", "log"])
+    @pytest.mark.parametrize("view", [ProgressView("job"), LogView("job")], ids=["none", "log"])
     def test_it_goes_to_the_stream_it_was_printed_to_unchanged(self, view: ProgressView) -> None:
         stream = io.StringIO()
         view.show("a [b] :100:\n", stream)
@@ -212,7 +256,7 @@ class TestChoosing:
     def test_by_itself_it_is_live_where_somebody_watches(
         self, monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, kind: type[ProgressView]
     ) -> None:
-        monkeypatch.setattr(progress.sys, "stderr", stream)
+        monkeypatch.setattr(view_choice.sys, "stderr", stream)
         assert type(progress_view("auto", "job")) is kind
 
 

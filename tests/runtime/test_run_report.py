@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from pathlib import Path
 
 import pytest
@@ -26,13 +27,9 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def shown() -> io.StringIO:
-    return io.StringIO()
-
-
-@pytest.fixture
-def view(path: str, shown: io.StringIO) -> ProgressView:
-    return reported(LogView("job", shown), JOB)
+def view(path: str, caplog: pytest.LogCaptureFixture) -> ProgressView:
+    caplog.set_level(logging.INFO, "rekindle")
+    return reported(LogView("job"), JOB)
 
 
 def test_without_a_file_nothing_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +45,9 @@ def test_everything_that_a_view_can_show_is_passed_on() -> None:
     assert methods <= vars(ReportedView).keys()
 
 
-def test_a_job_is_told_from_its_start_to_its_end(path: str, view: ProgressView, shown: io.StringIO) -> None:
+def test_a_job_is_told_from_its_start_to_its_end(
+    path: str, view: ProgressView, caplog: pytest.LogCaptureFixture
+) -> None:
     seen = []
 
     def look() -> None:
@@ -77,7 +76,7 @@ def test_a_job_is_told_from_its_start_to_its_end(path: str, view: ProgressView, 
         ("FINISHED", "/savepoint", "oops", True),
     ]
     for line in ("attempt 1 runs", "failure (restart in 10 ms): oops", "savepoint /savepoint", "slow", "FINISHED"):
-        assert line in shown.getvalue()
+        assert line in "\n".join(caplog.messages)
 
 
 def test_what_is_printed_is_shown(view: ProgressView) -> None:
@@ -110,10 +109,10 @@ def test_a_line_that_is_being_written_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_report_that_cannot_be_written_does_not_matter_to_the_job(
-    path: str, view: ProgressView, shown: io.StringIO
+    path: str, view: ProgressView, caplog: pytest.LogCaptureFixture
 ) -> None:
     view.start()
     Path(path).unlink()
     Path(path).mkdir()
     view.ended("FINISHED")
-    assert "FINISHED" in shown.getvalue()
+    assert "[job] FINISHED" in caplog.messages

@@ -285,15 +285,21 @@ class _Query:
                 self._run_epoch(epoch, epoch)
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    """Give what a job master needs to run in this process."""
+def run_jobs_here(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """Let job masters run their jobs in this process, without Spark."""
     cluster = Cluster()
     monkeypatch.setattr(job_master_module, "is_local", lambda session: True)
     monkeypatch.setattr(job_master_module, "ControlServer", lambda *settings: cluster)
     monkeypatch.setattr(job_master_module, "EpochPlan", lambda session, graph: _Plan(cluster, graph))
     monkeypatch.setattr(attempt_slots_module, "is_local", lambda session: True)
     monkeypatch.setattr(attempt_slots_module, "launch_slots", cluster.launch)
+    return cluster
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """Give what a job master needs to run in this process."""
+    cluster = run_jobs_here(monkeypatch)
     yield cluster
     for master in cluster.masters:
         master.cancel()

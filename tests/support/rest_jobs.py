@@ -57,6 +57,10 @@ class FakeMaster:
         self.readings: SlotReadings = NO_READINGS
         self.asked: list[tuple[Any, ...]] = []
         self.savepoint: Future[str] = Future()
+        self.alive = True
+
+    def suspend(self) -> None:
+        self.asked.append(("suspend",))
 
     def run(self) -> FakeMaster:
         """Let the slots be ready."""

@@ -451,7 +451,7 @@ class CheckpointCoordinator:
         checkpoint_id = pending.checkpoint_id
         del self._pending[checkpoint_id]
         self._statistics.failed(now, self._attempt, pending, reason, detail)
-        instructions: list[Instruction] = [NotifyAborted(self._attempt, checkpoint_id, reason)]
+        instructions: list[Instruction] = [NotifyAborted(self._attempt, checkpoint_id, reason, detail)]
         if pending.writing:
             self._abandoned[checkpoint_id] = pending
         else:

@@ -6,7 +6,7 @@ carried out, in the order given, by whoever drives the coordinator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
@@ -196,6 +196,7 @@ class NotifyAborted:
     attempt: int
     checkpoint_id: int
     reason: CheckpointFailureReason
+    detail: str = field(default="", compare=False)  # what is known besides, for people
 
 
 @dataclass(frozen=True, slots=True)

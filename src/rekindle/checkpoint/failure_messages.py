@@ -13,6 +13,11 @@ def savepoint_failed(checkpoint_id: int, reason: CheckpointFailureReason, detail
     return f"Savepoint {checkpoint_id} failed: {_because(reason, detail)}."
 
 
+def checkpoint_failed(checkpoint_id: int, reason: CheckpointFailureReason, detail: str) -> str:
+    """Say why a checkpoint failed that the job can do without."""
+    return f"checkpoint {checkpoint_id} failed: {_because(reason, detail)}; the job goes on"
+
+
 def too_many_failures(
     checkpoint_id: int, reason: CheckpointFailureReason, detail: str, in_a_row: int, tolerable: int
 ) -> str:

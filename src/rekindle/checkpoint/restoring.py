@@ -71,6 +71,15 @@ class RestorePath:
                 log.warning("%s; %s is used instead. %s", error, directory, WRITTEN_AGAIN)
 
 
+def check_restore_path(location: str) -> None:
+    """Find out whether there is anything to restore from at a location, without reading it.
+
+    Raises:
+        CheckpointNotFoundError: There is nothing.
+    """
+    _directories(location, skip_damaged=True)
+
+
 def advice(earlier: list[str]) -> str:
     """Say what to do about a damaged checkpoint with others before it."""
     return f"Earlier checkpoints exist ({', '.join(earlier)}): set {FALLBACK_KEY} to true to go back to them"

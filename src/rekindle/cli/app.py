@@ -19,8 +19,10 @@ from rekindle.cli.config import config
 from rekindle.cli.demo import demo
 from rekindle.cli.dispose import dispose
 from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
+from rekindle.cli.help import plain_arguments
 from rekindle.cli.info import info
 from rekindle.cli.list import list_jobs
+from rekindle.cli.logs import logs
 from rekindle.cli.output import JSON, print_error
 from rekindle.cli.run import run
 from rekindle.cli.savepoint import savepoint
@@ -34,6 +36,10 @@ _OWN_OPTIONS_FIRST = {"allow_interspersed_args": False}  # what follows the prog
 
 class _Commands(TyperGroup):
     """Tell Ctrl-C from a program that ended with the same code, and of which command an error is."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        return None if command is None else plain_arguments(command)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -58,20 +64,21 @@ app = typer.Typer(
     context_settings={"token_normalize_func": _as_here},
     help="Flink's state and fault tolerance for Spark, in Python.",
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command(context_settings=_OWN_OPTIONS_FIRST)(run)
-app.command(context_settings=_OWN_OPTIONS_FIRST)(info)
-app.command("list")(list_jobs)
-app.command()(checkpoints)
-app.command()(savepoint)
-app.command()(stop)
-app.command(cls=CancelCommand)(cancel)
-app.command()(state)
-app.command()(dispose)
-app.command()(config)
-app.command()(demo)
+app.command(context_settings=_OWN_OPTIONS_FIRST, short_help="Run a program.")(run)
+app.command(context_settings=_OWN_OPTIONS_FIRST, short_help="Print the plan of a program, without running it.")(info)
+app.command("list", short_help="List jobs, with -a also those that have ended.")(list_jobs)
+app.command(short_help="Print the log of a job that was started with run -d.")(logs)
+app.command(short_help="Show the checkpoints of a job.")(checkpoints)
+app.command(short_help="Take a savepoint of a job, which goes on.")(savepoint)
+app.command(short_help="Stop a job with a savepoint.")(stop)
+app.command(cls=CancelCommand, short_help="Cancel a job, after a savepoint if wanted.")(cancel)
+app.command(short_help="Look into a savepoint or checkpoint.")(state)
+app.command(short_help="Delete a savepoint or checkpoint.")(dispose)
+app.command(short_help="Print the settings in force, and who set them.")(config)
+app.command(short_help="Watch a job survive the death of a process.")(demo)
 
 
 def _version(wanted: bool) -> None:
@@ -116,7 +123,9 @@ def _end_of(command: typer.Typer) -> int:
 
 
 def _misunderstood(error: Exception, problem: str) -> int:
-    if problem:  # else help was shown, for want of any argument
+    if type(error).__name__ == "NoArgsIsHelpError":  # its place has moved; what it says is the help
+        typer.echo(problem)
+    elif problem:
         context = getattr(error, "ctx", None)
         command = "rekindle" if context is None else context.command_path
         _failed(f"{problem.rstrip('.')} (see {command} --help)", ExitCode.USAGE)

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from rekindle.cli.connection import JobManager, Token, directory_for, running_job
+from rekindle.cli.completion import complete_running_job
+from rekindle.cli.connection import JOB_HELP, JobManager, Token, directory_for, running_job
 from rekindle.cli.ending import retained_checkpoint, wait_for_end
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, console, print_json
@@ -37,8 +38,7 @@ class CancelCommand(TyperCommand):
 
 def cancel(
     job: Annotated[
-        str | None,
-        typer.Argument(metavar="JOB", help="Id of the job, its first digits (4 or more), or its name."),
+        str | None, typer.Argument(metavar="JOB", help=JOB_HELP, autocompletion=complete_running_job)
     ] = None,
     with_savepoint: Annotated[
         str | None,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rekindle.cli.completion import complete_running_job
 from rekindle.cli.exit_codes import CommandError, ExitCode
+from rekindle.cli.formats import moment
 from rekindle.cli.output import messages
 
 if TYPE_CHECKING:
@@ -34,9 +36,10 @@ Token = Annotated[
 ]
 """The option for jobs that listen beyond their own machine."""
 
+JOB_HELP = "Id of the job, its first digits (4 or more), or its name."
+
 Job = Annotated[
-    str,
-    typer.Argument(metavar="JOB", help="Id of the job, its first digits (4 or more), or its name.", show_default=False),
+    str, typer.Argument(metavar="JOB", help=JOB_HELP, show_default=False, autocompletion=complete_running_job)
 ]
 """The job that a command is about."""
 
@@ -81,7 +84,24 @@ def the_job(wanted: str, jobmanager: str | None, token: str | None) -> FoundJob:
             message = f"no job {wanted!r} answers; {silence(found.silent)}"
             raise CommandError(message, ExitCode.UNREACHABLE) from error
         hint = "" if found.drivers else f"\n{HINT}"
-        raise CommandError(f"{error}{hint}", ExitCode.NOT_FOUND) from error
+        gone = None if jobmanager else _ended_before(wanted)
+        raise CommandError(gone or f"{error}{hint}", ExitCode.NOT_FOUND) from error
+
+
+def _ended_before(wanted: str) -> str | None:
+    """Say how a job ended that is meant, if it is known on disk."""
+    from rekindle.archive.directory import kept_jobs
+    from rekindle.client.found_job import resolve
+    from rekindle.exceptions import RekindleError
+
+    try:
+        job = resolve(kept_jobs(), wanted)
+    except (OSError, RekindleError):
+        return None
+    if not job.has_ended:
+        return None
+    why = "" if job.why is None else f", {job.why}"
+    return f"job {job.name!r} ({job.job_id}) has ended: it is {job.status} since {moment(job.ended)}{why}"
 
 
 def running_job(wanted: str, jobmanager: str | None, token: str | None) -> FoundJob:

@@ -11,8 +11,10 @@ from rekindle.cli.output import Json, console, messages, print_json
 
 
 def demo(
-    events: Annotated[int, typer.Option(help="How many events go through the job.", min=1_000)] = 400_000,
-    keep: Annotated[str | None, typer.Option(help="Keep output and checkpoints in this directory.")] = None,
+    events: Annotated[int, typer.Option(metavar="N", help="How many events go through the job.", min=1_000)] = 400_000,
+    keep: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Keep output and checkpoints in this directory.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run a stateful job on Spark, kill one of its processes with SIGKILL, and count what came out.

@@ -5,21 +5,26 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.text import Text
 
+from rekindle.archive.directory import log_directory
+from rekindle.cli import log_writer
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import messages
 from rekindle.cli.program import Program, as_exit_code
 from rekindle.cli.program_end import read_end
+from rekindle.common.configuration_files import layered_configuration
 from rekindle.common.job_status import JobStatus
-from rekindle.common.own_directory import make_own, named_directory
-from rekindle.program_errors import RUN_REPORT
+from rekindle.common.options import LogOptions
+from rekindle.program_errors import LOG_FILE, RUN_REPORT
 from rekindle.rest.discovery import discovered
 from rekindle.runtime.master.run_report import JobReport, read_reports
 
@@ -60,12 +65,14 @@ def start_detached(program: Program, log: str | None) -> DetachedJob:
         CommandError: The program ended before a job ran, or its job at once; or Ctrl-C, which ends it.
     """
     command = program.command()
+    log = os.path.abspath(log or log_directory() / _log_name(program))
     with tempfile.TemporaryDirectory(prefix="rekindle-run-") as directory:
         report = os.path.join(directory, "report")
         Path(report).touch()
-        opened = Path(log) if log else log_directory() / f"starting-{os.getpid()}.log"
-        environment = program.environment(**{RUN_REPORT: report, "PYTHONUNBUFFERED": "1"})
-        with open(opened, "ab") as output:
+        environment = program.environment(**{RUN_REPORT: report, LOG_FILE: log, "PYTHONUNBUFFERED": "1"})
+        writer = _start_writer(log, program)
+        assert writer.stdin is not None
+        with writer.stdin as output:
             process = subprocess.Popen(
                 command,
                 env=environment,
@@ -74,38 +81,54 @@ def start_detached(program: Program, log: str | None) -> DetachedJob:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        if not log:
-            name = os.path.basename(program.name).removesuffix(".py")
-            opened = opened.rename(opened.with_name(f"{name}-{process.pid}.log"))
-        log = os.path.abspath(opened)
         job = _wait_for_job(process, report, program.name)
         if job is None or job.status in _LOST:
-            raise _lost(process, report, program.name, log)
+            raise _lost(process, writer, report, program.name, log)
     return DetachedJob(job.job_id, job.job_name, process.pid, log, _url_of(process.pid))
 
 
-def _lost(process: subprocess.Popen[bytes], report: str, name: str, log: str) -> CommandError:
+def _log_name(program: Program) -> str:
+    name = os.path.basename(program.name).removesuffix(".py")
+    return f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
+
+
+def _start_writer(log: str, program: Program) -> subprocess.Popen[bytes]:
+    """Start the process that writes the log.
+
+    Raises:
+        CommandError: The log cannot be written.
+    """
+    try:
+        with open(log, "ab"):  # found out now, and not by a process that nobody listens to
+            pass
+    except OSError as error:
+        raise CommandError(f"the log cannot be written to {log}: {error.strerror}", ExitCode.USAGE) from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the program warns of the same keys
+        settings = layered_configuration(program.properties)
+    limits = str(settings.get(LogOptions.MAX_SIZE)), str(settings.get(LogOptions.MAX_FILES))
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", log_writer.__file__, log, *limits],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _lost(
+    process: subprocess.Popen[bytes], writer: subprocess.Popen[bytes], report: str, name: str, log: str
+) -> CommandError:
     """Say why no job was left running; the end of the log is shown, unless Rekindle can tell better."""
     code = int(ExitCode.FAILED)
     with suppress(subprocess.TimeoutExpired):
         code = as_exit_code(process.wait(_LAST_WORDS_SECONDS))
+        writer.wait(_LAST_WORDS_SECONDS)
     end = read_end(code, report)
     problem = end.problem(name) or f"{name} ended with exit code {code} without a job that runs"
     if end.error is None:
         _show_end_of(Path(log))
     return CommandError(f"{problem}\n(full output: {log})", end.exit_code)
-
-
-def log_directory() -> Path:
-    """Give the directory for the logs of detached programs, and make it if it is not there.
-
-    Raises:
-        ConfigurationError: It belongs to somebody else.
-    """
-    base = named_directory() or Path(tempfile.gettempdir()) / f"rekindle-{os.getuid()}"
-    for path in (base, base / "logs"):
-        make_own(path, "there is no place for the log, unless --log names a file")
-    return base / "logs"
 
 
 def _url_of(pid: int) -> str | None:

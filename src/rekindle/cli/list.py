@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
-from rekindle.cli import formats
+from rekindle.cli import formats, job_listing
 from rekindle.cli.connection import HINT, JobManager, Token, search_jobs, silence
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, console, print_json
 from rekindle.cli.tables import print_table, status_text
 
 if TYPE_CHECKING:
-    from rekindle.client.found_job import FoundJob
-    from rekindle.client.remote_job import RemoteJob
+    from rekindle.archive.job_entry import KeptJob
 
 _RUNNING = {"RUNNING", "RESTARTING"}
 _SCHEDULED = {"CREATED"}
+_NUMBERS = ("Duration", "Parallel", "Restarts")
 
 
 def list_jobs(
@@ -33,7 +33,9 @@ def list_jobs(
 ) -> None:
     """List the jobs that have not ended, on this machine or elsewhere.
 
-    A job that has ended is listed (by -a) as long as the process that ran it.
+    With -a also those that have ended on this machine, when and why: the last 100
+    (rekindle.archive.max-jobs). LOST is one whose process was killed. Of a job
+    elsewhere it is known as long as the process lives that ran it.
 
     \b
     Examples:
@@ -43,13 +45,18 @@ def list_jobs(
     """
     wanted = (_RUNNING if running else set()) | (_SCHEDULED if scheduled else set())
     result = search_jobs(jobmanager, token)
+    kept = {} if jobmanager else {job.job_id: job for job in _kept(everything)}
     found = [job for job in result.jobs if (job.status.name in wanted if wanted else everything or not job.has_ended)]
     with ThreadPoolExecutor(8) as pool:
-        listed = list(pool.map(_described, found))
+        listed = list(pool.map(lambda job: job_listing.running(job, kept.get(job.job_id)), found))
+    if everything:
+        answering = {job.job_id for job in result.jobs}
+        silent = [job for job in kept.values() if job.job_id not in answering and (not wanted or job.status in wanted)]
+        listed = sorted([*map(job_listing.on_disk, silent), *listed], key=lambda job: job["start_time"] or 0)
     if json:
         print_json({"jobs": listed, "unreachable": [asdict(driver) for driver in result.silent]})
     elif listed:
-        _print(listed)
+        (_print_all if everything else _print)(listed)
     if not listed and result.silent:
         if json:  # the document says it
             raise typer.Exit(ExitCode.UNREACHABLE)
@@ -62,55 +69,48 @@ def list_jobs(
             console().print(HINT, style="dim", markup=False)
 
 
-def _described(job: FoundJob) -> dict[str, Any]:
-    """Describe a job; what its driver can no longer tell, because it just ended, is None."""
-    from rekindle.exceptions import RestError
+def _kept(everything: bool) -> list[KeptJob]:
+    """Give the jobs that are known on disk; without them running ones can be listed all the same."""
+    from rekindle.archive.directory import kept_jobs
+    from rekindle.exceptions import ConfigurationError
 
-    overview = job.overview
-    described: dict[str, Any] = {
-        "job_id": job.job_id,
-        "job_name": job.name,
-        "status": job.status.name,
-        "start_time": overview.get("start-time"),
-        "end_time": overview["end-time"] if overview.get("end-time", -1) >= 0 else None,
-        "duration_ms": overview.get("duration"),
-        "parallelism": None,
-        "restarts": None,
-        "last_checkpoint": None,
-        "url": job.rest.url,
-    }
-    remote = job.remote()
-    with suppress(RestError):
-        vertices = remote.details()["vertices"]
-        described["parallelism"] = max((vertex["parallelism"] for vertex in vertices), default=None)
-        described["last_checkpoint"] = _last_checkpoint(remote)
-        described["restarts"] = remote.restarts()
-    return described
-
-
-def _last_checkpoint(remote: RemoteJob) -> dict[str, Any] | None:
-    latest = remote.checkpoints()["latest"]["completed"]
-    if latest is None or latest.get("discarded"):  # nothing of a job that has ended, and kept none
-        return None
-    return {"id": latest["id"], "time": latest["latest_ack_timestamp"], "path": latest.get("external_path")}
+    try:
+        return kept_jobs()
+    except (OSError, ConfigurationError):
+        if everything:
+            raise
+        return []
 
 
 def _print(listed: list[dict[str, Any]]) -> None:
     columns = ["Job id", "Name", "Status", "Started", "Duration", "Parallel", "Restarts", "Checkpoint", "At"]
-    rows = []
-    for job in listed:
-        latest = job["last_checkpoint"]
-        rows.append(
-            [
-                job["job_id"],
-                job["job_name"],
-                status_text(job["status"]),
-                formats.moment(job["start_time"]),
-                formats.duration(job["duration_ms"]),
-                formats.number(job["parallelism"]),
-                formats.number(job["restarts"]),
-                formats.NOTHING if latest is None else f"{latest['id']} at {formats.moment(latest['time'])[-8:]}",
-                job["url"],
-            ]
-        )
-    print_table(columns, rows, right=["Duration", "Parallel", "Restarts"])
+    rows = [[*_cells(job), job["url"] or formats.NOTHING] for job in listed]
+    print_table(columns, rows, right=_NUMBERS)
+
+
+def _print_all(listed: list[dict[str, Any]]) -> None:
+    columns = ["Job id", "Name", "Status", "Started", "Duration", "Parallel", "Restarts", "Checkpoint", "Ended", "Why"]
+    rows = [[*_cells(job), formats.moment(job["end_time"]), _why(job)] for job in listed]
+    print_table(columns, rows, right=_NUMBERS)
+
+
+def _cells(job: dict[str, Any]) -> list[str | Text]:
+    latest = job["last_checkpoint"]
+    return [
+        job["job_id"],
+        job["job_name"],
+        status_text(job["status"]),
+        formats.moment(job["start_time"]),
+        formats.duration(job["duration_ms"]),
+        formats.number(job["parallelism"]),
+        formats.number(job["restarts"]),
+        formats.NOTHING if latest is None else f"{latest['id']} at {formats.moment(latest['time'])[-8:]}",
+    ]
+
+
+def _why(job: dict[str, Any]) -> str:
+    """Say in one line why a job ended, or where it is."""
+    parts = [(job["why"] or "").partition("\n")[0], "" if job["savepoint"] is None else f"savepoint {job['savepoint']}"]
+    if job["end_time"] is None:
+        parts.append(f"runs at {job['url']}" if job["url"] else "runs without a REST interface")
+    return "; ".join(filter(None, parts)) or formats.NOTHING

@@ -35,7 +35,7 @@ def state(
             "--key", "-k", metavar="K", help="Show what is kept for this key. A tuple is given as JSON: [1, 2]."
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(help="How many entries of a state are shown; 0: all.", min=0)] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", help="How many entries of a state are shown; 0: all.", min=0)] = 20,
     json: Json = False,
 ) -> None:
     """Look into a snapshot: operators, states, types, sizes, entries.

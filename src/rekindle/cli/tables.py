@@ -23,6 +23,7 @@ _COLOURS = {
     "IN_PROGRESS": "yellow",
     "FAILED": "red",
     "FAILING": "red",
+    "LOST": "red",
 }
 
 

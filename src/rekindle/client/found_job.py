@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from rekindle.client.remote_job import RemoteJob
 from rekindle.client.rest_client import RestClient
@@ -12,7 +12,23 @@ from rekindle.common.job_status import JobStatus
 from rekindle.exceptions import AmbiguousJobError, NotFoundError
 
 SHORTEST_PREFIX = 4
-_MAY_HAVE_ENDED = "it may have ended: ended jobs are known only while their program lives"
+_MAY_HAVE_ENDED = "it may have ended: rekindle list -a tells"
+
+
+class NamedJob(Protocol):
+    """What a job is found by."""
+
+    @property
+    def job_id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def started(self) -> int: ...
+    @property
+    def has_ended(self) -> bool: ...
+
+
+J = TypeVar("J", bound=NamedJob)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +78,11 @@ class FoundJob:
         return f"{self.job_id}  {self.name}  {self.status.name}  {self.rest.url}"
 
 
-def resolve(jobs: Sequence[FoundJob], wanted: str) -> FoundJob:
+def resolve(jobs: Sequence[J], wanted: str) -> J:
     """Give the job that somebody means by an id, the beginning of one, or a name.
 
-    A name means the running job of that name; only if none runs, one that has ended. A job that another driver has
-    taken over is known to two drivers: the one that runs it is meant, else the one that ran it last.
+    A name means the running job of that name; only if none runs, the last one that has ended. A job that another
+    driver has taken over is known to two drivers: the one that runs it is meant, else the one that ran it last.
 
     Raises:
         NotFoundError: There is none.
@@ -76,8 +92,8 @@ def resolve(jobs: Sequence[FoundJob], wanted: str) -> FoundJob:
     exact = _once([job for job in jobs if job.job_id == digits])
     if exact:
         return exact[0]
-    named = [job for job in jobs if job.name == wanted]
-    named = [job for job in named if not job.has_ended] or named
+    named = sorted((job for job in jobs if job.name == wanted), key=lambda job: job.started)
+    named = [job for job in named if not job.has_ended] or named[-1:]
     begun = [job for job in jobs if len(digits) >= SHORTEST_PREFIX and job.job_id.startswith(digits)]
     candidates = _once([*named, *begun])
     if len(candidates) == 1:
@@ -87,17 +103,17 @@ def resolve(jobs: Sequence[FoundJob], wanted: str) -> FoundJob:
     raise NotFoundError(_none(jobs, wanted))
 
 
-def _once(jobs: Iterable[FoundJob]) -> list[FoundJob]:
+def _once(jobs: Iterable[J]) -> list[J]:
     """Give each job once: where two drivers know it, as the one that runs it, or ran it last, describes it."""
     best_last = sorted(jobs, key=lambda job: (not job.has_ended, job.started))
     return list({job.job_id: job for job in best_last}.values())
 
 
-def _several(candidates: Sequence[FoundJob], wanted: str) -> str:
+def _several(candidates: Sequence[NamedJob], wanted: str) -> str:
     return "\n  ".join([f"{wanted!r} can mean {len(candidates)} jobs; give more of the id:", *map(str, candidates)])
 
 
-def _none(jobs: Sequence[FoundJob], wanted: str) -> str:
+def _none(jobs: Sequence[NamedJob], wanted: str) -> str:
     if not jobs:
         return f"there is no job {wanted!r}, nor any other; {_MAY_HAVE_ENDED}"
     too_short = any(job.job_id.startswith(wanted.lower()) for job in jobs)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from rekindle.common.completable_future import CompletableFuture
+from rekindle.common.html_table import html_table
 from rekindle.common.job_execution_result import JobExecutionResult
 from rekindle.common.job_id import JobID
 from rekindle.common.job_status import JobStatus
@@ -75,6 +76,14 @@ class JobClient(ABC):
     @abstractmethod
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         """Ask for the accumulators as they are now."""
+
+    def _repr_html_(self) -> str:
+        """Show the job in a notebook."""
+        try:
+            status: str = self.get_job_status().result().name
+        except Exception as error:  # its driver does not answer, for instance
+            status = f"not known: {error}"
+        return html_table("Job", {"Id": self.get_job_id(), "Status": status})
 
     @abstractmethod
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rekindle.common.html_table import html_table
 from rekindle.common.job_id import JobID
 
 __all__ = ["JobExecutionResult"]
@@ -33,6 +34,11 @@ class JobExecutionResult:
     def get_all_accumulator_results(self) -> dict[str, Any]:
         """Return the values of all accumulators by name."""
         return dict(self._accumulators)
+
+    def _repr_html_(self) -> str:
+        """Show the result in a notebook."""
+        rows = {"Id": self._job_id, "Runtime": f"{self._net_runtime:,} ms", **self._accumulators}
+        return html_table("Job finished", {str(name): value for name, value in rows.items()})
 
     def __str__(self) -> str:
         lines = [

@@ -18,6 +18,7 @@ from rekindle.common.configuration import Configuration
 from rekindle.common.configuration_origin import OriginKind
 from rekindle.common.high_availability_options import HighAvailabilityOptions
 from rekindle.common.job_options import CoreOptions, ExecutionOptions, PipelineOptions, RestartStrategyOptions
+from rekindle.common.log_options import LogOptions
 from rekindle.common.rest_options import RestOptions
 from rekindle.common.runtime_options import (
     HeartbeatOptions,
@@ -41,6 +42,7 @@ __all__ = [
     "HeartbeatOptions",
     "HighAvailabilityOptions",
     "JobManagerOptions",
+    "LogOptions",
     "PipelineOptions",
     "PythonOptions",
     "QueryableStateOptions",
@@ -78,6 +80,7 @@ _GROUPS: tuple[type, ...] = (
     TaskManagerOptions,
     QueryableStateOptions,
     RekindleOptions,
+    LogOptions,
     RestOptions,
     PythonOptions,
 )

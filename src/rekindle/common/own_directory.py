@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +17,37 @@ def named_directory() -> Path | None:
     """Give the directory that the user named for what is kept of running jobs, if there is one."""
     named = os.environ.get(DIRECTORY_VARIABLE)
     return Path(named) if named else None
+
+
+def durable_directory(name: str, purpose: str) -> Path:
+    """Give a directory for files that outlive a login, and make it if it is not there.
+
+    It is in the directory that the user named, else in ``$XDG_STATE_HOME/rekindle``, ``~/.local/state/rekindle``, or,
+    where there is no home to write to, in the directory for temporary files.
+
+    Args:
+        name: What it is called there.
+        purpose: What cannot be done without it, for the message.
+
+    Raises:
+        ConfigurationError: It is no directory, belongs to somebody else, or others may write to it.
+        OSError: It cannot be made.
+    """
+    named = named_directory()
+    if named is not None:
+        make_own(named, purpose)
+        return make_own(named / name, purpose)
+    try:
+        return make_own(_state_home() / "rekindle" / name, purpose)
+    except (OSError, RuntimeError):  # a home that is not there, or only to be read
+        base = Path(tempfile.gettempdir()) / f"rekindle-{os.getuid()}"
+        make_own(base, purpose)
+        return make_own(base / name, purpose)
+
+
+def _state_home() -> Path:
+    given = os.environ.get("XDG_STATE_HOME")
+    return Path(given) if given and os.path.isabs(given) else Path.home() / ".local" / "state"
 
 
 def make_own(path: Path, purpose: str) -> Path:

@@ -140,6 +140,18 @@ class RekindleOptions:
         .default_value("auto")
         .with_description("How progress is shown: a live view, log lines, or not at all.")
     )
+    ARCHIVED_JOBS = (
+        _key("rekindle.archive.max-jobs")
+        .int_type(minimum=0)
+        .default_value(100)
+        .with_description("Of how many jobs it is kept on disk what became of them; 0: of none.")
+    )
+    SIGNAL_ACTION = (
+        _key("rekindle.signal.action")
+        .enum_type(("cancel", "stop-with-savepoint", "suspend"))
+        .no_default_value()
+        .with_description("What SIGTERM and SIGHUP do to a job; unset: cancel, with high availability suspend.")
+    )
 
 
 def _without_effect(key: str) -> ConfigOption[str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ from rekindle.datastream.environment_settings import EnvironmentSettings
 from rekindle.datastream.execution_mode import RuntimeExecutionMode
 from rekindle.datastream.function_adapters import require
 from rekindle.datastream.functions import ParallelSourceFunction, SourceFunction
+from rekindle.datastream.overridden_settings import warn_of_overridden_settings
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError
 from rekindle.graph.batch_mode import as_batch, runs_as_batch
@@ -49,14 +50,18 @@ from rekindle.graph.plan import plan_of
 from rekindle.graph.plan_only import end_if_only_planned
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
 from rekindle.graph.uids import require_uids
+from rekindle.logs.setup import LogSettings, set_up_logging
 from rekindle.rest.settings import RestSettings
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
-from rekindle.runtime.master.progress import ProgressView, progress_view
+from rekindle.runtime.master.progress import ProgressView
+from rekindle.runtime.master.restore_check import check_restore_setting
 from rekindle.runtime.master.running_jobs import running_jobs
+from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, watch_signals
+from rekindle.runtime.master.view_choice import progress_view
 from rekindle.runtime.operators.event_time import EventTime
 from rekindle.runtime.operators.function_source import FunctionSourceOperator
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
@@ -367,12 +372,19 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
                 master.cancel()
             master.result.exception()
 
-        return CloseableIterator(iter(collected), close)
+        def records() -> Iterator[Any]:
+            try:
+                yield from collected
+            finally:
+                end_if_signalled()
+
+        return CloseableIterator(records(), close)
 
     def _submit(
         self, job_name: str | None, collected: CollectedRecords | None, view: ProgressView | None = None
     ) -> JobMaster:
         end_if_only_planned(self)
+        set_up_logging(LogSettings.of(self._configuration))
         graph = self._compile()
         name = job_name or self._configuration.get(PipelineOptions.NAME) or _DEFAULT_JOB_NAME
         settings = settle(
@@ -384,6 +396,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             self._state_backend,
             graph.batch,
         )
+        warn_of_overridden_settings(name, self._configuration, self._config, self._state_backend)
         if collected is not None:
             collected.held_back = settings.ends_with_checkpoint
         if view is None:
@@ -392,6 +405,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         plan = plan_of(self._graph.pending(), graph)
         session = self._spark_session(graph.slots, view)
         master = JobMaster(session, load_files(graph, session), settings, SystemClock(), view, collected, plan)
+        watch_signals()
         master.start()
         running_jobs().register(master, rest, view.reachable_at)
         self._graph.submitted = len(self._graph.nodes)
@@ -426,6 +440,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
         from rekindle.runtime.spark.session import create_session, use_this_python
 
+        check_restore_setting(self._configuration)
         if self._session is None:
             self._owns_session = SparkSession.getActiveSession() is None
             if self._owns_session and view is not None:
@@ -441,7 +456,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         try:
             return master.result.result()
         except KeyboardInterrupt:
+            say_interrupted(master)
             master.cancel()
             with suppress(JobCancelledError):
                 master.result.result()
             raise
+        finally:
+            end_if_signalled()

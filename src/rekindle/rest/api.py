@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rekindle.rest.checkpoint_requests import CheckpointRequests
+from rekindle.rest.front_requests import FrontRequests
 from rekindle.rest.job_requests import JobRequests
 from rekindle.rest.messages import Request, Response
 from rekindle.rest.metric_requests import MetricRequests
@@ -21,6 +22,7 @@ class RestApi:
         self._operations = Operations()
         self._router = Router(
             [
+                *FrontRequests(jobs).routes(),
                 *JobRequests(jobs).routes(),
                 *CheckpointRequests(jobs).routes(),
                 *SavepointRequests(jobs, self._operations, _dispose).routes(),

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from rekindle.common.own_directory import make_own, named_directory
+from rekindle.common.process_identity import process_runs
 
 VERSION = 1
 
@@ -86,7 +87,7 @@ def discovered() -> list[Endpoint]:
         endpoint = _read(path)
         if endpoint is None:
             continue
-        if _runs(endpoint):
+        if process_runs(endpoint.pid, endpoint.start_ticks):
             found.append(endpoint)
         else:
             with suppress(OSError):
@@ -103,26 +104,3 @@ def _read(path: Path) -> Endpoint | None:
     except (OSError, msgspec.MsgspecError):
         return None
     return endpoint if endpoint.version == VERSION and path.name == f"{endpoint.pid}.json" else None
-
-
-def _runs(endpoint: Endpoint) -> bool:
-    if endpoint.start_ticks is not None:
-        return start_ticks(endpoint.pid) == endpoint.start_ticks
-    try:
-        os.kill(endpoint.pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return False  # a process of somebody else's: ours is gone
-    return True
-
-
-def start_ticks(pid: int) -> int | None:
-    """Tell when a process started, in ticks since the start of the machine; None if it is gone or nobody knows."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    # The name of the program, in parentheses, may hold anything. A process that nobody has waited for yet is gone, too.
-    fields = status[status.rindex(b")") + 2 :].split()
-    return None if fields[0] in (b"Z", b"X") else int(fields[19])

@@ -19,6 +19,18 @@ _STATE_TIMES = {
     "cancellingTime": JobStatus.CANCELLING,
     "failingTime": JobStatus.FAILING,
 }
+COUNTERS = frozenset(
+    {
+        "numRestarts",
+        "totalNumberOfCheckpoints",
+        "numberOfCompletedCheckpoints",
+        "numberOfFailedCheckpoints",
+        "numRecordsIn",
+        "numEpochs",
+    }
+)
+"""The metrics of a job that only grow."""
+
 _SEPARATORS = re.compile(r"[^A-Za-z0-9_\-]")
 
 

@@ -1,5 +1,8 @@
 """The metrics of all jobs in the form that Prometheus reads, with Flink's names behind ``rekindle_``.
 
+What only grows is a counter, whose name ends in ``_total``; number and sum of a distribution are a summary; all else is
+a gauge. Counters begin anew with a job, those of operators with an attempt, which Prometheus notices.
+
 Everything is collected anew when somebody asks: what no job has any more is gone. Metrics of functions are listed up to
 a number for each job, with labels up to a length, so that a program cannot fill somebody's database with names.
 """
@@ -15,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from rekindle.common.job_status import JobStatus
 from rekindle.graph.vertex_ids import vertex_id
-from rekindle.rest.job_metrics import job_metrics, readings_of
+from rekindle.rest.job_metrics import COUNTERS, job_metrics, readings_of
 from rekindle.runtime.master.running_jobs import RegisteredJob, RunningJobs
 from rekindle.runtime.slot.metrics import MetricValue
 
@@ -27,6 +30,7 @@ MAX_VARIABLES = 10
 _CLUSTER = "rekindle_jobmanager_"
 _JOB = "rekindle_jobmanager_job_"
 _OPERATOR = "rekindle_taskmanager_job_task_operator_"
+_TOTAL = "_total"
 _UNUSABLE = re.compile(r"[^a-zA-Z0-9_]")
 
 
@@ -58,24 +62,24 @@ class _JobsCollector(Collector):
 
 
 class _Families:
-    """Gather samples by name; of two with the same name and labels the first counts."""
+    """Gather samples by name; of two with the same name and labels, or of two kinds, the first counts."""
 
     def __init__(self) -> None:
         self._metrics: dict[str, Metric] = {}
         self._seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
 
-    def add(self, name: str, labels: dict[str, str], value: object) -> bool:
+    def add(self, name: str, labels: dict[str, str], value: object, kind: str = "gauge", suffix: str = "") -> bool:
         """Add a sample if it is a number; tell whether it was."""
         if not isinstance(value, int | float):
             return False
-        key = name, tuple(sorted(labels.items()))
-        if key in self._seen:
+        family = f"{name.removesuffix(_TOTAL)}{_TOTAL}" if kind == "counter" else name
+        key = family + suffix, tuple(sorted(labels.items()))
+        plain = family.removesuffix(_TOTAL) if kind == "counter" else family  # the ending is added when it is written
+        metric = self._metrics.setdefault(family, Metric(plain, name.rpartition("_")[2], kind))
+        if metric.type != kind or key in self._seen:
             return False
         self._seen.add(key)
-        metric = self._metrics.get(name)
-        if metric is None:
-            metric = self._metrics[name] = Metric(name, name.rpartition("_")[2], "gauge")
-        metric.add_sample(name, labels, float(value))
+        metric.add_sample(family + suffix, labels, float(value))
         return True
 
     def all(self) -> list[Metric]:
@@ -91,7 +95,7 @@ def _add_states(families: _Families, job: RegisteredJob) -> None:
 def _add_job(families: _Families, job: RegisteredJob) -> None:
     labels = _job_labels(job)
     for name, value in job_metrics(job).items():
-        families.add(_JOB + name, labels, value)
+        families.add(_JOB + name, labels, value, "counter" if name in COUNTERS else "gauge")
     readings = job.read_metrics()
     left_out = readings.left_out
     series = 0
@@ -101,9 +105,19 @@ def _add_job(families: _Families, job: RegisteredJob) -> None:
         for suffix, reading in readings_of(metric):
             if series >= MAX_SERIES_OF_A_JOB:
                 left_out += 1
-            elif families.add(name + suffix, own, reading):
+            elif _add_reading(families, name, suffix, own, metric.kind, reading):
                 series += 1
     families.add(_JOB + "metricsLeftOut", labels, left_out)
+
+
+def _add_reading(
+    families: _Families, name: str, suffix: str, labels: dict[str, str], kind: str, reading: object
+) -> bool:
+    if kind == "counter" or (kind == "meter" and suffix):
+        return families.add(name + suffix, labels, reading, "counter")
+    if kind == "distribution" and suffix in ("_count", "_sum"):
+        return families.add(name, labels, reading, "summary", suffix)
+    return families.add(name + suffix, labels, reading)
 
 
 def _path(metric: MetricValue) -> list[str]:

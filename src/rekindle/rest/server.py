@@ -17,8 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from rekindle.common.process_identity import start_ticks
 from rekindle.exceptions import ConfigurationError
-from rekindle.rest.discovery import Endpoint, publish, start_ticks
+from rekindle.rest.discovery import Endpoint, publish
 from rekindle.rest.messages import Request, Response
 from rekindle.rest.settings import RestSettings, is_loopback
 
@@ -162,7 +163,6 @@ class RestServer:
         except Exception as error:
             log.warning("the REST interface at %s cannot be found by commands on this machine: %s", url, error)
         self.url = url
-        log.info("the REST interface is at %s", url)
         if self._tell is not None:
             self._tell(url)
         self._ready.set()

@@ -115,6 +115,7 @@ class Attempt:
             shared.checkpoints,
             shared.savepoints,
             shared.ownership,
+            shared.view.checkpoint_failed,
         )
         self._epochs = EpochRunner(
             shared, number, self._lock, self._epoch_ended, lambda error: self._fail(error, primary=False)

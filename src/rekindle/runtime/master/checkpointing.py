@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from rekindle.checkpoint import events, paths
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
+from rekindle.checkpoint.failure_messages import checkpoint_failed
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import (
     CheckpointMetadata,
@@ -44,6 +45,8 @@ class CheckpointExecutor:
         fail_job: Is told why the job must fail.
         directory: The job's checkpoints; its own for a job with one attempt.
         savepoints: The savepoints that were asked for.
+        ownership: Who owns the job.
+        failed: Is told of a checkpoint that failed, if the job can do without it: which, the reason, and all in words.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class CheckpointExecutor:
         directory: JobCheckpointDirectory | None = None,
         savepoints: Savepoints | None = None,
         ownership: JobOwnership | None = None,
+        failed: Callable[[int, str, str], None] | None = None,
     ) -> None:
         self._settings = settings
         self._graph = graph
@@ -67,9 +71,12 @@ class CheckpointExecutor:
         self._directory = directory or JobCheckpointDirectory(settings.checkpoint_files, settings.job_id)
         self._savepoints = savepoints or Savepoints(settings.job_id)
         self._ownership = ownership or JobOwnership(clock)
+        self._failed = failed or (lambda checkpoint_id, reason, text: None)
 
     def run(self, coordinator: CheckpointCoordinator, instructions: Iterable[events.Instruction]) -> None:
         """Carry out instructions, and those that follow from their outcome."""
+        instructions = list(instructions)
+        self._tell_failures(instructions)
         for instruction in instructions:
             match instruction:
                 case events.TriggerCheckpoint():
@@ -94,6 +101,16 @@ class CheckpointExecutor:
                 case events.ReportSavepointFailure():
                     log.warning(instruction.message)
                     self._savepoints.failed(instruction.checkpoint_id, instruction.message)
+
+    def _tell_failures(self, instructions: Sequence[events.Instruction]) -> None:
+        """Tell of each checkpoint that failed; one that fails the job is told of by the job's failure."""
+        fatal = {order.checkpoint_id for order in instructions if isinstance(order, events.FailJob)}
+        for order in instructions:
+            if not isinstance(order, events.NotifyAborted) or not order.reason.counts_as_failure:
+                continue
+            number = order.checkpoint_id
+            if number not in fatal and self._savepoints.find(number) is None:
+                self._failed(number, order.reason.name, checkpoint_failed(number, order.reason, order.detail))
 
     def _trigger(self, order: events.TriggerCheckpoint) -> None:
         request = self._savepoints.find(order.checkpoint_id)

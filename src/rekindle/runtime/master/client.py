@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from rekindle.common.completable_future import CompletableFuture
+from rekindle.common.html_table import html_table
 from rekindle.common.job_client import JobClient
 from rekindle.common.job_execution_result import JobExecutionResult
 from rekindle.common.job_id import JobID
@@ -19,6 +20,21 @@ class LocalJobClient(JobClient):
 
     def __init__(self, master: JobMaster) -> None:
         self._master = master
+
+    def _repr_html_(self) -> str:
+        master = self._master
+        history, checkpoint = master.history, master.checkpoint_statistics().latest_completed
+        failures = history.exceptions()
+        rows = {
+            "Id": master.settings.job_id,
+            "Status": history.status.name,
+            "Running for": f"{history.duration() / 1000:,.0f} s",
+            "Records from sources": f"{history.progress().records_in:,}",
+            "Restarts": history.restarts,
+            "Last checkpoint": None if checkpoint is None else checkpoint.checkpoint_id,
+            "Last failure": failures[0].text if failures else None,
+        }
+        return html_table(master.settings.job_name, rows, master.recent_lines())
 
     def get_job_id(self) -> JobID:
         return JobID(self._master.settings.job_id)

@@ -92,6 +92,7 @@ class JobHistory:
 
     Attributes:
         start_time: When the job was made, in milliseconds.
+        end_request: Who asked for its end, if that is known.
 
     Args:
         clock: Tells the time.
@@ -110,6 +111,7 @@ class JobHistory:
         self._lock = threading.Lock()
         self._status = JobStatus.CREATED
         self.start_time = clock.now()
+        self.end_request: str | None = None
         self._times: dict[str, int] = {"INITIALIZING": self.start_time, JobStatus.CREATED.name: self.start_time}
         self._end_time: int | None = None
         self._limit = limit

@@ -27,15 +27,18 @@ from rekindle.exceptions import (
     JobCancelledError,
     JobExecutionError,
     JobFencedError,
+    JobSuspendedError,
     StateRestoreError,
     StopFailedError,
 )
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
 from rekindle.runtime.clock import Clock
+from rekindle.runtime.master.archived_view import archived
 from rekindle.runtime.master.attempt import Attempt, Outcome
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
+from rekindle.runtime.master.job_archiver import JobArchiver
 from rekindle.runtime.master.job_history import JobHistory, recorded
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
@@ -79,14 +82,18 @@ class JobMaster(ObservedJob):
         self.plan = plan
         self.history = JobHistory(clock, self._slot_places, settings.exception_history_size)
         self.result: Future[JobExecutionResult] = Future()
+        view.job_id = settings.job_id
         self._session = session
         self._clock = clock
-        self._view = recorded(reported(view, settings.job_id), self.history)
+        self._archiver = JobArchiver(settings, self.history, graph.slots)
+        self._view = recorded(archived(reported(view, settings.job_id), self._archiver), self.history)
         self._collected = collected
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
         self._lock = threading.Lock()
         self._keeps_all = False
+        self._suspended = False
+        self._thread: threading.Thread | None = None
         self._checkpoints = JobCheckpointDirectory(
             settings.checkpoint_files,
             settings.job_id,
@@ -124,9 +131,16 @@ class JobMaster(ObservedJob):
         self._open_storage()
         self._takeover.begin()
         self._view.start()
+        self._archiver.begin()
         if self._takeover.before is not None:
             self._view.notice(f"job {self.settings.job_id} is taken over from {self._takeover.before.describe()}")
-        threading.Thread(target=self._run, name=f"job-{self.settings.job_name}", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name=f"job-{self.settings.job_name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Tell whether the thread runs that looks after the job."""
+        return self._thread is not None and self._thread.is_alive()
 
     def cancel(self) -> None:
         """Ask the job to end; ``result`` tells when it has."""
@@ -136,6 +150,11 @@ class JobMaster(ObservedJob):
                 self._status = JobStatus.CANCELLING
             if self._attempt is not None:
                 self._attempt.cancel()
+
+    def suspend(self) -> None:
+        """Ask the job to end here as if this driver had died: nothing is deleted, and another may go on with it."""
+        self._suspended = True
+        self.cancel()
 
     def trigger_savepoint(self, directory: str | None) -> Future[str]:
         """Take a savepoint at the end of the current epoch; the future has its location.
@@ -182,6 +201,10 @@ class JobMaster(ObservedJob):
         future = self._stopping.request(mode, savepoint_directory(self.settings, directory))
         self._wake()
         return future
+
+    def recent_lines(self) -> dict[str, list[str]]:
+        """Give the last lines that nobody was shown as they came, in a notebook for instance, by what they are."""
+        return self._view.recent_lines()
 
     def _wake(self) -> None:
         with self._lock:
@@ -237,6 +260,12 @@ class JobMaster(ObservedJob):
                 )
             )
             status = JobStatus.FINISHED if outcome is Outcome.FINISHED else JobStatus.CANCELED
+            if status is JobStatus.CANCELED and self._suspended:
+                status = JobStatus.SUSPENDED
+                error = JobSuspendedError(
+                    f"job {self.settings.job_name!r} was suspended: this driver was asked to end"
+                    f"{self._remains(status).advice()}"
+                )
         except BaseException as failure:
             error = failure
             if isinstance(failure, JobFencedError):
@@ -391,6 +420,7 @@ class JobMaster(ObservedJob):
         if status is JobStatus.CANCELED:
             error = JobCancelledError(f"job {self.settings.job_name!r} was cancelled{self._remains(status).advice()}")
         self._show_end(status)
+        self._archiver.end()
         self._savepoints.job_ended(status.name)
         self._stopping.job_ended(status.name)
         if self._collected is not None:
@@ -405,7 +435,8 @@ class JobMaster(ObservedJob):
     def _show_end(self, status: JobStatus) -> None:
         """Show how the job ended; that this fails is no reason to keep who waits for the job waiting."""
         try:
-            if status in (JobStatus.CANCELED, JobStatus.FAILED) and not self.settings.batch:
+            fenced = status is JobStatus.SUSPENDED and not self._suspended
+            if status is not JobStatus.FINISHED and not fenced and not self.settings.batch:
                 self._view.notice(self._remains(status).describe())
             self._view.ended(status.name)
         except Exception:

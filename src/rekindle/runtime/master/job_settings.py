@@ -28,6 +28,7 @@ from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCh
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.master.ha_settings import HighAvailabilitySettings, settle_high_availability
+from rekindle.runtime.master.signal_action import SignalAction, settle_signal_action
 from rekindle.runtime.master.state_settings import (
     settle_asynchronous,
     settle_backend,
@@ -69,6 +70,8 @@ class JobSettings:
     exception_history_size: int = 16
     high_availability: HighAvailabilitySettings | None = None
     watermark_interval_ms: int = 200
+    signal_action: SignalAction = SignalAction.CANCEL
+    archived_jobs: int = 100
     driver_number: int | None = None  # with high availability: the entry of the log with which this driver took over
 
     @property
@@ -120,6 +123,10 @@ def settle(
                 f"{StateRecoveryOptions.SAVEPOINT_PATH.key} is {restore_path!r}, and a batch job always begins at its "
                 "beginning: unset it, or set execution.runtime-mode to STREAMING"
             )
+    high_availability = settle_high_availability(
+        configuration, job_name, enabled and isinstance(storage, JobManagerCheckpointStorage)
+    )
+    savepoint_directory = settle_savepoint_directory(state_backend, configuration)
     return JobSettings(
         job_id=job_id,
         job_name=job_name,
@@ -151,14 +158,14 @@ def settle(
         epoch_max_records=configuration.get(RekindleOptions.EPOCH_MAX_RECORDS),
         job_parameters=_job_parameters(configuration) | execution_config.get_global_job_parameters(),
         backend=settle_backend(state_backend, configuration),
-        savepoint_directory=settle_savepoint_directory(state_backend, configuration),
+        savepoint_directory=savepoint_directory,
         fallback_to_earlier=configuration.get(StateRecoveryOptions.FALLBACK_TO_EARLIER),
         parallel_clean_up=configuration.get(CheckpointingOptions.CLEANER_PARALLEL_MODE),
         claim=configuration.get(StateRecoveryOptions.CLAIM_MODE) == "CLAIM",
         batch=batch,
-        high_availability=settle_high_availability(
-            configuration, job_name, enabled and isinstance(storage, JobManagerCheckpointStorage)
-        ),
+        high_availability=high_availability,
+        archived_jobs=configuration.get(RekindleOptions.ARCHIVED_JOBS),
+        signal_action=settle_signal_action(configuration, high_availability is not None, savepoint_directory),
         exception_history_size=configuration.get(RestOptions.EXCEPTION_HISTORY_SIZE),
         watermark_interval_ms=execution_config.get_auto_watermark_interval(),
     )

@@ -1,16 +1,18 @@
-"""What people see of a running job: a live view in a terminal, plain lines elsewhere, nothing where that is wanted."""
+"""What people see of a running job: a live view in a terminal, log lines elsewhere, nothing where that is wanted."""
 
 from __future__ import annotations
 
-import sys
+import logging
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.common.job_status import JobStatus
 from rekindle.exceptions import JobFencedError
+from rekindle.logs.events import log_event
+from rekindle.runtime.master.checkpoint_lines import CheckpointLines, Line, describe_checkpoint
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 
 _LINE_EVERY_SECONDS = 5.0
@@ -28,10 +30,16 @@ class EpochSummary:
 
 
 class ProgressView:
-    """Show nothing but what the job itself prints. The other views build on this one."""
+    """Show nothing but what the job itself prints. The other views build on this one.
+
+    Attributes:
+        job_name: The job's name.
+        job_id: Its id; None before the job has one.
+    """
 
     def __init__(self, job_name: str) -> None:
         self.job_name = job_name
+        self.job_id: str | None = None
 
     def start(self) -> None:
         """Begin."""
@@ -44,6 +52,9 @@ class ProgressView:
 
     def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
         """Show a completed checkpoint."""
+
+    def checkpoint_failed(self, checkpoint_id: int, reason: str, text: str) -> None:
+        """Show that a checkpoint failed that the job can do without."""
 
     def savepoint_completed(self, location: str) -> None:
         """Show a completed savepoint."""
@@ -65,65 +76,95 @@ class ProgressView:
         stream.write(text)
         stream.flush()
 
+    def recent_lines(self) -> dict[str, list[str]]:
+        """Give the last lines that were not shown as they came, by what they are."""
+        return {}
+
 
 class LogView(ProgressView):
-    """Write a line for everything that happens, and one every few seconds for the epochs, to standard error."""
+    """Log everything that happens, and one record every few seconds for the epochs."""
 
-    def __init__(self, job_name: str, stream: TextIO | None = None) -> None:
+    _shows_itself = False
+
+    def __init__(self, job_name: str) -> None:
         super().__init__(job_name)
-        self._stream = stream or sys.stderr
         self._lock = threading.Lock()
         self._records = 0
         self._seconds = 0.0
         self._last_line = time.monotonic()
+        self._checkpoints = CheckpointLines()
 
     def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
+        self._sum_up_checkpoints()
         source = "the beginning" if checkpoint_id is None else f"checkpoint {checkpoint_id}"
-        self._line(f"attempt {attempt + 1} runs, from {source}")
+        text = f"attempt {attempt + 1} runs, from {source}"
+        self._log("attempt_started", text, attempt=attempt + 1, checkpoint_id=checkpoint_id)
 
     def epoch_finished(self, summary: EpochSummary) -> None:
+        now = time.monotonic()
         with self._lock:
             self._records += summary.records
             self._seconds += summary.seconds
-            due = time.monotonic() - self._last_line >= _LINE_EVERY_SECONDS and self._records
+            lines = self._checkpoints.due(now)
+            due = now - self._last_line >= _LINE_EVERY_SECONDS and self._records
             if due:
-                records, seconds = self._records, self._seconds
-                self._records, self._seconds, self._last_line = 0, 0.0, time.monotonic()
+                rate = self._records / max(self._seconds, 1e-9)
+                self._records, self._seconds, self._last_line = 0, 0.0, now
+        self._log_checkpoints(lines)
         if due:
-            self._line(
-                f"epoch {summary.epoch}: {records / max(seconds, 1e-9):,.0f} records/s, "
-                f"watermark {format_watermark(summary.watermark)}"
-            )
+            text = f"epoch {summary.epoch}: {rate:,.0f} records/s, watermark {format_watermark(summary.watermark)}"
+            watermark = summary.watermark
+            self._log("progress", text, epoch=summary.epoch, records_per_second=round(rate), watermark=watermark)
 
     def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
-        self._line(f"checkpoint {describe_checkpoint(checkpoint)} is complete")
+        with self._lock:
+            lines = self._checkpoints.completed(time.monotonic(), checkpoint)
+        self._log_checkpoints(lines)
+
+    def checkpoint_failed(self, checkpoint_id: int, reason: str, text: str) -> None:
+        self._log("checkpoint_failed", text, logging.WARNING, checkpoint_id=checkpoint_id, reason=reason)
 
     def savepoint_completed(self, location: str) -> None:
-        self._line(f"savepoint {location} is complete")
+        self._log("savepoint_completed", f"savepoint {location} is complete", path=location)
 
     def notice(self, line: str) -> None:
-        self._line(line)
+        self._sum_up_checkpoints()
+        self._log("notice", line)
 
     def reachable_at(self, url: str) -> None:
-        self._line(f"REST interface: {url}")
+        self._log("rest_listening", f"REST interface: {url}", url=url)
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
+        self._sum_up_checkpoints()
         end = "this driver stops" if isinstance(error, JobFencedError) else "the job fails"
         follow = end if delay_ms is None else f"restart in {delay_ms} ms"
-        self._line(f"failure ({follow}): {error}")
+        level = logging.ERROR if delay_ms is None else logging.WARNING
+        text, kind = f"failure ({follow}): {error}", type(error).__name__
+        self._log("failed", text, level, error=kind, restart_delay_ms=delay_ms)
 
     def ended(self, status: str) -> None:
-        self._line(status)
+        self._sum_up_checkpoints()
+        level = logging.ERROR if status == JobStatus.FAILED.name else logging.INFO
+        self._log("ended", status, level, status=status)
 
-    def _line(self, text: str) -> None:
-        stamp = time.strftime("%H:%M:%S")
-        with self._lock, suppress(OSError, ValueError):  # nobody reads any more: the job goes on
-            self._stream.write(f"{stamp} [{self.job_name}] {text}\n")
-            self._stream.flush()
+    def _sum_up_checkpoints(self) -> None:
+        """Write of the checkpoints that wait for a summary, before something that they came before."""
+        with self._lock:
+            lines = self._checkpoints.rest(time.monotonic())
+        self._log_checkpoints(lines)
+
+    def _log_checkpoints(self, lines: list[Line]) -> None:
+        for line in lines:
+            self._log("checkpoint_completed", line.text, **line.fields)
+
+    def _log(self, event: str, text: str, level: int = logging.INFO, **fields: Any) -> None:
+        log_event(level, self.job_name, self.job_id, event, text, shown=self._shows_itself, **fields)
 
 
-class LiveView(ProgressView):
-    """Keep one line at the bottom of the terminal up to date."""
+class LiveView(LogView):
+    """Keep one line at the bottom of the terminal up to date; what happens is logged for others."""
+
+    _shows_itself = True
 
     def __init__(self, job_name: str) -> None:
         super().__init__(job_name)
@@ -145,6 +186,7 @@ class LiveView(ProgressView):
         self._refresh()
 
     def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
+        super().attempt_started(attempt, checkpoint_id)
         self._state, self._restarts = "running", attempt
         if attempt:
             source = "the beginning" if checkpoint_id is None else f"checkpoint {checkpoint_id}"
@@ -152,6 +194,7 @@ class LiveView(ProgressView):
         self._refresh()
 
     def epoch_finished(self, summary: EpochSummary) -> None:
+        super().epoch_finished(summary)
         self._epoch = str(summary.epoch)
         self._total += summary.records
         self._rate = summary.records / max(summary.seconds, 1e-9)
@@ -159,21 +202,30 @@ class LiveView(ProgressView):
         self._refresh()
 
     def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
+        super().checkpoint_completed(checkpoint)
         self._checkpoint = describe_checkpoint(checkpoint)
         self._refresh()
 
+    def checkpoint_failed(self, checkpoint_id: int, reason: str, text: str) -> None:
+        super().checkpoint_failed(checkpoint_id, reason, text)
+        self._print(text, style="red")
+
     def savepoint_completed(self, location: str) -> None:
+        super().savepoint_completed(location)
         self._print(f"savepoint {location} is complete")
 
     def notice(self, line: str) -> None:
+        super().notice(line)
         self._print(line)
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
+        super().failed(error, delay_ms)
         self._state = "failed" if delay_ms is None else "restarting"
         self._print(f"failure: {error}", style="red")
         self._refresh()
 
     def ended(self, status: str) -> None:
+        super().ended(status)
         self._live.stop()
         self._print(f"{self.job_name}: {status}, {self._total:,} records, {self._restarts} restarts")
 
@@ -201,19 +253,6 @@ class LiveView(ProgressView):
         self._live.update(Text("  │  ".join(parts), style="cyan"))
 
 
-def progress_view(wanted: str, job_name: str) -> ProgressView:
-    """Choose the view: ``live``, ``log``, ``none``, or ``auto`` by whether somebody watches."""
-    if wanted == "auto":
-        wanted = "live" if sys.stderr.isatty() else "log"
-    views: dict[str, type[ProgressView]] = {"live": LiveView, "log": LogView, "none": ProgressView}
-    return views[wanted](job_name)
-
-
-def describe_checkpoint(checkpoint: CompletedCheckpoint) -> str:
-    """Say id, duration and size of a checkpoint."""
-    return f"{checkpoint.checkpoint_id} ({checkpoint.duration_ms} ms, {_format_size(checkpoint.size or 0)})"
-
-
 def format_watermark(watermark: int) -> str:
     """Say how far event time is."""
     if watermark == MIN_WATERMARK:
@@ -225,11 +264,3 @@ def format_watermark(watermark: int) -> str:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds)) + f".{millis:03d}Z"
     except (OverflowError, ValueError, OSError):
         return str(watermark)
-
-
-def _format_size(size: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    raise AssertionError

@@ -42,11 +42,14 @@ class Remains:
     savepoint: str | None = None
 
     def kept(self) -> list[CompletedCheckpoint]:
-        """Give the checkpoints that outlive the job."""
-        return [*self.completed, *self.damaged] if self.status in _KEPT[self.settings.retention] else []
+        """Give the checkpoints that outlive the job; all of one that another driver may go on with."""
+        kept = self.status is JobStatus.SUSPENDED or self.status in _KEPT[self.settings.retention]
+        return [*self.completed, *self.damaged] if kept else []
 
     def describe(self) -> str:
         """Say in one line how to go on."""
+        if self.status is JobStatus.SUSPENDED and self.settings.high_availability is not None:
+            return "Start the program again, and the job goes on from its last checkpoint"
         return what_is_left(self.settings, self.completed, self.kept(), self.savepoint)
 
     def advice(self) -> str:

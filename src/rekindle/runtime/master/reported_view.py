@@ -56,6 +56,9 @@ class ReportedView(ProgressView):
         if isinstance(checkpoint.location, StoredCheckpoint):
             self._stored = checkpoint.location
 
+    def checkpoint_failed(self, checkpoint_id: int, reason: str, text: str) -> None:
+        self._view.checkpoint_failed(checkpoint_id, reason, text)
+
     def savepoint_completed(self, location: str) -> None:
         self._view.savepoint_completed(location)
         self._tell(savepoint=location)
@@ -76,6 +79,9 @@ class ReportedView(ProgressView):
 
     def show(self, text: str, stream: TextIO) -> None:
         self._view.show(text, stream)
+
+    def recent_lines(self) -> dict[str, list[str]]:
+        return self._view.recent_lines()
 
     def _tell(
         self,
@@ -99,10 +105,14 @@ class ReportedView(ProgressView):
             write_line(self._path, self._report.to_line())
 
     def _last_checkpoint(self) -> str | None:
-        stored = self._stored
-        if stored is None or stored.files is None:
-            return None
-        with suppress(CheckpointError):  # that the storage cannot be reached is no reason to fail now
-            if METADATA in stored.files.list(stored.directory):
-                return stored.files.describe(stored.directory)
+        return None if self._stored is None else kept_location(self._stored)
+
+
+def kept_location(stored: StoredCheckpoint) -> str | None:
+    """Tell where a checkpoint is if it is still there, now that its job has ended."""
+    if stored.files is None:
         return None
+    with suppress(CheckpointError):  # that the storage cannot be reached is no reason to fail now
+        if METADATA in stored.files.list(stored.directory):
+            return stored.files.describe(stored.directory)
+    return None

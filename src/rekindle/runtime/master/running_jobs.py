@@ -38,12 +38,15 @@ class OperableJob(Protocol):
     plan: Plan | None
     result: Future[Any]
 
+    @property
+    def alive(self) -> bool: ...
     def read_metrics(self) -> SlotReadings: ...
     def checkpoint_statistics(self) -> CheckpointsOverview: ...
     def trigger_savepoint(self, directory: str | None) -> Future[str]: ...
     def cancel_with_savepoint(self, directory: str | None) -> Future[str]: ...
     def stop_with_savepoint(self, directory: str | None, drain: bool) -> Future[str]: ...
     def cancel(self) -> None: ...
+    def suspend(self) -> None: ...
 
 
 class RegisteredJob:
@@ -71,6 +74,17 @@ class RegisteredJob:
     def ended(self) -> bool:
         """Tell whether it is over, at least for this process: another may go on with it."""
         return self.history.status.is_terminal_state()
+
+    @property
+    def alive(self) -> bool:
+        """Tell whether somebody looks after it, or need not any more."""
+        master = self._master
+        return master is None or self.ended or master.alive
+
+    @property
+    def settled(self) -> bool:
+        """Tell whether it is over and its result is there."""
+        return self._master is None
 
     def plan_json(self) -> dict[str, Any]:
         """Describe its operators as Flink's REST interface does."""
@@ -103,6 +117,12 @@ class RegisteredJob:
         master = self._master
         if master is not None:
             master.cancel()
+
+    def suspend(self) -> None:
+        """Let the job end here, for another driver to go on with; nothing happens if it is over."""
+        master = self._master
+        if master is not None:
+            master.suspend()
 
     def let_go(self) -> None:
         """Keep the last statistics, and nothing else of the job master."""
