@@ -411,7 +411,7 @@ class Attempt:
         elif isinstance(message, m.Register):
             self._running_slots.registered(slot, message)
         elif isinstance(message, m.Ready):
-            self._running_slots.ready(slot)
+            self._running_slots.ready(slot, message)
         else:
             self._events.put(_SlotSaid(slot, message))
 

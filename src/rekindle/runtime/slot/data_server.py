@@ -8,18 +8,17 @@ from __future__ import annotations
 import secrets
 import socket
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 
-from rekindle.exceptions import SlotProtocolError
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire.framing import END, ERROR, receive_frame, send_frame
-from rekindle.runtime.wire.handshake import accept
+from rekindle.runtime.wire.listener import Listener
 from rekindle.runtime.wire.messages import decode_open_task
 
 HAS_ABSTRACT_SOCKETS = sys.platform.startswith("linux")
+
+_BACKLOG = 256
 
 
 class DataServer:
@@ -29,38 +28,26 @@ class DataServer:
         self._slot = slot
         self._secret = secret
         self._failed = failed
-        self._listeners: list[socket.socket] = []
+        self._listeners: list[Listener] = []
         self.unix_name = ""
         self.port = 0
         if HAS_ABSTRACT_SOCKETS:
             self.unix_name = f"rekindle-{secrets.token_hex(16)}"
             self._listen(socket.AF_UNIX, "\0" + self.unix_name)
         if tcp_host is not None or not HAS_ABSTRACT_SOCKETS:
-            self.port = self._listen(socket.AF_INET, (tcp_host or "127.0.0.1", 0)).getsockname()[1]
+            self.port = self._listen(socket.AF_INET, (tcp_host or "127.0.0.1", 0))
 
-    def _listen(self, family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket:
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.bind(address)
-        listener.listen(64)
-        self._listeners.append(listener)
-        threading.Thread(target=self._accept_all, args=(listener,), daemon=True, name="data-accept").start()
-        return listener
+    def _listen(self, family: socket.AddressFamily, address: str | tuple[str, int]) -> int:
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+        port = listening.getsockname()[1] if family == socket.AF_INET else 0
+        name = f"data port {port}" if port else "data socket"
+        self._listeners.append(Listener(listening, self._secret, f"{name} of slot {self._slot.index}", self._serve))
+        return port
 
-    def _accept_all(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return  # closed
-            threading.Thread(target=self._serve, args=(connection,), daemon=True, name="data").start()
-
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket, opening: bytes) -> None:
         with connection:
-            try:
-                accept(connection, self._secret)
-                _, _, opening = receive_frame(connection, limit=1 << 16)
-            except (OSError, EOFError, SlotProtocolError):
-                return  # not one of ours, or gone already: nothing was delivered
             try:
                 self._slot.run_task(
                     decode_open_task(opening),
@@ -77,8 +64,6 @@ class DataServer:
     def close(self) -> None:
         """Take no more tasks."""
         for listener in self._listeners:
-            with suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in accept; close alone does not
             listener.close()
 
 

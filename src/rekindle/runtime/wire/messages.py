@@ -97,19 +97,23 @@ class Shutdown(_Message, frozen=True):
 
 
 class Register(_Message, frozen=True):
-    """Introduce a slot, as the first message on its control connection."""
+    """Introduce a slot, as the first message on its control connection, before it loads any code of the user's.
+
+    Answered by a Heartbeat, if it is taken.
+    """
 
     attempt: int
     slot: int
     pid: int
     host: str
-    unix_name: str
-    port: int
-    address: str
 
 
 class Ready(_Message, frozen=True):
-    """Say that all operators are open and all state is restored."""
+    """Say that all operators are open and all state is restored, and where the tasks of the slot are served."""
+
+    unix_name: str
+    port: int
+    address: str
 
 
 class IterationReport(msgspec.Struct, frozen=True, array_like=True):
