@@ -65,14 +65,18 @@ class Served:
     """Serve fake slots as real ones are served."""
 
     def __init__(self) -> None:
-        self.errors: list[Exception] = []
+        self.errors: list[BaseException] = []
         self._servers: list[DataServer] = []
 
     def address(self, slot: FakeSlot, secret: bytes = SECRET, tcp: bool = False) -> SlotAddress:
-        server = DataServer(slot, secret, "127.0.0.1" if tcp else None, self.errors.append)  # type: ignore[arg-type]
+        server = DataServer(slot, secret, "127.0.0.1" if tcp else None, self._failed)  # type: ignore[arg-type]
         self._servers.append(server)
         host = "another host" if tcp else socket.gethostname()
         return SlotAddress(host, server.unix_name, "127.0.0.1", server.port)
+
+    def _failed(self, error: BaseException) -> str:
+        self.errors.append(error)
+        return f"{type(error).__name__}: {error}"
 
     def directory(self, *slots: FakeSlot) -> SlotDirectory:
         return SlotDirectory(4, SECRET, tuple(self.address(slot) for slot in slots))

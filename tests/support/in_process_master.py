@@ -121,6 +121,8 @@ class InProcessSlot:
                         return
             except Exception as error:
                 self.say(describe_failure(error, self.index))
+                if isinstance(order, m.Shutdown):
+                    return
 
 
 class Cluster:

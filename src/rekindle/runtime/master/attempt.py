@@ -7,6 +7,7 @@ decides. What they share is under one lock; what slots are told under it arrives
 
 from __future__ import annotations
 
+import logging
 import queue
 import sys
 import threading
@@ -32,6 +33,7 @@ from rekindle.exceptions import (
     JobExecutionError,
     JobFencedError,
     SlotLostError,
+    UserCodeError,
 )
 from rekindle.runtime.master.attempt_slots import AttemptSlots
 from rekindle.runtime.master.attempt_stop import AttemptStop
@@ -45,6 +47,8 @@ from rekindle.runtime.master.slot_metrics import SlotMetrics, SlotReadings
 from rekindle.runtime.operators.sinks import COLLECTED
 from rekindle.runtime.slot.__main__ import STDERR
 from rekindle.runtime.wire import messages as m
+
+log = logging.getLogger(__name__)
 
 _CAUSE_WAIT = 2.0
 _GRACE = 5.0
@@ -405,6 +409,8 @@ class Attempt:
             error = slot_error(message)
             if isinstance(error, CheckpointCorruptError):
                 self.damage = error
+            if self._stopping and isinstance(error, UserCodeError):
+                log.warning("user code raised while the job was being ended: %s", error)  # nobody waits for it
             self._fail(error)
         elif isinstance(message, m.MetricsReport):
             self._metrics.answer(slot, message)

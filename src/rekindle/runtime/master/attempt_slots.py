@@ -121,6 +121,7 @@ class AttemptSlots:
             job_parameters=settings.job_parameters,
             backend=settings.backend,
             local_name=settings.local_name,
+            show_records=settings.show_records,
         )
 
 

@@ -42,7 +42,15 @@ def slot_error(message: m.SlotFailed) -> RekindleError:
     if kind is not None:
         return kind(message.summary.removeprefix(f"{kind.__module__}.{kind.__qualname__}: "))
     if message.operator:
-        return UserCodeError(message.operator, message.subtask, message.summary, message.traceback, message.uid)
+        return UserCodeError(
+            message.operator,
+            message.subtask,
+            message.summary,
+            message.traceback,
+            message.uid,
+            message.record,
+            message.identity,
+        )
     return JobExecutionError(f"slot {message.subtask} failed: {message.summary}\n\n{message.traceback}")
 
 

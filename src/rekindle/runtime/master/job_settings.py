@@ -67,6 +67,7 @@ class JobSettings:
     parallel_clean_up: bool = True
     batch: bool = False
     exception_history_size: int = 16
+    show_records: bool = True
     high_availability: HighAvailabilitySettings | None = None
     driver_number: int | None = None  # with high availability: the entry of the log with which this driver took over
 
@@ -159,6 +160,7 @@ def settle(
             configuration, job_name, enabled and isinstance(storage, JobManagerCheckpointStorage)
         ),
         exception_history_size=configuration.get(RestOptions.EXCEPTION_HISTORY_SIZE),
+        show_records=configuration.get(RekindleOptions.SHOW_RECORDS),
     )
 
 

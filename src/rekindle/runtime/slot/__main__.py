@@ -49,14 +49,19 @@ def main() -> int:
     sys.path[:] = [*deployment.sys_path, *(entry for entry in sys.path if entry not in deployment.sys_path)]
     failing = threading.Lock()
 
-    def failed(error: BaseException) -> None:
+    show_records = True
+
+    def failed(error: BaseException) -> str:
+        failure = describe_failure(error, deployment.slot, show_records)
         with failing, contextlib.suppress(OSError):
-            control.send(describe_failure(error, deployment.slot))
+            control.send(failure)
+        return failure.summary
 
     sys.stdout = ForwardedStream(lambda text: control.send(m.Output(STDOUT, -1, text)))
     sys.stderr = ForwardedStream(lambda text: control.send(m.Output(STDERR, -1, text)))
     try:
         job: SlotJob = pickle.loads(deployment.job)
+        show_records = job.show_records
         # Records and state are pickled by the names of their classes: let the names of the user's script mean the same
         # here as there.
         vars(sys.modules["__main__"]).update(job.main_classes)
@@ -65,7 +70,7 @@ def main() -> int:
         control.at_exit = slot.abandon
         server = DataServer(slot, deployment.secret, control.own_host if deployment.listen_tcp else None, failed)
         slot.open()
-    except Exception as error:
+    except BaseException as error:
         failed(error)
         control.receive_all(lambda order: None)
         return 1
@@ -116,7 +121,7 @@ def _await_release(waiting: int, child: int) -> NoReturn:
     os._exit(1)
 
 
-def _dispatcher(slot: Slot, failed: Callable[[BaseException], None]) -> Callable[[m.ToSlot], None]:
+def _dispatcher(slot: Slot, failed: Callable[[BaseException], str]) -> Callable[[m.ToSlot], None]:
     def handle(order: m.ToSlot) -> None:
         try:
             match order:
@@ -138,7 +143,7 @@ def _dispatcher(slot: Slot, failed: Callable[[BaseException], None]) -> Callable
                     slot.close(order.job_over)
                     sys.stdout.flush()
                     os._exit(0)
-        except Exception as error:
+        except BaseException as error:
             failed(error)
             if isinstance(order, m.Shutdown):
                 os._exit(1)

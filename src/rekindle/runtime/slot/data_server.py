@@ -9,6 +9,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.slot.slot import Slot
@@ -22,9 +23,16 @@ _BACKLOG = 256
 
 
 class DataServer:
-    """Serve the tasks of one slot, a thread per connection."""
+    """Serve the tasks of one slot, a thread per connection.
 
-    def __init__(self, slot: Slot, secret: bytes, tcp_host: str | None, failed: Callable[[Exception], None]) -> None:
+    Args:
+        slot: The slot.
+        secret: What forwarders have to know.
+        tcp_host: The address on which to listen for those of other machines; None: there are none.
+        failed: Is told what a task raised, and gives it in few words.
+    """
+
+    def __init__(self, slot: Slot, secret: bytes, tcp_host: str | None, failed: Callable[[BaseException], str]) -> None:
         self._slot = slot
         self._secret = secret
         self._failed = failed
@@ -54,12 +62,13 @@ class DataServer:
                     _frames(connection),
                     lambda envelope: _send(connection, envelope),
                 )
-                send_frame(connection, END, 0, b"")
-            except (EOFError, OSError):
+                _send(connection, (END, 0, b""))
+            except _TaskGoneError:
                 return  # the Spark task was cancelled or died; the job master learns it from Spark
-            except Exception as error:
-                self._failed(error)
-                _report(connection, error)
+            except BaseException as error:
+                summary = self._failed(error)
+                with suppress(_TaskGoneError):  # the job master was told
+                    _send(connection, (ERROR, 0, summary.encode()))
 
     def close(self) -> None:
         """Take no more tasks."""
@@ -67,22 +76,23 @@ class DataServer:
             listener.close()
 
 
+class _TaskGoneError(Exception):
+    """The connection of a task broke."""
+
+
 def _frames(connection: socket.socket) -> Iterator[tuple[int, bytearray]]:
     while True:
-        edge, _, payload = receive_frame(connection)
+        try:
+            edge, _, payload = receive_frame(connection)
+        except (EOFError, OSError) as error:
+            raise _TaskGoneError from error
         if edge == END:
             return
         yield edge, payload
 
 
 def _send(connection: socket.socket, envelope: Envelope) -> None:
-    edge, target, payload = envelope
-    send_frame(connection, edge, target, payload)
-
-
-def _report(connection: socket.socket, error: Exception) -> None:
-    cause = error.__cause__ or error
     try:
-        send_frame(connection, ERROR, 0, f"{type(cause).__name__}: {cause}".encode())
-    except OSError:
-        return  # the task has gone; the job master was told
+        send_frame(connection, *envelope)
+    except OSError as error:
+        raise _TaskGoneError from error

@@ -65,3 +65,4 @@ class SlotJob:
     job_parameters: dict[str, str] = field(default_factory=dict)
     backend: BackendSettings = field(default_factory=BackendSettings)
     local_name: str | None = None  # of the job's directories on local disks; None: its id
+    show_records: bool = True  # whether errors of user code name the record

@@ -24,6 +24,8 @@ from rekindle.runtime.slot.held_inputs import HeldInputs, arrival
 from rekindle.runtime.slot.progress import InputProgress, combined_watermark
 from rekindle.runtime.slot.task_output import TaskOutput
 
+_DONE = object()
+
 
 class RunningNode:
     """Keep one operator with its place in the graph and its progress."""
@@ -166,8 +168,12 @@ class OperatorGraph:
                 if running.held is not None:
                     for side, chunk in running.held.release():
                         self._run(running, chunk, output, side)
-                with blaming(running.node):
-                    yield from self._advance(running, now, output)
+                steps, more = self._advance(running, now, output), True
+                while more:
+                    with blaming(running.node):
+                        more = next(steps, _DONE) is not _DONE
+                    if more:
+                        yield
 
     def next_processing_timer(self) -> int | None:
         """Tell when the next processing-time timer of the slot is due."""

@@ -237,7 +237,7 @@ class _Received:
             if edge == END:
                 self.ended = True
             elif edge == ERROR:
-                raise SlotProtocolError(f"slot {self._slot} failed: {payload.decode()}")
+                raise SlotProtocolError(f"slot {self._slot} failed: {payload.decode(errors='replace')}")
             else:
                 self._rows.append((edge, target, payload))
         if start:

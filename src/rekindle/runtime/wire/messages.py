@@ -225,7 +225,11 @@ class MetricsReport(_Message, frozen=True):
 
 
 class SlotFailed(_Message, frozen=True):
-    """Report the error that ends this attempt. ``operator`` is empty when it was not user code."""
+    """Report the error that ends this attempt. ``operator`` is empty when it was not user code.
+
+    Two failures with one ``identity`` are the same: the same class of error was raised in the same lines of the same
+    operator, at the same record if it was raised at one.
+    """
 
     operator: str
     subtask: int
@@ -233,6 +237,8 @@ class SlotFailed(_Message, frozen=True):
     traceback: str
     restoring: str = ""  # the class of the error, if what the slot was to restore is damaged or does not fit
     uid: str = ""  # of the operator, if the program gave it one
+    record: str = ""  # the record or timer at which user code raised, if that is known and may be shown
+    identity: str = ""
 
 
 ToSlot = (
