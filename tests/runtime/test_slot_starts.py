@@ -135,6 +135,7 @@ def cluster() -> Iterator[SlotProcesses]:
 
 def failure_of(cluster: SlotProcesses, function: MapFunction) -> str:
     env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(1)
     collect(env.from_collection([1, 2, 3]).map(function))
     master = cluster.submit(env)
     with pytest.raises(JobExecutionError) as caught:

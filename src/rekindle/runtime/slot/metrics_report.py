@@ -48,6 +48,7 @@ def _plain_metric(metric: MetricValue) -> MetricValue:
     """Make a metric one that can be sent, whatever functions have named and measured."""
     return replace(
         metric,
+        uid=_text(metric.uid),
         operator=_text(metric.operator),
         groups=tuple(map(_text, metric.groups)),
         variables={_text(key): _text(value) for key, value in metric.variables.items()},
