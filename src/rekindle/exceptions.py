@@ -93,20 +93,34 @@ class UserCodeError(RekindleError):
         subtask: Index of the subtask, counted from 0.
         user_traceback: The traceback as it was in the slot.
         uid: The uid that the program gave the operator; empty if it gave none.
+        record: The record or timer at which it raised; empty if that is not known, or not to be shown.
+        identity: The same for all failures of this kind at this place and record; empty if nobody knows.
     """
 
-    def __init__(self, operator: str, subtask: int, summary: str, user_traceback: str, uid: str = "") -> None:
-        super().__init__(operator, subtask, summary, user_traceback, uid)
+    def __init__(
+        self,
+        operator: str,
+        subtask: int,
+        summary: str,
+        user_traceback: str,
+        uid: str = "",
+        record: str = "",
+        identity: str = "",
+    ) -> None:
+        super().__init__(operator, subtask, summary, user_traceback, uid, record, identity)
         self.operator = operator
         self.uid = uid
         self.subtask = subtask
         self.summary = summary
         self.user_traceback = user_traceback
+        self.record = record
+        self.identity = identity
 
     def __str__(self) -> str:
         uid = f" (uid {self.uid})" if self.uid else ""
+        record = f", at {self.record}" if self.record else ""
         return (
-            f"{self.summary}\n  in operator {self.operator!r}{uid}, subtask {self.subtask}; "
+            f"{self.summary}\n  in operator {self.operator!r}{uid}, subtask {self.subtask}{record}; "
             f"the traceback there was:\n\n{self.user_traceback}"
         )
 

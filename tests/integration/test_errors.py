@@ -11,7 +11,15 @@ import pytest
 from rekindle.common import Types
 from rekindle.datastream import KeyedProcessFunction, MapFunction, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
-from rekindle.exceptions import ConfigurationError, InvalidProgramError, JobExecutionError, UserCodeError
+from rekindle.exceptions import (
+    ConfigurationError,
+    InvalidProgramError,
+    JobExecutionError,
+    SlotLostError,
+    UserCodeError,
+)
+from rekindle.runtime.slot.deployment import SlotDeployment
+from rekindle.runtime.spark.slot_launcher import launch_slots
 from support.balances import environment
 from support.driver import driver
 
@@ -101,6 +109,21 @@ def test_a_port_in_use_is_named(spark: Any) -> None:
         env.from_collection([1]).print()
         with pytest.raises(ConfigurationError, match=rf"cannot listen on 127.0.0.1:{port}: .*jobmanager.rpc.port"):
             env.execute()
+
+
+def test_a_slot_that_dies_before_it_has_registered_is_named_without_a_word_of_the_jvm(spark: Any) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        deployment = SlotDeployment(0, -1, b"s" * 32, "127.0.0.1", port, False, [], 1_000, 8_000, b"")
+        with pytest.raises(SlotLostError) as caught:
+            launch_slots(spark, deployment, 2)
+    first, *rest = str(caught.value).splitlines()
+    assert first.startswith("could not start slot ")
+    assert rest == [
+        f"the job master at 127.0.0.1:{port} cannot be reached: [Errno 111] Connection refused",
+        "its process ended with exit code 1 before it had registered with the job master",
+    ]
 
 
 def test_a_missing_java_is_explained() -> None:

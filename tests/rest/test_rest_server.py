@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -225,17 +226,36 @@ def test_a_client_that_does_not_finish_its_request_is_cut_off(
     assert raw(started(jobs), sent) == b""
 
 
-def test_more_connections_than_allowed_are_turned_away(jobs: RunningJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+REQUEST = b"GET /jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+
+
+def test_with_too_many_connections_the_one_that_was_idle_for_longest_has_to_go(
+    jobs: RunningJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(server_module, "_MAX_CONNECTIONS", 3)
     server = started(jobs)
-    idle = [socket.create_connection(address(server), timeout=30) for _ in range(3)]
-    try:
-        request = b"GET /jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-        assert raw(server, request).startswith(b"HTTP/1.1 503")
-    finally:
-        for each in idle:
-            each.close()
-    wait_until(lambda: raw(server, request).startswith(b"HTTP/1.1 200"), "there is room again")
+    with ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection(address(server), timeout=30)) for _ in range(3)]
+        assert raw(server, REQUEST).startswith(b"HTTP/1.1 200")
+        with suppress(ConnectionResetError):
+            assert idle[0].recv(1) == b""
+        for rest in idle[1:]:
+            rest.sendall(REQUEST)
+            assert rest.recv(12) == b"HTTP/1.1 200"
+
+
+def test_more_requests_at_a_time_than_allowed_are_turned_away(
+    jobs: RunningJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "_MAX_CONNECTIONS", 3)
+    server = started(jobs)
+    with ExitStack() as stack:
+        for _ in range(3):
+            busy = stack.enter_context(socket.create_connection(address(server), timeout=30))
+            busy.sendall(POST + b"Expect: 100-continue\r\nContent-Length: 10\r\n\r\n")
+            assert busy.recv(12) == b"HTTP/1.1 100"
+        assert raw(server, REQUEST).startswith(b"HTTP/1.1 503")
+    wait_until(lambda: raw(server, REQUEST).startswith(b"HTTP/1.1 200"), "there is room again")
 
 
 def test_requests_to_other_hosts_are_refused(jobs: RunningJobs) -> None:
@@ -254,6 +274,11 @@ def test_many_requests_at_once_are_all_answered(jobs: RunningJobs) -> None:
 
 
 # --- processes ---
+
+FEW_DESCRIPTORS = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+"""
 
 PROGRAM = """
 import os, sys
@@ -280,6 +305,23 @@ def test_a_program_ends_at_once_and_leaves_nothing_behind(state_directory: Path)
     assert (done.returncode, done.stderr) == (0, "")
     assert ".json" in done.stdout
     assert list(state_directory.iterdir()) == []
+
+
+def test_a_flood_of_connections_takes_neither_all_descriptors_nor_the_log(state_directory: Path) -> None:
+    text = FEW_DESCRIPTORS + PROGRAM.format(path=[str(Path(__file__).parents[1])]) + "sys.stdin.read()"
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", text], text=True, **streams) as driver, ExitStack() as stack:
+        assert driver.stdout is not None
+        driver.stdout.readline()
+        (endpoint,) = discovered()
+        for _ in range(200):
+            stack.enter_context(socket.create_connection(address(endpoint.url), timeout=30))
+        assert ask(endpoint.url, "GET", f"/jobs/{JOB}/status") == (200, {"status": "RUNNING"})
+        _, said = driver.communicate("")
+    assert driver.returncode == 0
+    lines = said.splitlines()
+    assert len(lines) <= 10, lines
+    assert any("could not be accepted (EMFILE" in line for line in lines)
 
 
 def test_a_server_that_has_hardly_begun_does_not_hold_up_the_end(state_directory: Path) -> None:

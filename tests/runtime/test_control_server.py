@@ -19,6 +19,7 @@ from rekindle.runtime.wire.handshake import connect
 
 SECRET = b"s" * 32
 NEVER = 3_600_000
+READY = m.Ready("rekindle-x", 0, "127.0.0.1")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Listener:
 
 
 def registration(slot: int = 0, attempt: int = 1) -> m.Register:
-    return m.Register(attempt, slot, 4711, "host", f"slot-{slot}", 0, "127.0.0.1")
+    return m.Register(attempt, slot, 4711, "host")
 
 
 class FakeSlot:
@@ -121,21 +122,24 @@ class TestRegistration:
         assert scene.listener.next() == Said(2, registration(2))
         assert [c.registration for c in scene.server.connections().values()] == [registration(2)]
 
-    def test_heartbeats_before_the_registration_are_no_harm(self, scene: Scene) -> None:
-        slot = scene.slot()
-        slot.say(m.Heartbeat(), m.Heartbeat(), registration(0))
-        assert scene.listener.next() == Said(0, registration(0))
+    def test_a_slot_is_told_that_it_was_taken(self, scene: Scene) -> None:
+        slot = scene.slot(2)
+        assert m.decode_to_slot(receive_frame(slot.socket)[2]) == m.Heartbeat()
+        assert scene.listener.next() == Said(2, registration(2)), "whoever is told comes after whoever waits for it"
 
     def test_what_a_registered_slot_says_is_heard_in_order_and_heartbeats_are_not(self, scene: Scene) -> None:
         slot = scene.registered(0)
-        slot.say(m.Ready(), m.Heartbeat(), m.CommitDone(3))
-        assert [scene.listener.next(), scene.listener.next()] == [Said(0, m.Ready()), Said(0, m.CommitDone(3))]
+        slot.say(READY, m.Heartbeat(), m.CommitDone(3))
+        assert [scene.listener.next(), scene.listener.next()] == [Said(0, READY), Said(0, m.CommitDone(3))]
 
-    def test_a_slot_that_failed_before_it_could_register_is_heard(self, scene: Scene) -> None:
+    def test_a_slot_that_fails_before_it_is_ready_is_heard(self, scene: Scene) -> None:
         failure = m.SlotFailed("", 3, "ImportError: no module", "traceback")
-        scene.slot().say(failure)
+        scene.registered(3).say(failure)
         assert scene.listener.next() == Said(3, failure)
-        assert scene.server.connections() == {}
+
+    def test_a_slot_that_dies_before_it_is_ready_is_missed_at_once(self, scene: Scene) -> None:
+        scene.registered(3).socket.close()
+        assert scene.listener.next() == Lost(3, "its process ended or its connection broke")
 
     @pytest.mark.parametrize("attempt", [0, 2])
     def test_a_slot_of_another_attempt_is_turned_away(self, scene: Scene, attempt: int) -> None:
@@ -146,12 +150,12 @@ class TestRegistration:
     def test_a_second_slot_of_the_same_index_is_turned_away_and_the_first_stays(self, scene: Scene) -> None:
         first = scene.registered(0)
         assert scene.slot(0).is_turned_away()
-        first.say(m.Ready())
-        assert scene.listener.next() == Said(0, m.Ready())
+        first.say(READY)
+        assert scene.listener.next() == Said(0, READY)
 
     def test_a_slot_that_says_something_else_first_is_turned_away(self, scene: Scene) -> None:
         slot = scene.slot()
-        slot.say(m.Ready())
+        slot.say(READY)
         assert slot.is_turned_away()
         assert scene.listener.heard_nothing()
 
@@ -166,7 +170,7 @@ class TestAttempts:
         old = scene.registered(0)
         following = Listener()
         scene.server.begin_attempt(2, following)
-        old.say(m.Ready())
+        old.say(READY)
         old.socket.shutdown(socket.SHUT_WR)
         assert old.is_turned_away(), "the server has read all that the old one said"
         assert following.heard_nothing()
@@ -203,7 +207,8 @@ class TestOrders:
     def test_heartbeats_reach_every_slot(self) -> None:
         with ExitStack() as stack:
             slot = Scene(stack, heartbeat_ms=1).registered(0)
-            assert m.decode_to_slot(receive_frame(slot.socket)[2]) == m.Heartbeat()
+            for _ in range(3):
+                assert m.decode_to_slot(receive_frame(slot.socket)[2]) == m.Heartbeat()
 
 
 class TestLostSlots:

@@ -75,6 +75,33 @@ def test_an_error_of_sparks_is_shown_without_the_frames_of_the_jvm() -> None:
     assert error.__cause__ is raised
 
 
+@pytest.mark.parametrize(
+    ("said", "meaning"),
+    [
+        (
+            "Lost task 0.0 in stage 4: org.apache.spark.SparkException: Python worker failed to connect back.\n\tat …",
+            "a Python worker that Spark had started did not connect back to it in time",
+        ),
+        (
+            "EOFException occurred while reading the port number from rekindle.runtime.spark.worker_daemon's stdout.",
+            "Spark cannot start Python workers: the daemon that starts them ended at once",
+        ),
+        (
+            "java.io.EOFException\n\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)\n"
+            "\tat org.apache.spark.api.python.PythonWorkerFactory.createWorker$1(PythonWorkerFactory.scala:213)",
+            "a Python worker of Spark ended before it could be used",
+        ),
+    ],
+)
+def test_a_python_worker_of_sparks_that_does_not_come_about_is_explained(said: str, meaning: str) -> None:
+    raised = RuntimeError(f"An error occurred while calling o82.collectToPython.\n: {said}")
+    error = spark_error(raised, "the slots could not be started")
+    assert str(error).startswith(f"the slots could not be started: {meaning}")
+    assert "PYSPARK_PYTHON" in str(error)
+    assert len(str(error).splitlines()) == 1
+    assert error.__cause__ is raised
+
+
 def test_an_error_that_is_ours_stays_as_it_is() -> None:
     lost = SlotLostError("slot 1")
     assert spark_error(lost) is lost

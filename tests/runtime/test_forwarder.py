@@ -30,11 +30,12 @@ from rekindle.runtime.spark.forwarder import (
     SlotDirectory,
 )
 from rekindle.runtime.spark.routed_source import ColumnRoute
+from rekindle.runtime.wire import call
 from rekindle.runtime.wire.framing import END, HEADER, receive_frame
-from rekindle.runtime.wire.handshake import accept
 from rekindle.runtime.wire.messages import OpenTask
 from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
+from support.handshakes import accept
 
 SECRET = b"s" * 32
 ENVELOPES = pa.schema([("edge", pa.int32()), ("target", pa.int32()), ("payload", pa.binary())])
@@ -48,6 +49,7 @@ class FakeSlot:
     """Note what is delivered, and answer as a test wants."""
 
     answer: Callable[[Iterator[tuple[int, bytearray]], Send], None] | None = None
+    index: int = 1
     tasks: list[OpenTask] = field(default_factory=list)
     frames: list[tuple[int, bytes]] = field(default_factory=list)
 
@@ -63,14 +65,18 @@ class Served:
     """Serve fake slots as real ones are served."""
 
     def __init__(self) -> None:
-        self.errors: list[Exception] = []
+        self.errors: list[BaseException] = []
         self._servers: list[DataServer] = []
 
     def address(self, slot: FakeSlot, secret: bytes = SECRET, tcp: bool = False) -> SlotAddress:
-        server = DataServer(slot, secret, "127.0.0.1" if tcp else None, self.errors.append)  # type: ignore[arg-type]
+        server = DataServer(slot, secret, "127.0.0.1" if tcp else None, self._failed)  # type: ignore[arg-type]
         self._servers.append(server)
         host = "another host" if tcp else socket.gethostname()
         return SlotAddress(host, server.unix_name, "127.0.0.1", server.port)
+
+    def _failed(self, error: BaseException) -> str:
+        self.errors.append(error)
+        return f"{type(error).__name__}: {error}"
 
     def directory(self, *slots: FakeSlot) -> SlotDirectory:
         return SlotDirectory(4, SECRET, tuple(self.address(slot) for slot in slots))
@@ -78,7 +84,7 @@ class Served:
     def wait(self) -> None:
         """Wait until all connections so far have been served."""
         for thread in threading.enumerate():
-            if thread.name == "data":
+            if thread.name.startswith("data ") and not thread.name.endswith("listener"):
                 thread.join()
 
     def close(self) -> None:
@@ -366,7 +372,8 @@ class TestFailures:
             with pytest.raises(SlotLostError, match=f"the slot at {address.host} cannot be reached"):
                 run(level(SlotDirectory(4, SECRET, (address, address))))
 
-    def test_a_slot_with_another_secret_is_not_fed(self, served: Served) -> None:
+    def test_a_slot_with_another_secret_is_not_fed(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(call, "_FIRST_PAUSE", 0.0)
         slot = FakeSlot()
         address = served.address(slot, secret=b"w" * 32)
         with pytest.raises(SlotLostError, match="cannot be reached"):

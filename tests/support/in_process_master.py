@@ -48,7 +48,7 @@ class InProcessSlot:
         self._listener = cluster.listener
         self._orders: queue.SimpleQueue[m.ToSlot] = queue.SimpleQueue()
         self.slot = Slot(pickle.loads(deployment.job), index, deployment.attempt, SystemClock(), self.say)
-        self.say(m.Register(deployment.attempt, index, os.getpid(), "nowhere", "", 0, ""))
+        self.say(m.Register(deployment.attempt, index, os.getpid(), "nowhere"))
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"slot {index}")
         self._thread.start()
 
@@ -90,7 +90,7 @@ class InProcessSlot:
     def _run(self) -> None:
         try:
             self.slot.open()
-            self.say(m.Ready())
+            self.say(m.Ready("", 0, ""))
         except Exception as error:
             self.say(describe_failure(error, self.index))
         while True:

@@ -9,10 +9,50 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+
+from rekindle.exceptions import ConfigurationError
 
 METADATA = "_metadata"
 SHARED = "shared"
 _CHECKPOINT = re.compile(r"^chk-(\d+)$")
+_LONGEST = 3_500  # bytes: most systems take 4,096, and what is written there has names of its own
+_LONGEST_NAME = 255
+_SHOWN = 100
+
+
+def checked_location(location: str, what: str) -> str:
+    """Give a location back; raise for one that no file system can have.
+
+    Args:
+        location: A path or a URI.
+        what: What it is for, for the error message.
+
+    Raises:
+        ConfigurationError: It has characters that names cannot have, or is too long.
+    """
+    control = next((letter for letter in location if unicodedata.category(letter) == "Cc"), None)
+    if control is not None:
+        raise ConfigurationError(
+            f"the {what} {_shown(location)} has the control character {control!r} in it: leave it out"
+        )
+    try:
+        data = location.encode()
+    except UnicodeEncodeError:
+        raise ConfigurationError(f"the {what} {_shown(location)} is no text in UTF-8: choose another name") from None
+    if len(data) > _LONGEST:
+        raise ConfigurationError(f"the {what} {_shown(location)} has {len(data):,} bytes: {_LONGEST:,} are the most")
+    if "://" not in location or location.startswith("file:"):
+        longest = max(map(len, data.split(b"/")))
+        if longest > _LONGEST_NAME:
+            raise ConfigurationError(
+                f"the {what} {_shown(location)} has a name of {longest:,} bytes in it: {_LONGEST_NAME} are the most"
+            )
+    return location
+
+
+def _shown(location: str) -> str:
+    return repr(location if len(location) <= _SHOWN else location[:_SHOWN] + "…")
 
 
 def directory(path: str) -> str:

@@ -64,6 +64,10 @@ class CheckpointFiles(ABC):
             raise CheckpointStorageError(
                 f"cannot {doing} {self.describe(path)}: {error.strerror or error}. {_advice(error)}"
             ) from error
+        except (ValueError, NotImplementedError) as error:  # a name that the system, or pyarrow, cannot have
+            raise CheckpointStorageError(
+                f"cannot {doing} {self.describe(path)}: {error}. Choose another path"
+            ) from error
 
 
 class LocalCheckpointFiles(CheckpointFiles):
@@ -208,7 +212,12 @@ class ArrowCheckpointFiles(CheckpointFiles):
 
 
 def checkpoint_files(location: str) -> CheckpointFiles:
-    """Open a location: a path or ``file:`` URI of this machine, or any URI that pyarrow knows."""
+    """Open a location: a path or ``file:`` URI of this machine, or any URI that pyarrow knows.
+
+    Raises:
+        ConfigurationError: There can be no such location.
+    """
+    paths.checked_location(location, "checkpoint location")
     if "://" in location and not location.startswith("file:"):
         return ArrowCheckpointFiles(location)
     return LocalCheckpointFiles(_local_path(location))
@@ -236,7 +245,7 @@ def _filesystem_of(uri: str):  # type: ignore[no-untyped-def]
 
     try:
         return FileSystem.from_uri(uri)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, NotImplementedError) as error:
         raise ConfigurationError(
             f"checkpoint location {uri!r} cannot be used: {error}. "
             "Give a local path, or a URI that pyarrow.fs.FileSystem.from_uri understands"

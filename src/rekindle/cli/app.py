@@ -116,6 +116,10 @@ def _end_of(command: typer.Typer) -> int:
         return _failed(str(error), exit_code_of(error))
     except typer.Abort:  # Ctrl-C or Ctrl-D where a question was asked
         return _failed("interrupted", ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a file that was named cannot be read or written
+        return _failed(str(error), ExitCode.FAILED)
     except Exception as error:
         if not hasattr(error, "format_message"):  # what the base of all errors in a command line has; it has moved
             raise

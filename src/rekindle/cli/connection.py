@@ -12,6 +12,7 @@ from rekindle.cli.completion import complete_running_job
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.formats import moment
 from rekindle.cli.output import messages
+from rekindle.cli.paths import absolute
 
 if TYPE_CHECKING:
     from rekindle.client.found_job import FoundJob
@@ -113,7 +114,15 @@ def running_job(wanted: str, jobmanager: str | None, token: str | None) -> Found
 
 
 def directory_for(job: FoundJob, directory: str | None) -> str | None:
-    """Give a directory as the job is to be told it: on this machine, a relative one is relative to here."""
-    if directory is None or not job.on_this_machine or "://" in directory:
+    """Give a directory as the job is to be told it: on this machine, a relative one is relative to here.
+
+    Raises:
+        ConfigurationError: There can be no such directory anywhere.
+    """
+    from rekindle.checkpoint.paths import checked_location
+
+    if directory is not None:
+        checked_location(directory, "savepoint directory")
+    if directory is None or not job.on_this_machine:
         return directory
-    return os.path.abspath(os.path.expanduser(directory))
+    return absolute(os.path.expanduser(directory))

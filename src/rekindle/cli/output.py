@@ -17,7 +17,8 @@ Json = Annotated[bool, typer.Option(JSON, help="Print one JSON document instead 
 
 def print_json(document: Any) -> None:
     """Print the document: with ``--json`` nothing else goes to standard output."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode())  # names of files may be no text
     sys.stdout.flush()
 
 

@@ -26,6 +26,8 @@ def base_url(address: str) -> str:
         raise _wrong(address) from error
     if parts.scheme not in ("http", "https") or not host or " " in host or parts.query or parts.fragment:
         raise _wrong(address)
+    if not text.isprintable():
+        raise _wrong(address)
     shown = f"[{host}]" if ":" in host else host
     default = 443 if parts.scheme == "https" else DEFAULT_PORT
     return f"{parts.scheme}://{shown}:{default if port is None else port}{parts.path.rstrip('/')}"

@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from rekindle.exceptions import NotFoundError, RestError, UnreachableError
+from rekindle.exceptions import ConfigurationError, NotFoundError, RestError, UnreachableError
 
 TIMEOUT = 10.0
 
@@ -22,9 +22,14 @@ class RestClient:
         url: Where it is: ``http://host:port``, as ``base_url`` gives it.
         token: What it wants to see; None: nothing.
         timeout: How many seconds to wait for an answer.
+
+    Raises:
+        ConfigurationError: There can be no such token.
     """
 
     def __init__(self, url: str, token: str | None = None, timeout: float = TIMEOUT) -> None:
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise ConfigurationError("the token has characters that none can have: give the one of rest.token")
         self.url = url
         self._token = token
         self._timeout = timeout

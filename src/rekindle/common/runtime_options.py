@@ -134,6 +134,12 @@ class RekindleOptions:
         .default_value(500_000)
         .with_description("How many records an operator of a batch job gathers in memory, in each slot.")
     )
+    SHOW_RECORDS = (
+        _key("rekindle.errors.show-records")
+        .boolean_type()
+        .default_value(True)
+        .with_description("Whether an error of user code names the record, and its key, at which it was raised.")
+    )
     PROGRESS = (
         _key("rekindle.progress")
         .enum_type(("auto", "live", "log", "none"))

@@ -5,6 +5,7 @@ These are values; the storage itself is in ``rekindle.checkpoint``.
 
 from __future__ import annotations
 
+import posixpath
 from typing import NoReturn
 from urllib.parse import urlsplit
 
@@ -172,12 +173,19 @@ def checked_directory(path: str, what: str = "checkpoint path") -> str:
         raise ConfigurationError(f"the {what} must be a string, got {path!r}")
     if not path.strip():
         raise ConfigurationError(f"the {what} must not be empty")
-    parts = urlsplit(path)
-    if not parts.scheme and not path.startswith("/"):
+    paths.checked_location(path, what)
+    try:
+        parts = urlsplit(path)
+    except ValueError as error:
+        raise ConfigurationError(f"the {what} {path!r} cannot be read as a URI: {error}") from error
+    local = parts.scheme in ("", "file")
+    if not local and "://" not in path:
+        raise ConfigurationError(f"the {what} {path!r} has no // after its scheme: write scheme://host/path")
+    if local and not path.removeprefix("file:").startswith("/"):
         raise ConfigurationError(
             f"the {what} {path!r} is relative, and would mean another directory on every host: "
             "use a URI (file://, hdfs://, s3://, …) or an absolute path"
         )
-    if not parts.path.strip("/"):
+    if not posixpath.normpath(parts.path).strip("/."):
         raise ConfigurationError(f"the {what} {path!r} is the root directory: name one below it")
     return paths.directory(path)

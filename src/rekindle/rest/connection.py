@@ -23,6 +23,11 @@ class Connection(H11Protocol):
         self.access_log = False
         self._deadline: asyncio.TimerHandle | None = None
 
+    @property
+    def idle_until(self) -> float | None:
+        """Tell when the connection is given up, by the clock of its loop; None: there is a request to answer."""
+        return None if self._deadline is None else self._deadline.when()
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch()

@@ -75,4 +75,5 @@ def answer(document: Any, status: int = 200, headers: Mapping[str, str] | None =
 
 def refusal(error: RequestError) -> Response:
     """Answer with an error, as Flink does."""
-    return answer({"errors": [error.message]}, error.status, error.headers)
+    message = error.message.encode("utf-8", "backslashreplace").decode()  # it may quote anything
+    return answer({"errors": [message]}, error.status, error.headers)

@@ -17,6 +17,7 @@ from rekindle.rest.settings import RestSettings, is_loopback
 PROBE = b"/healthz"
 MAX_TARGET = 4 << 10
 MAX_HEADERS = 16 << 10
+_MOST_DIGITS = 18  # of a length that is looked at at all
 _METHODS_WITH_BODY = frozenset({"POST", "PATCH", "PUT", "DELETE"})
 
 
@@ -99,7 +100,10 @@ def _check_origin(head: Head) -> None:
     origin = head.get("origin")
     if origin is None:
         return
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        raise RequestError(403, "There can be no page from there.") from None
     if parts.scheme not in ("http", "https") or parts.netloc.lower() != (head.get("host") or "").lower():
         raise RequestError(403, "Pages from elsewhere may not ask here.")
 
@@ -107,8 +111,10 @@ def _check_origin(head: Head) -> None:
 def _check_body(head: Head, settings: RestSettings) -> None:
     length = head.get("content-length")
     has_body = head.get("transfer-encoding") is not None or length not in (None, "0")
-    if length is not None and length.isascii() and length.isdigit() and int(length) > settings.max_content_length:
-        raise too_large(settings)
+    if length is not None and length.isascii() and length.isdigit():
+        digits = length.lstrip("0")
+        if len(digits) > _MOST_DIGITS or int(digits or "0") > settings.max_content_length:
+            raise too_large(settings)
     if head.method in _METHODS_WITH_BODY and has_body:
         kind = (head.get("content-type") or "").partition(";")[0].strip().lower()
         if kind != "application/json":

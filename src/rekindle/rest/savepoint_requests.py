@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from rekindle.checkpoint.storage import checkpoint_files
+from rekindle.datastream.checkpoint_storage import checked_directory
 from rekindle.rest.job_requests import find_job
 from rekindle.rest.messages import Request, RequestError, Response, answer
 from rekindle.rest.operations import Operations
@@ -95,6 +97,7 @@ class SavepointRequests:
         path = body.path
         if path is None:
             raise RequestError(400, "Field savepoint-path must not be omitted or be null.")
+        checkpoint_files(checked_directory(path, "savepoint-path"))
         return self._begun(_DISPOSAL, body.trigger_id, lambda: _in_background(lambda: self._dispose(path)), 200)
 
     def disposal_status(self, request: Request) -> Response:

@@ -113,6 +113,7 @@ class RestServer:
         import uvicorn
 
         from rekindle.rest.app import RestApp
+        from rekindle.rest.bounded_server import BoundedServer
         from rekindle.rest.connection import Connection
 
         self._socket = listen(self._settings.bind_address, self._settings.ports)
@@ -134,11 +135,11 @@ class RestServer:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                limit_concurrency=_MAX_CONNECTIONS,
+                limit_concurrency=_MAX_CONNECTIONS + 1,  # the last one is told that there are too many
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=1,
             )
-            self._server = uvicorn.Server(config)
+            self._server = BoundedServer(config, _MAX_CONNECTIONS)
             self._announce(self._socket)
             if not self._stopping:
                 self._server.run(sockets=[self._socket])

@@ -63,9 +63,10 @@ def chosen_targets(edge: JobEdge, name: str, values: list[Any], parallelism: int
     selector, choose = edge.partitioner.key_selector, edge.partitioner.choose
     assert selector is not None
     assert choose is not None
+    remaining = iter(values)
     try:
-        targets = [choose(selector(value), parallelism) for value in values]
-    except Exception as error:
+        targets = [choose(selector(value), parallelism) for value in remaining]
+    except BaseException as error:
         error.add_note(f"raised by the partitioner or key selector of partition_custom, before operator {name!r}")
         raise
     if not set(targets) <= set(range(parallelism)):

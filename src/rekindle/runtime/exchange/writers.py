@@ -42,9 +42,10 @@ def keys_of(edge: JobEdge, name: str, values: list[Any], serializers: EdgeSerial
     """Apply the key selector of an edge to records, and the type of the keys to what it returns."""
     selector = edge.partitioner.key_selector
     assert selector is not None
+    remaining = iter(values)
     try:
-        keys = [selector(value) for value in values]
-    except Exception as error:
+        keys = [selector(value) for value in remaining]
+    except BaseException as error:
         error.add_note(f"raised by the key selector of key_by, before operator {name!r}")
         raise
     if serializers.keys is None:

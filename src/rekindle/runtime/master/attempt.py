@@ -7,6 +7,7 @@ decides. What they share is under one lock; what slots are told under it arrives
 
 from __future__ import annotations
 
+import logging
 import queue
 import sys
 import threading
@@ -28,10 +29,12 @@ from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import (
     CheckpointCorruptError,
     CheckpointError,
+    ConfigurationError,
     JobCancelledError,
     JobExecutionError,
     JobFencedError,
     SlotLostError,
+    UserCodeError,
 )
 from rekindle.runtime.master.attempt_slots import AttemptSlots
 from rekindle.runtime.master.attempt_stop import AttemptStop
@@ -45,6 +48,8 @@ from rekindle.runtime.master.slot_metrics import SlotMetrics, SlotReadings
 from rekindle.runtime.operators.sinks import COLLECTED
 from rekindle.runtime.slot.__main__ import STDERR
 from rekindle.runtime.wire import messages as m
+
+log = logging.getLogger(__name__)
 
 _CAUSE_WAIT = 2.0
 _GRACE = 5.0
@@ -328,9 +333,23 @@ class Attempt:
         checkpoint_id = self.coordinator.next_checkpoint_id
         if not self._may_use(checkpoint_id):
             return
-        if savepoint and not self._shared.savepoints.begin(checkpoint_id):
-            return
-        self._begin_checkpoint(now, savepoint, final)
+        if not savepoint:
+            self._begin_checkpoint(now, savepoint, final)
+        elif self._shared.savepoints.begin(checkpoint_id):
+            self._begin_savepoint(now, checkpoint_id, final)
+
+    def _begin_savepoint(self, now: int, checkpoint_id: int, final: bool) -> None:
+        """Begin a savepoint that somebody waits for; that it cannot begin they are told, and the job goes on."""
+        try:
+            self._begin_checkpoint(now, savepoint=True, final=final)
+        except Exception as error:
+            log.exception("savepoint %d could not begin", checkpoint_id)
+            reason = f"it could not begin: {error}"
+            then = self.coordinator.decline(
+                now, self._number, checkpoint_id, 0, CheckpointFailureReason.DECLINED, reason
+            )
+            self._executor.run(self.coordinator, then)
+            self._shared.savepoints.failed(checkpoint_id, reason)  # if the coordinator had not heard of it yet
 
     def _begin_checkpoint(self, now: int, savepoint: bool, final: bool) -> None:
         positions = self._epochs.positions()
@@ -343,13 +362,14 @@ class Attempt:
         """Take the savepoint that the job stops with."""
         checkpoint_id = self.coordinator.next_checkpoint_id
         if not self._may_use(checkpoint_id):
-            refused: Future[str] = Future()
-            refused.set_exception(CheckpointError("no checkpoint id could be reserved for the savepoint"))
-            return checkpoint_id, refused
-        future = self._shared.savepoints.begin_now(checkpoint_id, directory)
+            return checkpoint_id, _refused("no checkpoint id could be reserved for the savepoint")
+        try:
+            future = self._shared.savepoints.begin_now(checkpoint_id, directory)
+        except ConfigurationError as error:
+            return checkpoint_id, _refused(str(error))
         if final:
             self._final_id = checkpoint_id
-        self._begin_checkpoint(self._shared.clock.now(), savepoint=True, final=final)
+        self._begin_savepoint(self._shared.clock.now(), checkpoint_id, final)
         return checkpoint_id, future
 
     def _may_use(self, checkpoint_id: int) -> bool:
@@ -406,13 +426,15 @@ class Attempt:
             error = slot_error(message)
             if isinstance(error, CheckpointCorruptError):
                 self.damage = error
+            if self._stopping and isinstance(error, UserCodeError):
+                log.warning("user code raised while the job was being ended: %s", error)  # nobody waits for it
             self._fail(error)
         elif isinstance(message, m.MetricsReport):
             self._metrics.answer(slot, message)
         elif isinstance(message, m.Register):
             self._running_slots.registered(slot, message)
         elif isinstance(message, m.Ready):
-            self._running_slots.ready(slot)
+            self._running_slots.ready(slot, message)
         else:
             self._events.put(_SlotSaid(slot, message))
 
@@ -436,3 +458,9 @@ class Attempt:
         self._events.put(_Failed(error, primary))
         self._epochs.fail(error)
         self._running_slots.fail(error)
+
+
+def _refused(why: str) -> Future[str]:
+    future: Future[str] = Future()
+    future.set_exception(CheckpointError(why))
+    return future

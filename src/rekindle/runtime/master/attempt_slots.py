@@ -23,8 +23,6 @@ from rekindle.runtime.spark.slot_launcher import launch_slots
 from rekindle.runtime.wire import messages as m
 from rekindle.serialization.snapshot_aliases import known_aliases
 
-_START_TIMEOUT = 120.0
-
 
 class AttemptSlots:
     """Start and end the slots of an attempt."""
@@ -34,7 +32,7 @@ class AttemptSlots:
         self._number = number
         self._slots = shared.graph.slots
         self._registered: Gathering[m.Register] = Gathering(self._slots)
-        self._ready: Gathering[bool] = Gathering(self._slots)
+        self._ready: Gathering[m.Ready] = Gathering(self._slots)
 
     def start(self, restore: StoredCheckpoint | None) -> SlotDirectory:
         """Start the slots and wait until all have restored their state."""
@@ -52,21 +50,20 @@ class AttemptSlots:
             job=dumps(self._slot_job(restore)),
         )
         launch_slots(shared.session, deployment, self._slots)
-        registrations = self._registered.wait(_START_TIMEOUT)
-        self._ready.wait()
-        return SlotDirectory(
-            self._number,
-            shared.secret,
-            tuple(SlotAddress(r.host, r.unix_name, r.address, r.port) for r in registrations),
+        registered, ready = self._registered.wait(), self._ready.wait()
+        addresses = (
+            SlotAddress(slot.host, served.unix_name, served.address, served.port)
+            for slot, served in zip(registered, ready, strict=True)
         )
+        return SlotDirectory(self._number, shared.secret, tuple(addresses))
 
     def registered(self, slot: int, message: m.Register) -> None:
         """Learn that a slot runs."""
         self._registered.put(slot, message)
 
-    def ready(self, slot: int) -> None:
+    def ready(self, slot: int, message: m.Ready) -> None:
         """Learn that a slot has restored its state."""
-        self._ready.put(slot, True)
+        self._ready.put(slot, message)
 
     def fail(self, error: BaseException) -> None:
         """End the wait for slots."""
@@ -125,6 +122,7 @@ class AttemptSlots:
             backend=settings.backend,
             local_name=settings.local_name,
             watermark_interval_ms=settings.watermark_interval_ms,
+            show_records=settings.show_records,
         )
 
 

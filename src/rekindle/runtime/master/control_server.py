@@ -15,10 +15,10 @@ from typing import Protocol
 
 import msgspec
 
-from rekindle.exceptions import ConfigurationError, SlotProtocolError
+from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.framing import MESSAGE, receive_frame, send_frame
-from rekindle.runtime.wire.handshake import accept
+from rekindle.runtime.wire.listener import Listener
 
 
 class SlotListener(Protocol):
@@ -62,7 +62,6 @@ class ControlServer:
     """Accept the slots of one job."""
 
     def __init__(self, host: str, port: int, secret: bytes, heartbeat_ms: int, timeout_ms: int) -> None:
-        self._secret = secret
         self._heartbeat = heartbeat_ms / 1000
         self._timeout = timeout_ms / 1000
         self._lock = threading.Lock()
@@ -70,10 +69,10 @@ class ControlServer:
         self._listener: SlotListener | None = None
         self._connections: dict[int, SlotConnection] = {}
         self._closed = threading.Event()
-        self._socket = _listen(host, port)
-        self.port: int = self._socket.getsockname()[1]
-        for target in (self._accept_all, self._beat):
-            threading.Thread(target=target, daemon=True, name=f"control-{target.__name__}").start()
+        listening = _listen(host, port)
+        self.port: int = listening.getsockname()[1]
+        self._port = Listener(listening, secret, f"control port {host}:{self.port}", self._serve)
+        threading.Thread(target=self._beat, daemon=True, name="control-beat").start()
 
     def begin_attempt(self, attempt: int, listener: SlotListener) -> None:
         """Take slots of this attempt from now on, and of no other."""
@@ -107,34 +106,19 @@ class ControlServer:
     def close(self) -> None:
         """Stop listening."""
         self._closed.set()
+        self._port.close()
         self.hang_up()
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
 
-    def _accept_all(self) -> None:
-        while not self._closed.is_set():
-            try:
-                sock, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(sock,), daemon=True, name="control-slot").start()
-
-    def _serve(self, sock: socket.socket) -> None:
+    def _serve(self, sock: socket.socket, first: bytes) -> None:
         connection = None
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            accept(sock, self._secret)
-            registration = m.decode_to_master(receive_frame(sock, limit=1 << 16)[2])
-            while isinstance(registration, m.Heartbeat):
-                registration = m.decode_to_master(receive_frame(sock, limit=1 << 16)[2])
+            registration = m.decode_to_master(first)
             if isinstance(registration, m.Register):
                 connection = SlotConnection(sock, registration)
                 if self._register(connection):
                     self._hear(connection)
-            elif isinstance(registration, m.SlotFailed):
-                self._tell(lambda listener: listener.slot_said(registration.subtask, registration))
-        except (OSError, EOFError, SlotProtocolError, msgspec.MsgspecError):
+        except (OSError, EOFError, msgspec.MsgspecError):
             pass
         finally:
             sock.close()
@@ -142,12 +126,14 @@ class ControlServer:
             self._lost(connection, "its process ended or its connection broke")
 
     def _register(self, connection: SlotConnection) -> bool:
+        """Let a slot be one of the attempt's; it is told so by its first heartbeat."""
         registration = connection.registration
         with self._lock:
             if registration.attempt != self._attempt or registration.slot in self._connections:
                 return False
             self._connections[registration.slot] = connection
         self._tell(lambda listener: listener.slot_said(registration.slot, registration))
+        connection.send(m.encode(m.Heartbeat()))
         return True
 
     def _hear(self, connection: SlotConnection) -> None:

@@ -68,6 +68,7 @@ class JobSettings:
     parallel_clean_up: bool = True
     batch: bool = False
     exception_history_size: int = 16
+    show_records: bool = True
     high_availability: HighAvailabilitySettings | None = None
     watermark_interval_ms: int = 200
     signal_action: SignalAction = SignalAction.CANCEL
@@ -168,6 +169,7 @@ def settle(
         signal_action=settle_signal_action(configuration, high_availability is not None, savepoint_directory),
         exception_history_size=configuration.get(RestOptions.EXCEPTION_HISTORY_SIZE),
         watermark_interval_ms=execution_config.get_auto_watermark_interval(),
+        show_records=configuration.get(RekindleOptions.SHOW_RECORDS),
     )
 
 

@@ -119,7 +119,7 @@ class Savepoints:
     def failed(self, checkpoint_id: int, reason: str) -> None:
         """Say why there is no savepoint."""
         request = self._begun.get(checkpoint_id)
-        if request is not None:
+        if request is not None and not request.future.done():
             request.future.set_exception(CheckpointError(reason))
 
     def _new(self, directory: str) -> SavepointRequest:
@@ -147,7 +147,7 @@ def savepoint_directory(settings: JobSettings, directory: str | None) -> str:
         directory: What the user named; None: what the settings say.
 
     Raises:
-        ConfigurationError: If neither says where, if that cannot be used, or if the job can have no savepoints.
+        ConfigurationError: If neither says where, if there can be no such place, or if the job can have no savepoints.
     """
     if settings.batch:
         raise ConfigurationError(
@@ -159,7 +159,9 @@ def savepoint_directory(settings: JobSettings, directory: str | None) -> str:
         raise ConfigurationError(
             "a savepoint needs a directory, and none is configured: name one, or set state.savepoints.dir"
         )
-    return checked_directory(directory, "savepoint directory")
+    directory = checked_directory(directory, "savepoint directory")
+    checkpoint_files(directory)  # so that whoever asks hears of a scheme that nobody knows
+    return directory
 
 
 def _too_late(how: str) -> CheckpointError:

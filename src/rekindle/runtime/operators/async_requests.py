@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NoReturn
 
 from rekindle.datastream.async_functions import AsyncFunction, AsyncFunctionDescriptor
 from rekindle.runtime.clock import Clock
@@ -19,7 +19,6 @@ from rekindle.runtime.operators.async_queue import AsyncQueue, Element
 from rekindle.runtime.operators.detached import FIXED, detached
 
 _CLOSING_SECONDS = 5.0
-_SHOWN = 200  # characters of an element in an error
 
 
 class AsyncRequests:
@@ -56,8 +55,8 @@ class AsyncRequests:
         self._retrying: dict[Element, int] = {}  # and when each is tried again
         self._timer: asyncio.TimerHandle | None = None
         self._settling = False
-        self._asked: tuple[Callable[[], bool], Callable[[], list[Element]], Future[list[Element]]] | None = None
-        self._failure: Exception | None = None
+        self._asked: tuple[Callable[[], bool], Callable[[], list[Element]], Future[list[Element] | None]] | None = None
+        self._failure: tuple[Any, BaseException] | None = None  # the element that it is about, and what was raised
         self._closed = False
 
     # --- what the operator's thread calls; each raises what user code raised ---
@@ -98,18 +97,23 @@ class AsyncRequests:
         until: Callable[[], bool],
         answer: Callable[[], list[Element]] | None = None,
     ) -> list[Element]:
-        reply: Future[list[Element]] = Future()
+        reply: Future[list[Element] | None] = Future()
 
         def serve() -> None:
-            self._asked = until, answer or self._take, reply
             try:
                 action()
             except Exception as error:
-                self._failure = self._failure or error
+                reply.set_exception(error)
+                return
+            self._asked = until, answer or self._take, reply
             self._settle()
 
         self._loop.call_soon_threadsafe(serve)
-        return reply.result()
+        elements = reply.result()
+        if elements is None:
+            assert self._failure is not None
+            raise_for(*self._failure)
+        return elements
 
     # --- in the event loop ---
 
@@ -122,7 +126,7 @@ class AsyncRequests:
             try:
                 self._returned(element, await invoke(element.value))
             except BaseException as error:
-                if self._closed or isinstance(error, GeneratorExit):
+                if self._closed or not self._loop.is_running():  # the task itself is ended, not by user code
                     raise
                 self._raised(element, error)
             self._settle_soon()
@@ -154,7 +158,7 @@ class AsyncRequests:
             until, answer, reply = self._asked
             if self._failure is not None:
                 self._asked = None
-                reply.set_exception(self._failure)
+                reply.set_result(None)
             elif until():
                 self._asked = None
                 reply.set_result(answer())
@@ -189,7 +193,7 @@ class AsyncRequests:
                 self._try_again(element)
                 return
             own = self._as_list(results)
-        except Exception as error:
+        except BaseException as error:
             self._fail(element, error)
             return
         results = None
@@ -204,16 +208,14 @@ class AsyncRequests:
         """Take what an attempt raised."""
         if element.done:
             return
-        if not isinstance(error, Exception):
-            ended = RuntimeError(f"async_invoke ended with {error!r}")  # such as a cancellation: it ends no thread here
-            ended.__cause__ = error
-            error = ended
         try:
-            again = self._retry_exception is not None and self._retry_exception(error)
+            # Such as a cancellation: a strategy is asked about errors, and about this as of one.
+            asked = error if isinstance(error, Exception) else RuntimeError(f"ended with {type(error).__name__}")
+            again = self._retry_exception is not None and self._retry_exception(asked)
             if again and self._strategy.can_retry(element.attempt):
                 self._try_again(element)
                 return
-        except Exception as raised:
+        except BaseException as raised:
             self._fail(element, raised)
         else:
             self._fail(element, error)
@@ -227,12 +229,8 @@ class AsyncRequests:
             f"'{type(self._function)}'."
         )
 
-    def _fail(self, element: Element, error: Exception) -> None:
-        shown = repr(element.value)
-        if len(shown) > _SHOWN:
-            shown = shown[:_SHOWN] + "…"
-        error.add_note(f"{type(self._function).__name__} raised this for the element {shown}")
-        self._failure = self._failure or error
+    def _fail(self, element: Element, error: BaseException) -> None:
+        self._failure = self._failure or (element.value, error)
 
     def _try_again(self, element: Element) -> None:
         pause = self._strategy.get_backoff_time_millis(element.attempt)
@@ -276,7 +274,7 @@ class AsyncRequests:
             self._forget_retry(element)
             try:
                 results = self._as_list(self._function.timeout(element.value))
-            except Exception as error:
+            except BaseException as error:
                 self._fail(element, error)
                 break
             self.queue.complete(element, [detached(result) for result in results])
@@ -292,3 +290,8 @@ class AsyncRequests:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def raise_for(value: Any, error: BaseException) -> NoReturn:
+    """Raise what a request came to; whoever wants to know its element looks for ``value`` in the traceback."""
+    raise error

@@ -219,12 +219,13 @@ def _part(values: list[Any], timestamps: list[int | None] | None, start: int, st
 def _extracted(assigner: TimestampAssigner, chunk: Chunk) -> list[int | None]:
     extract = assigner.extract_timestamp
     timestamps: list[Any]
+    remaining = iter(chunk.values)
     if chunk.timestamps is None:
-        timestamps = [extract(value, MIN_WATERMARK) for value in chunk.values]
+        timestamps = [extract(value, MIN_WATERMARK) for value in remaining]
     else:
         timestamps = [
             extract(value, MIN_WATERMARK if stamp is None else stamp)
-            for value, stamp in zip(chunk.values, chunk.timestamps, strict=True)
+            for value, stamp in zip(remaining, chunk.timestamps, strict=True)
         ]
     if _ONLY_INTEGERS.issuperset(map(type, timestamps)):
         return timestamps

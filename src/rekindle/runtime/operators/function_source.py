@@ -59,7 +59,7 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         self._room = min(_FIRST_ROOM, _ROOM)
         self._lock = CheckpointLock(lambda: len(self._buffer) >= self._room)
         self._thread: Thread | None = None
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._closing = False
         self._cut_short = False  # ended by the job, not by itself: another job goes on with it
         self._epoch_coming = True  # the first one comes by itself
@@ -190,11 +190,8 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
             self.function.run(emitted)
         except SourceClosedError:
             return
-        except Exception as error:
-            self._failure = error
         except BaseException as error:
-            self._failure = RuntimeError(f"run() of {type(self.function).__name__} was ended by {error!r}")
-            self._failure.__cause__ = error
+            self._failure = error
         finally:
             emitted.close()
             self._lock.settle()

@@ -54,9 +54,9 @@ class GeneratorSourceOperator(NumberSequenceOperator):
         generate = self.function.map
         values: list[Any] = []
         append = values.append
-        for number in numbers.values:
-            value = generate(number)
-            append(value if type(value) in FIXED else detached(value))
+        for value in numbers.values:
+            result = generate(value)
+            append(result if type(result) in FIXED else detached(result))
         return Chunk(values)
 
     def has_more(self) -> bool:

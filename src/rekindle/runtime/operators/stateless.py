@@ -44,10 +44,10 @@ class FilterOperator(FunctionOperator):
     """Keep the records for which the function says yes."""
 
     def process(self, chunk: Chunk) -> Chunk:
-        call = self._call()
+        call, remaining = self._call(), iter(chunk.values)
         if chunk.timestamps is None:
-            return Chunk([value for value in chunk.values if call(value)])
-        kept = [bool(call(value)) for value in chunk.values]
+            return Chunk([value for value in remaining if call(value)])
+        kept = [bool(call(value)) for value in remaining]
         return Chunk(list(compress(chunk.values, kept)), list(compress(chunk.timestamps, kept)))
 
 

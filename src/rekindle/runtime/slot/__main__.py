@@ -1,4 +1,8 @@
-"""Starts a slot process: ``python -m rekindle.runtime.slot``, with a SlotDeployment on standard input."""
+"""Starts a slot process: ``python -m rekindle.runtime.slot``, with a SlotDeployment on standard input.
+
+The process ends when its child, the slot, has registered with the job master, and says so. If the slot dies before, it
+ends with an error and what the slot said: so nobody waits for a slot that is not there.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,14 @@ import io
 import os
 import pickle
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Callable
+from typing import NoReturn
 
 import msgspec
 
+from rekindle.exceptions import SlotLostError
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.slot.control_client import ControlClient
 from rekindle.runtime.slot.data_server import DataServer
@@ -26,31 +31,37 @@ from rekindle.serialization.snapshot_aliases import adopt_aliases
 
 STDOUT = "stdout"
 STDERR = "stderr"
+REGISTERED = b"registered"
+"""What the starting process says on its standard output when its slot has registered."""
 
 
 def main() -> int:
     """Run until the job master says so or is gone."""
     deployment = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=SlotDeployment)
-    _detach()
+    release_starter = _detach()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the job master's to handle
+    try:
+        control = ControlClient(deployment)
+    except SlotLostError as error:
+        print(error, file=sys.stderr, flush=True)
+        return 1
+    release_starter()
     sys.path[:] = [*deployment.sys_path, *(entry for entry in sys.path if entry not in deployment.sys_path)]
-    control = ControlClient(
-        deployment.master_host,
-        deployment.master_port,
-        deployment.secret,
-        deployment.heartbeat_ms,
-        deployment.orphan_timeout_ms,
-    )
     failing = threading.Lock()
 
-    def failed(error: BaseException) -> None:
+    show_records = True
+
+    def failed(error: BaseException) -> str:
+        failure = describe_failure(error, deployment.slot, show_records)
         with failing, contextlib.suppress(OSError):
-            control.send(describe_failure(error, deployment.slot))
+            control.send(failure)
+        return failure.summary
 
     sys.stdout = ForwardedStream(lambda text: control.send(m.Output(STDOUT, -1, text)))
     sys.stderr = ForwardedStream(lambda text: control.send(m.Output(STDERR, -1, text)))
     try:
         job: SlotJob = pickle.loads(deployment.job)
+        show_records = job.show_records
         # Records and state are pickled by the names of their classes: let the names of the user's script mean the same
         # here as there.
         vars(sys.modules["__main__"]).update(job.main_classes)
@@ -58,19 +69,8 @@ def main() -> int:
         slot = Slot(job, deployment.slot, deployment.attempt, SystemClock(), control.send)
         control.at_exit = slot.abandon
         server = DataServer(slot, deployment.secret, control.own_host if deployment.listen_tcp else None, failed)
-        control.send(
-            m.Register(
-                deployment.attempt,
-                deployment.slot,
-                os.getpid(),
-                socket.gethostname(),
-                server.unix_name,
-                server.port,
-                control.own_host,
-            )
-        )
         slot.open()
-    except Exception as error:
+    except BaseException as error:
         failed(error)
         control.receive_all(lambda order: None)
         return 1
@@ -79,7 +79,7 @@ def main() -> int:
     gc.collect()
     gc.freeze()
     gc.set_threshold(2_000, 20, 1_000)
-    control.send(m.Ready())
+    control.send(m.Ready(server.unix_name, server.port, control.own_host))
     handle = _dispatcher(slot, failed)
     control.receive_all(handle)
     server.close()
@@ -87,17 +87,41 @@ def main() -> int:
     return 0
 
 
-def _detach() -> None:
-    """Go on in a child that belongs to nobody, so that whoever started this process can wait for it."""
-    if os.fork():
+def _detach() -> Callable[[], None]:
+    """Go on in a child, and let this process wait for what becomes of it; give what ends that wait well.
+
+    The child belongs to nobody then. Until then its standard error is that of this process.
+    """
+    waiting, released = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(released)
+        _await_release(waiting, child)
+    os.close(waiting)
+
+    def release() -> None:
+        os.write(released, REGISTERED)
+        os.close(released)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        os.close(nothing)
+
+    return release
+
+
+def _await_release(waiting: int, child: int) -> NoReturn:
+    """Wait for the slot to register or to die, and end as that ends."""
+    if os.read(waiting, len(REGISTERED)) == REGISTERED:
+        os.write(1, REGISTERED)
         os._exit(0)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(nothing, descriptor)
-    os.close(nothing)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    os.write(2, f"its process {how} before it had registered with the job master\n".encode())
+    os._exit(1)
 
 
-def _dispatcher(slot: Slot, failed: Callable[[BaseException], None]) -> Callable[[m.ToSlot], None]:
+def _dispatcher(slot: Slot, failed: Callable[[BaseException], str]) -> Callable[[m.ToSlot], None]:
     def handle(order: m.ToSlot) -> None:
         try:
             match order:
@@ -119,7 +143,7 @@ def _dispatcher(slot: Slot, failed: Callable[[BaseException], None]) -> Callable
                     slot.close(order.job_over)
                     sys.stdout.flush()
                     os._exit(0)
-        except Exception as error:
+        except BaseException as error:
             failed(error)
             if isinstance(order, m.Shutdown):
                 os._exit(1)

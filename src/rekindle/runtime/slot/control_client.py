@@ -13,23 +13,28 @@ import threading
 import time
 from collections.abc import Callable
 
+from rekindle.exceptions import SlotLostError, SlotProtocolError
+from rekindle.runtime.slot.deployment import SlotDeployment
 from rekindle.runtime.wire import messages as m
+from rekindle.runtime.wire.call import call
 from rekindle.runtime.wire.framing import MESSAGE, receive_frame, send_frame
-from rekindle.runtime.wire.handshake import connect
 
+_CONNECT_SECONDS = 10.0
 _GRACE_SECONDS = 5.0
 
 
 class ControlClient:
-    """Speak with the job master."""
+    """Speak with the job master, which has taken the slot as one of the attempt's.
 
-    def __init__(self, host: str, port: int, secret: bytes, heartbeat_ms: int, orphan_timeout_ms: int) -> None:
-        self._socket = socket.create_connection((host, port), timeout=10)
-        connect(self._socket, secret)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    Raises:
+        SlotLostError: The job master cannot be reached, or does not want this slot.
+    """
+
+    def __init__(self, deployment: SlotDeployment) -> None:
+        self._socket = _registered(deployment)
         self._sending = threading.Lock()
-        self._heartbeat = heartbeat_ms / 1000
-        self._orphan_timeout = orphan_timeout_ms / 1000
+        self._heartbeat = deployment.heartbeat_ms / 1000
+        self._orphan_timeout = deployment.orphan_timeout_ms / 1000
         self._heard = time.monotonic()
         self._orders: queue.SimpleQueue[m.ToSlot | None] = queue.SimpleQueue()
         self.at_exit: Callable[[], None] = lambda: None  # done when the slot ends itself
@@ -84,3 +89,30 @@ class ControlClient:
             self.at_exit()
         finally:
             os._exit(1)
+
+
+def _registered(deployment: SlotDeployment) -> socket.socket:
+    """Call the job master, and wait until it has taken the slot."""
+    address = (deployment.master_host, deployment.master_port)
+    where = f"the job master at {address[0]}:{address[1]}"
+    registration = m.Register(deployment.attempt, deployment.slot, os.getpid(), socket.gethostname())
+    try:
+        sock = call(lambda: _dialled(address), deployment.secret, m.encode(registration))
+        try:
+            sock.settimeout(_CONNECT_SECONDS)
+            receive_frame(sock)
+            sock.settimeout(None)
+        except BaseException:
+            sock.close()
+            raise
+    except EOFError as error:
+        raise SlotLostError(f"{where} hung up: it does not know this slot, or its attempt is over") from error
+    except (OSError, SlotProtocolError) as error:
+        raise SlotLostError(f"{where} cannot be reached: {error}") from error
+    return sock
+
+
+def _dialled(address: tuple[str, int]) -> socket.socket:
+    sock = socket.create_connection(address, timeout=_CONNECT_SECONDS)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock

@@ -8,96 +8,91 @@ from __future__ import annotations
 import secrets
 import socket
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from rekindle.exceptions import SlotProtocolError
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire.framing import END, ERROR, receive_frame, send_frame
-from rekindle.runtime.wire.handshake import accept
+from rekindle.runtime.wire.listener import Listener
 from rekindle.runtime.wire.messages import decode_open_task
 
 HAS_ABSTRACT_SOCKETS = sys.platform.startswith("linux")
 
+_BACKLOG = 256
+
 
 class DataServer:
-    """Serve the tasks of one slot, a thread per connection."""
+    """Serve the tasks of one slot, a thread per connection.
 
-    def __init__(self, slot: Slot, secret: bytes, tcp_host: str | None, failed: Callable[[Exception], None]) -> None:
+    Args:
+        slot: The slot.
+        secret: What forwarders have to know.
+        tcp_host: The address on which to listen for those of other machines; None: there are none.
+        failed: Is told what a task raised, and gives it in few words.
+    """
+
+    def __init__(self, slot: Slot, secret: bytes, tcp_host: str | None, failed: Callable[[BaseException], str]) -> None:
         self._slot = slot
         self._secret = secret
         self._failed = failed
-        self._listeners: list[socket.socket] = []
+        self._listeners: list[Listener] = []
         self.unix_name = ""
         self.port = 0
         if HAS_ABSTRACT_SOCKETS:
             self.unix_name = f"rekindle-{secrets.token_hex(16)}"
             self._listen(socket.AF_UNIX, "\0" + self.unix_name)
         if tcp_host is not None or not HAS_ABSTRACT_SOCKETS:
-            self.port = self._listen(socket.AF_INET, (tcp_host or "127.0.0.1", 0)).getsockname()[1]
+            self.port = self._listen(socket.AF_INET, (tcp_host or "127.0.0.1", 0))
 
-    def _listen(self, family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket:
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.bind(address)
-        listener.listen(64)
-        self._listeners.append(listener)
-        threading.Thread(target=self._accept_all, args=(listener,), daemon=True, name="data-accept").start()
-        return listener
+    def _listen(self, family: socket.AddressFamily, address: str | tuple[str, int]) -> int:
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+        port = listening.getsockname()[1] if family == socket.AF_INET else 0
+        name = f"data port {port}" if port else "data socket"
+        self._listeners.append(Listener(listening, self._secret, f"{name} of slot {self._slot.index}", self._serve))
+        return port
 
-    def _accept_all(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return  # closed
-            threading.Thread(target=self._serve, args=(connection,), daemon=True, name="data").start()
-
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket, opening: bytes) -> None:
         with connection:
-            try:
-                accept(connection, self._secret)
-                _, _, opening = receive_frame(connection, limit=1 << 16)
-            except (OSError, EOFError, SlotProtocolError):
-                return  # not one of ours, or gone already: nothing was delivered
             try:
                 self._slot.run_task(
                     decode_open_task(opening),
                     _frames(connection),
                     lambda envelope: _send(connection, envelope),
                 )
-                send_frame(connection, END, 0, b"")
-            except (EOFError, OSError):
+                _send(connection, (END, 0, b""))
+            except _TaskGoneError:
                 return  # the Spark task was cancelled or died; the job master learns it from Spark
-            except Exception as error:
-                self._failed(error)
-                _report(connection, error)
+            except BaseException as error:
+                summary = self._failed(error)
+                with suppress(_TaskGoneError):  # the job master was told
+                    _send(connection, (ERROR, 0, summary.encode()))
 
     def close(self) -> None:
         """Take no more tasks."""
         for listener in self._listeners:
-            with suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in accept; close alone does not
             listener.close()
+
+
+class _TaskGoneError(Exception):
+    """The connection of a task broke."""
 
 
 def _frames(connection: socket.socket) -> Iterator[tuple[int, bytearray]]:
     while True:
-        edge, _, payload = receive_frame(connection)
+        try:
+            edge, _, payload = receive_frame(connection)
+        except (EOFError, OSError) as error:
+            raise _TaskGoneError from error
         if edge == END:
             return
         yield edge, payload
 
 
 def _send(connection: socket.socket, envelope: Envelope) -> None:
-    edge, target, payload = envelope
-    send_frame(connection, edge, target, payload)
-
-
-def _report(connection: socket.socket, error: Exception) -> None:
-    cause = error.__cause__ or error
     try:
-        send_frame(connection, ERROR, 0, f"{type(cause).__name__}: {cause}".encode())
-    except OSError:
-        return  # the task has gone; the job master was told
+        send_frame(connection, *envelope)
+    except OSError as error:
+        raise _TaskGoneError from error

@@ -66,3 +66,4 @@ class SlotJob:
     backend: BackendSettings = field(default_factory=BackendSettings)
     local_name: str | None = None  # of the job's directories on local disks; None: its id
     watermark_interval_ms: int = 200  # how often periodic watermarks are asked for; 0: never
+    show_records: bool = True  # whether errors of user code name the record

@@ -7,27 +7,42 @@ import re
 import traceback
 
 import rekindle
-from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
+from rekindle.exceptions import CheckpointCorruptError, StateRestoreError, UserCodeError
 from rekindle.graph.job_graph import JobNode
 from rekindle.graph.vertex_ids import given_uid
+from rekindle.runtime.slot.failed_record import FailedRecord, digest, failed_record
+from rekindle.runtime.slot.short_text import cut
 from rekindle.runtime.wire.messages import SlotFailed
 
 _PACKAGE = os.path.dirname(os.path.abspath(rekindle.__file__)) + os.sep
 _OPERATORS = os.path.join(_PACKAGE, "runtime", "operators") + os.sep
 _OWN_ERROR = re.compile(r"\Arekindle\.exceptions\.\w+: ")
+_NO_EXIT = ": a function cannot end its process; raise an error that says what is wrong, or cancel the job"
 _NO_RESULTS = ": functions that may give any number of results yield them, or return a list or None"
+
+# In characters, and in errors that led to one another.
+_NAME = 500
+_SUMMARY = 2_000
+_TRACEBACK = 20_000
+_CAUSES = 20
 
 
 class OperatorError(Exception):
-    """Wrap an exception that an operator raised; ``__cause__`` is the exception."""
+    """Wrap whatever an operator raised, ``sys.exit()`` included; ``__cause__`` is that.
 
-    def __init__(self, node: JobNode) -> None:
+    Attributes:
+        node: The operator.
+        record: What it was at, if that is known.
+    """
+
+    def __init__(self, node: JobNode, record: FailedRecord | None = None) -> None:
         super().__init__(node.name)
         self.node = node
+        self.record = record
 
 
 class blaming:  # noqa: N801 - reads as a statement
-    """Say which operator raised."""
+    """Say which operator raised, and at which record. User code runs inside, and no generator waits there."""
 
     __slots__ = ("_node",)
 
@@ -38,20 +53,36 @@ class blaming:  # noqa: N801 - reads as a statement
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, OperatorError):
-            raise OperatorError(self._node) from error
+        if error is not None and not isinstance(error, OperatorError):
+            raise OperatorError(self._node, failed_record(error)) from error
 
 
-def describe_failure(error: BaseException, slot: int) -> SlotFailed:
-    """Turn an error into the message for the job master."""
-    operator, uid = "", ""
+def describe_failure(error: BaseException, slot: int, show_records: bool = True) -> SlotFailed:
+    """Turn an error into the message for the job master. Whatever the error is, the message can be sent, and is short.
+
+    Args:
+        error: What was raised.
+        slot: The slot.
+        show_records: Whether people may see the record at which user code raised.
+    """
+    operator, uid, record = "", "", None
     if isinstance(error, OperatorError):
-        operator, uid = error.node.name, given_uid(error.node.uid)
-        error = error.__cause__ or error
+        operator, uid, record = error.node.name, given_uid(error.node.uid), error.record
+        error = error if error.__cause__ is None else error.__cause__  # which may be falsy
     restoring = type(error).__name__ if isinstance(error, CheckpointCorruptError | StateRestoreError) else ""
     if restoring:
-        operator, uid = "", ""
-    return SlotFailed(operator, slot, _summary(error), _trimmed_traceback(error), restoring, uid)
+        operator, uid, record = "", "", None
+    at = "" if record is None else record.digest
+    return SlotFailed(
+        operator=cut(operator, _NAME),
+        subtask=slot,
+        summary=_summary(error),
+        traceback=_trimmed_traceback(error),
+        restoring=restoring,
+        uid=cut(uid, _NAME),
+        record=record.text if record is not None and show_records else "",
+        identity=digest(operator, uid, type(error).__qualname__, *_lines(error), at),
+    )
 
 
 def explain(failure: SlotFailed) -> str:
@@ -62,16 +93,23 @@ def explain(failure: SlotFailed) -> str:
     summary = _OWN_ERROR.sub("", failure.summary)
     if not failure.operator:
         return summary
-    uid = f" (uid {failure.uid})" if failure.uid else ""
-    return (
-        f"{summary}\n  in operator {failure.operator!r}{uid}, subtask {failure.subtask}; "
-        f"the traceback there was:\n\n{failure.traceback}"
+    return str(
+        UserCodeError(
+            failure.operator, failure.subtask, summary, failure.traceback, failure.uid, failure.record, failure.identity
+        )
     )
 
 
 def _summary(error: BaseException) -> str:
-    lines = traceback.format_exception_only(error)
-    return "".join(lines).strip() + (_NO_RESULTS if _is_no_iterable(error) else "")
+    try:
+        text = "".join(traceback.format_exception_only(error)).strip()
+        if isinstance(error, SystemExit):
+            text += _NO_EXIT
+        elif _is_no_iterable(error):
+            text += _NO_RESULTS
+    except BaseException as problem:
+        text = f"{type(error).__name__}, which cannot be described: that raises {type(problem).__name__}"
+    return cut(text, _SUMMARY)
 
 
 def _is_no_iterable(error: BaseException) -> bool:
@@ -83,9 +121,41 @@ def _is_no_iterable(error: BaseException) -> bool:
 
 
 def _trimmed_traceback(error: BaseException) -> str:
-    """Format the traceback without Rekindle's own frames, unless there are no others."""
-    formatted = traceback.TracebackException.from_exception(error)
-    user = [frame for frame in formatted.stack if not os.path.abspath(frame.filename).startswith(_PACKAGE)]
-    if user:
-        formatted.stack = traceback.StackSummary.from_list(user)
-    return "".join(formatted.format())
+    """Format the traceback without Rekindle's own frames, unless there are no others; cut what is too long."""
+    try:
+        _shorten_chain(error)
+        formatted = traceback.TracebackException.from_exception(error)
+        user = [frame for frame in formatted.stack if not os.path.abspath(frame.filename).startswith(_PACKAGE)]
+        if user:
+            formatted.stack = traceback.StackSummary.from_list(user)
+        lines = "".join(formatted.format()).split("\n")
+    except BaseException as problem:
+        lines = [f"(the traceback cannot be shown: that raises {type(problem).__name__})\n"]
+    return cut("\n".join(cut(line, _SUMMARY) for line in lines), _TRACEBACK)
+
+
+def _lines(error: BaseException) -> list[str]:
+    """Name the lines in which an error was raised, the user's own if there are any."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    user = [(file, line) for file, line in frames if not os.path.abspath(file).startswith(_PACKAGE)]
+    return [f"{file}:{line}" for file, line in user or frames]
+
+
+def _shorten_chain(error: BaseException) -> None:
+    """Forget causes of causes beyond a number: a chain may be as long as a program has run."""
+    seen: set[int] = set()
+    last, each = error, _cause(error)
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        if len(seen) == _CAUSES:
+            last = each
+        each = _cause(each)
+    if len(seen) > _CAUSES:
+        last.__cause__ = last.__context__ = None
+        last.add_note(f"({len(seen) - _CAUSES:,} errors that led to this one were cut)")
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    if error.__cause__ is not None or error.__suppress_context__:
+        return error.__cause__
+    return error.__context__

@@ -235,7 +235,7 @@ class MetricRegistry:
                 for name, metric in group.metrics.items():
                     try:
                         values = metric.values(now)
-                    except Exception:
+                    except BaseException:
                         log.warning("the gauge %r of operator %r failed", name, operator, exc_info=True)
                         continue
                     kind = _KINDS[type(metric)]

@@ -25,8 +25,8 @@ def metrics_report(
     """Put together the answer to a question."""
     operators = [
         m.OperatorNumbers(
-            uid=each.node.uid,
-            operator=each.node.name,
+            uid=_text(each.node.uid),
+            operator=_text(each.node.name),
             subtask=subtask,
             records_in=each.records_in,
             records_out=each.records_out,
@@ -39,7 +39,7 @@ def metrics_report(
     for value in values[:MAX_METRICS]:
         try:
             told.append(_plain_metric(value))
-        except Exception:
+        except BaseException:
             log.warning("metric %r of operator %r cannot be told", value.name, value.operator, exc_info=True)
     return m.MetricsReport(request, operators, told, len(values) - len(told))
 
@@ -48,6 +48,7 @@ def _plain_metric(metric: MetricValue) -> MetricValue:
     """Make a metric one that can be sent, whatever functions have named and measured."""
     return replace(
         metric,
+        uid=_text(metric.uid),
         operator=_text(metric.operator),
         groups=tuple(map(_text, metric.groups)),
         variables={_text(key): _text(value) for key, value in metric.variables.items()},

@@ -232,8 +232,12 @@ class OperatorGraph:
                 if running.held is not None:
                     for edge, item in running.held.release():
                         self._take(running, edge, item, output)
-                with blaming(running.node):
-                    yield from self._advance(running, now, output)
+                steps, more = self._advance(running, now, output), True
+                while more:
+                    with blaming(running.node):
+                        more = next(steps, _NO_MORE) is not _NO_MORE
+                    if more:
+                        yield
 
     def next_processing_timer(self) -> int | None:
         """Tell when the next processing-time timer of the slot is due."""

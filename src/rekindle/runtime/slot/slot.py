@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from threading import Condition, RLock
 
@@ -23,7 +23,8 @@ from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
-from rekindle.runtime.slot.failure import OperatorError
+from rekindle.runtime.slot.failed_record import failed_record
+from rekindle.runtime.slot.failure import OperatorError, blaming
 from rekindle.runtime.slot.iterations import SlotIterations
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
@@ -171,13 +172,19 @@ class Slot:
     def close(self, job_over: bool) -> None:
         """Close all operators, and leave nothing behind but what the next attempt may need."""
         try:
-            with self._lock:
-                self._each(lambda running: running.operator.close())
-                for function in self._partition_functions:
-                    function.close()
-            self._snapshotter.close()
+            with self._lock, ExitStack() as closing:  # one that raises keeps no other from being closed
+                for function in reversed(self._partition_functions):
+                    closing.callback(function.close)
+                for running in reversed(list(self._graph)):
+                    closing.callback(self._close_operator, running)
         finally:
+            self._snapshotter.close()
             self._clear_local(job_over)
+
+    @staticmethod
+    def _close_operator(running: RunningNode) -> None:
+        with blaming(running.node):
+            running.operator.close()
 
     def abandon(self) -> None:
         """Remove what is on local disk: the job master is gone."""
@@ -333,8 +340,8 @@ class Slot:
         assert isinstance(running.operator, SourceOperator)
         try:
             return running.operator.poll(max_records)
-        except Exception as error:
-            raise OperatorError(running.node) from error
+        except BaseException as error:
+            raise OperatorError(running.node, failed_record(error)) from error
 
     def _current_positions(self) -> Lists:
         return {
@@ -378,7 +385,7 @@ class Slot:
                 running.operator.event_time.open(self._clock.now, self._job.watermark_interval_ms)
             for function in self._new_partition_functions(running):
                 function.open(SlotRuntimeContext(context, None))
-        except Exception as error:
+        except BaseException as error:
             raise OperatorError(node) from error
 
     def _new_partition_functions(self, running: RunningNode) -> list[Function]:
@@ -413,5 +420,5 @@ class Slot:
         for running in self._graph.checkpointed() if checkpointed else self._graph:
             try:
                 action(running)
-            except Exception as error:
+            except BaseException as error:
                 raise OperatorError(running.node) from error

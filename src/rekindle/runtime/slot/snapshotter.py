@@ -113,7 +113,7 @@ class Snapshotter:
                 operators = costs.added_to(described)
                 times = (sync_ms, async_ms, start_delay_ms, alignment_ms)
                 self._report(SnapshotDone(self._attempt, checkpoint_id, handle, operators, *times))
-            except Exception as error:
+            except BaseException as error:
                 self._fail(checkpoint_id, error)
             finally:
                 with self._lock:
@@ -168,7 +168,7 @@ class Snapshotter:
             try:
                 with costs.stop(running.node.uid):
                     running.operator.prepare_snapshot(checkpoint_id, timestamp)
-            except Exception as error:
+            except BaseException as error:
                 raise OperatorError(running.node) from error
 
     def _base_id(self, order: TriggerSnapshot, base: StoredIncrement | None) -> int | None:
@@ -184,7 +184,7 @@ class Snapshotter:
             lists = positions[node.uid] if node.uid in positions else operator.snapshot_lists()
             raw = list(operator.raw_keyed_state())
             return SnapshotPart(node, operator, lists, operator.snapshot_keyed(request), raw)
-        except Exception as error:
+        except BaseException as error:
             raise OperatorError(node) from error
 
     def _begin(self, buffer: BinaryIO, parts: list[SnapshotPart], costs: SnapshotCosts) -> ForkedEncoder | None:
@@ -282,7 +282,7 @@ class Snapshotter:
         directory = paths.checkpoint_directory(job_id, order.checkpoint_id)
         return Target(order.checkpoint_id, self._job.snapshots.files, job_id, directory)
 
-    def _fail(self, checkpoint_id: int, error: Exception) -> None:
+    def _fail(self, checkpoint_id: int, error: BaseException) -> None:
         failure = describe_failure(error, self._slot)
         self._report(SnapshotFailed(self._attempt, checkpoint_id, explain(failure)))
 

@@ -49,7 +49,7 @@ class SnapshotPart:
                 writer.keyed(uid, block)
             for block in self.operator.timer_blocks():
                 writer.keyed(uid, block)
-        except Exception as error:
+        except BaseException as error:
             raise OperatorError(self.node) from error
         for key_group, data in self.raw:
             writer.keyed(uid, KeyGroupBlock(RAW_STATE, RAW, key_group, 1, data))

@@ -20,8 +20,8 @@ from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.payload import encode_batch
 from rekindle.runtime.spark.routed_source import ColumnRoute
 from rekindle.runtime.wire import messages as m
-from rekindle.runtime.wire.framing import END, ERROR, HEADER, MESSAGE
-from rekindle.runtime.wire.handshake import connect
+from rekindle.runtime.wire.call import call
+from rekindle.runtime.wire.framing import END, ERROR, HEADER
 
 ENVELOPE_DDL = "edge int, target int, payload binary"
 _ENVELOPE = pa.schema([("edge", pa.int32()), ("target", pa.int32()), ("payload", pa.binary())])
@@ -37,8 +37,14 @@ class SlotAddress:
     address: str
     port: int
 
-    def connect(self, secret: bytes) -> socket.socket:
-        """Open an authenticated connection."""
+    def open_task(self, secret: bytes, task: m.OpenTask) -> socket.socket:
+        """Open an authenticated connection, and announce a task on it."""
+        try:
+            return call(self._dial, secret, m.encode(task))
+        except (OSError, EOFError) as error:
+            raise SlotLostError(f"the slot at {self.host} cannot be reached: {error}") from error
+
+    def _dial(self) -> socket.socket:
         if self.unix_name and self.host == socket.gethostname():
             sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             target: str | tuple[str, int] = "\0" + self.unix_name
@@ -48,10 +54,6 @@ class SlotAddress:
             target = (self.address, self.port)
         try:
             sock.connect(target)
-            connect(sock, secret)
-        except (OSError, EOFError) as error:
-            sock.close()
-            raise SlotLostError(f"the slot at {self.host} cannot be reached: {error}") from error
         except BaseException:
             sock.close()
             raise
@@ -152,10 +154,9 @@ def _task() -> tuple[int, int, int]:
 def _forward(
     directory: SlotDirectory, slot: int, task: m.OpenTask, frames: Iterator[tuple[int, Any]]
 ) -> Iterator[pa.RecordBatch]:
-    with directory.slots[slot].connect(directory.secret) as sock:
+    with directory.slots[slot].open_task(directory.secret, task) as sock:
         sock.setblocking(False)
         received = _Received(slot)
-        yield from _send(sock, MESSAGE, m.encode(task), received)
         for edge, payload in frames:
             yield from _send(sock, edge, payload, received)
         yield from _send(sock, END, b"", received)
@@ -236,7 +237,7 @@ class _Received:
             if edge == END:
                 self.ended = True
             elif edge == ERROR:
-                raise SlotProtocolError(f"slot {self._slot} failed: {payload.decode()}")
+                raise SlotProtocolError(f"slot {self._slot} failed: {payload.decode(errors='replace')}")
             else:
                 self._rows.append((edge, target, payload))
         if start:

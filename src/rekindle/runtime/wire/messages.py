@@ -98,19 +98,23 @@ class Shutdown(_Message, frozen=True):
 
 
 class Register(_Message, frozen=True):
-    """Introduce a slot, as the first message on its control connection."""
+    """Introduce a slot, as the first message on its control connection, before it loads any code of the user's.
+
+    Answered by a Heartbeat, if it is taken.
+    """
 
     attempt: int
     slot: int
     pid: int
     host: str
-    unix_name: str
-    port: int
-    address: str
 
 
 class Ready(_Message, frozen=True):
-    """Say that all operators are open and all state is restored."""
+    """Say that all operators are open and all state is restored, and where the tasks of the slot are served."""
+
+    unix_name: str
+    port: int
+    address: str
 
 
 class IterationReport(msgspec.Struct, frozen=True, array_like=True):
@@ -222,7 +226,11 @@ class MetricsReport(_Message, frozen=True):
 
 
 class SlotFailed(_Message, frozen=True):
-    """Report the error that ends this attempt. ``operator`` is empty when it was not user code."""
+    """Report the error that ends this attempt. ``operator`` is empty when it was not user code.
+
+    Two failures with one ``identity`` are the same: the same class of error was raised in the same lines of the same
+    operator, at the same record if it was raised at one.
+    """
 
     operator: str
     subtask: int
@@ -230,6 +238,8 @@ class SlotFailed(_Message, frozen=True):
     traceback: str
     restoring: str = ""  # the class of the error, if what the slot was to restore is damaged or does not fit
     uid: str = ""  # of the operator, if the program gave it one
+    record: str = ""  # the record or timer at which user code raised, if that is known and may be shown
+    identity: str = ""
 
 
 ToSlot = (

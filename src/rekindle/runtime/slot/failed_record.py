@@ -1,0 +1,101 @@
+"""Which record, or which timer, an operator was at when user code raised.
+
+Nobody keeps count of records while all goes well. After a failure the loop that was at work is still there, in the
+traceback: in operators and in exchanges the record of a loop is called ``value`` (``record``, if it is a StreamRecord),
+a timer ``due``; an iterator over the records of a comprehension, whose variables are gone by then, ``remaining``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import rekindle
+from rekindle.datastream.operators.stream_record import StreamRecord
+from rekindle.runtime.slot.short_text import short_repr
+from rekindle.state.keyed_backend import NO_KEY
+
+_RUNTIME = os.path.join(os.path.dirname(os.path.abspath(rekindle.__file__)), "runtime") + os.sep
+_LOOPS = (_RUNTIME + "operators" + os.sep, _RUNTIME + "exchange" + os.sep)
+_REMAINING: type[Iterator[Any]] = type(iter([]))
+_SHOWN = 200
+_COMPARED = 10_000
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_NOTHING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRecord:
+    """Tell one record, or timer, from others.
+
+    Attributes:
+        text: What people are told: ``record 'a' of key 3``.
+        digest: The same for the same record after a restart, also where people may not see it.
+    """
+
+    text: str
+    digest: str
+
+
+def failed_record(error: BaseException) -> FailedRecord | None:
+    """Find out what was at work when an error was raised; None if that was no record and no timer, or nobody knows."""
+    try:
+        for frame in _loops(error):
+            found = _at_work(frame)
+            if found is not None:
+                return found
+    except BaseException:  # whatever user code does to who looks at its objects: its own error is the one to tell of
+        return None
+    return None
+
+
+def _loops(error: BaseException) -> Iterator[FrameType]:
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.startswith(_LOOPS):
+            yield trace.tb_frame
+        trace = trace.tb_next
+
+
+def _at_work(frame: FrameType) -> FailedRecord | None:
+    names = frame.f_locals
+    due = names.get("due")
+    if isinstance(due, tuple):
+        window = names.get("window", _NOTHING)
+        return _described(f"the timer at {due[1]}", {"": _NOTHING, " of window": window, " of key": _key(names)})
+    value, record, remaining = names.get("value", _NOTHING), names.get("record"), names.get("remaining")
+    if isinstance(record, StreamRecord):
+        value = record.value
+    elif isinstance(remaining, _REMAINING):
+        value = _last(remaining)
+    return None if value is _NOTHING else _described("record", {"": value, " of key": _key(names)})
+
+
+def _key(names: Mapping[str, Any]) -> Any:
+    """Give the current key of the operator whose loop it is, or of its timers."""
+    operator = names.get("self")
+    key = getattr(getattr(operator, "backend", getattr(operator, "_backend", None)), "key", NO_KEY)
+    return _NOTHING if key is NO_KEY else key
+
+
+def _described(what: str, parts: Mapping[str, Any]) -> FailedRecord:
+    known = {name: value for name, value in parts.items() if value is not _NOTHING}
+    text = what + "".join(f"{name} {short_repr(value, _SHOWN)}" for name, value in known.items())
+    whole = what + "".join(f"{name} {short_repr(value, _COMPARED)}" for name, value in known.items())
+    return FailedRecord(text, digest(_ADDRESS.sub("", whole)))
+
+
+def digest(*texts: str) -> str:
+    """Give a short digest of texts."""
+    return hashlib.blake2b("\0".join(texts).encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()
+
+
+def _last(remaining: Any) -> Any:
+    """Give what an iterator over a list gave last."""
+    _, arguments, *position = remaining.__reduce__()
+    return arguments[0][position[0] - 1] if position and position[0] else _NOTHING
