@@ -58,21 +58,22 @@ class EventTime:
     def pieces(self, chunk: Chunk) -> Iterator[Chunk]:
         """Give records with their timestamps, cut where the watermark moves: it holds behind the piece given last."""
         if not chunk.values:
-            return
+            return iter(())
         timestamps = self._stamped(chunk)
         if self.strategy.kind is WatermarkKind.GENERATOR:
-            yield from self._cut(chunk, timestamps)
+            marks = self._show(chunk.values, timestamps)
         else:
             self._observe(timestamps)
-            self._ask_if_due()
-            yield Chunk(chunk.values, timestamps)
+            marks = []
+        self._ask_if_due()
+        marks.append((len(chunk.values), self.watermark, self.idle))
+        return self._given_out(chunk.values, timestamps, marks)
 
     def assign(self, chunk: Chunk) -> Chunk:
         """Give records their timestamps, in one piece: the watermark holds behind all of them."""
         timestamps = self._stamped(chunk)
         if self.strategy.kind is WatermarkKind.GENERATOR:
-            for _ in self._events(chunk.values, timestamps):
-                pass
+            self._show(chunk.values, timestamps)
         else:
             self._observe(timestamps)
         return Chunk(chunk.values, timestamps)
@@ -109,25 +110,25 @@ class EventTime:
             highest = max((stamp for stamp in timestamps if stamp is not None), default=MIN_WATERMARK)
             self._highest = max(self._highest, highest)
 
-    def _cut(self, chunk: Chunk, timestamps: list[int | None] | None) -> Iterator[Chunk]:
-        start = 0
-        for stop in self._events(chunk.values, timestamps):
-            yield _part(chunk.values, timestamps, start, stop)
-            start = stop
-        before = self.watermark
-        self._ask_if_due()
-        if start < len(chunk.values) or self.watermark != before:
-            yield _part(chunk.values, timestamps, start, len(chunk.values))
-
-    def _events(self, values: list[Any], timestamps: list[int | None] | None) -> Iterator[int]:
-        """Show the records to the generator; pause behind those that move the watermark, with their number so far."""
+    def _show(self, values: list[Any], timestamps: list[int | None] | None) -> list[tuple[int, int, bool]]:
+        """Show the records to the generator; give the places behind those that it moved time with, and that time."""
         on_event, output = self._own_generator().on_event, self._output
         output.moved = False
+        marks = []
         for place, (value, stamp) in enumerate(zip(values, timestamps or [None] * len(values), strict=True), 1):
             on_event(value, MIN_WATERMARK if stamp is None else stamp, output)
             if output.moved:
                 output.moved = False
-                yield place
+                marks.append((place, self.watermark, self.idle))
+        return marks
+
+    def _given_out(
+        self, values: list[Any], timestamps: list[int | None] | None, marks: list[tuple[int, int, bool]]
+    ) -> Iterator[Chunk]:
+        start = 0
+        for stop, self.watermark, self.idle in marks:
+            yield Chunk(values[start:stop], None if timestamps is None else timestamps[start:stop])
+            start = stop
 
     def _ask_if_due(self) -> None:
         if self._now is not None:
@@ -210,10 +211,6 @@ class TimestampsAndWatermarksOperator(Operator):
 
     def output_idle(self, idle: bool) -> bool:
         return self.event_time.idle
-
-
-def _part(values: list[Any], timestamps: list[int | None] | None, start: int, stop: int) -> Chunk:
-    return Chunk(values[start:stop], None if timestamps is None else timestamps[start:stop])
 
 
 def _extracted(assigner: TimestampAssigner, chunk: Chunk) -> list[int | None]:

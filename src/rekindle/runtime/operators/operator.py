@@ -119,8 +119,11 @@ class Operator(ABC):
         raise AssertionError(f"{type(self).__name__} has only one input")
 
     def pieces(self, chunk: Chunk, side: int = 0) -> Iterator[Chunk | None]:
-        """Process records of an input, and pause wherever they may have moved the watermark of the output."""
-        yield self.process_second(chunk) if side else self.process(chunk)
+        """Process records of an input; give the results cut where the watermark of the output moves.
+
+        All user code runs before the first piece. Behind each piece, ``output_watermark`` is the one that follows it.
+        """
+        return iter((self.process_second(chunk) if side else self.process(chunk),))
 
     def advance_watermark(self, watermark: int) -> Chunk | None:
         """React to the progress of event time."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import cast
 
 from msgspec.structs import replace
 
@@ -163,12 +162,9 @@ class OperatorGraph:
         """Take records that a source of this slot has read."""
         operator = running.operator
         assert isinstance(operator, SourceOperator)
-        if running.early:
-            self._emit_pieces(running, operator.pieces(chunk), output)
-        else:
-            with blaming(running.node):
-                chunk = operator.stamped(chunk)
-            self.emit(running, chunk, output)
+        with blaming(running.node):
+            pieces = operator.pieces(chunk) if running.early else iter((operator.stamped(chunk),))
+        self._emit_pieces(running, pieces, output)
 
     def end_spark_sources(self, ended: Iterable[int]) -> None:
         """Note that Spark sources have ended with this epoch: so have all streams that come from them alone."""
@@ -277,22 +273,22 @@ class OperatorGraph:
 
     def _run(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int = 0) -> None:
         running.records_in += len(chunk.values)
-        if running.cuts:
-            self._emit_pieces(running, running.operator.pieces(chunk, side), output)
-            return
         with blaming(running.node):
-            result = running.operator.process_second(chunk) if side else running.operator.process(chunk)
-        self.emit(running, result, output)
+            if running.cuts:
+                pieces = running.operator.pieces(chunk, side)
+            else:
+                result = running.operator.process_second(chunk) if side else running.operator.process(chunk)
+        if running.cuts:
+            self._emit_pieces(running, pieces, output)
+        else:
+            self.emit(running, result, output)
 
     def _emit_pieces(self, running: RunningNode, pieces: Iterator[Chunk | None], output: TaskOutput) -> None:
         """Send records on, and behind each piece the watermark that it has moved."""
-        while True:
-            with blaming(running.node):
-                piece = next(pieces, _NO_MORE)
-            if piece is _NO_MORE:
-                return
-            self.emit(running, cast("Chunk | None", piece), output)
-            self._announce(running, output)
+        for piece in pieces:
+            self.emit(running, piece, output)
+            if running.early:
+                self._announce(running, output)
 
     def _follow(self, running: RunningNode, output: TaskOutput) -> None:
         """Let an operator know how far its inputs are, among the records of an epoch; ends come when these are over."""
