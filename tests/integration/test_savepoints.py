@@ -34,7 +34,7 @@ def started(env: StreamExecutionEnvironment, output: Path, count: int = EVENTS) 
     return client
 
 
-BACKENDS = [HashMapStateBackend(), EmbeddedRocksDBStateBackend(True)]
+BACKENDS = [pytest.param(HashMapStateBackend(), marks=pytest.mark.smoke), EmbeddedRocksDBStateBackend(True)]
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: type(backend).__name__)

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from rekindle.exceptions import SlotLostError
 from rekindle.runtime.slot.deployment import SlotDeployment
 from rekindle.runtime.spark.session import query_settings
+from rekindle.runtime.spark.versions import repartition_by_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +67,4 @@ def launch_slots(session: SparkSession, deployment: SlotDeployment, slots: int) 
     start: Any = StartSlot(msgspec.msgpack.encode(deployment), paths)
     with query_settings(session):
         indices = session.range(slots).select(F.col("id").cast("int").alias("slot"))
-        indices.repartitionById(slots, F.col("slot")).mapInArrow(start, "slot int").collect()
+        repartition_by_id(indices, slots, "slot").mapInArrow(start, "slot int").collect()
