@@ -350,7 +350,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             data_frame=described,
             bounded=not frame.isStreaming if bounded is None else bounded,
         )
-        return DataStream(self, (StreamEdge(node.id, FORWARD),), node, None)
+        from rekindle.runtime.spark.schema_types import row_type
+
+        return DataStream(self, (StreamEdge(node.id, FORWARD),), node, None, row_type(frame.schema))
 
     # --- execution ---
 
