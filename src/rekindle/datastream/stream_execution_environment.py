@@ -80,6 +80,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             lay_over(self._configuration, configuration)
         self._session = spark_session
         self._owns_session = False
+        self._adopted: SparkSession | None = None  # the session that has been made ready
         self._config = ExecutionConfig()
         self._config.configure(self._configuration)
         self._checkpoint_config = CheckpointConfig(self._configuration)
@@ -332,6 +333,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             bounded: Whether a streaming DataFrame ends as soon as Spark finds nothing new in it; by default it never
                 does.
         """
+        from rekindle.runtime.spark.schema_types import row_type
+
         described: DataFrame | DataFrameFunction
         if callable(data_frame):
             described = DataFrameFunction.called(data_frame, self.spark_session, uid)
@@ -350,8 +353,6 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             data_frame=described,
             bounded=not frame.isStreaming if bounded is None else bounded,
         )
-        from rekindle.runtime.spark.schema_types import row_type
-
         return DataStream(self, (StreamEdge(node.id, FORWARD),), node, None, row_type(frame.schema))
 
     # --- execution ---
@@ -452,9 +453,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             self._session = create_session(self._configuration, slots)
             if self._owns_session:
                 atexit.register(self.close)
-        adopt_session(self._session)
-        if not self._owns_session:
-            advise(self._session)
+        if self._adopted is not self._session:
+            adopt_session(self._session)
+            if not self._owns_session:
+                advise(self._session)
+            self._adopted = self._session
         self._ship_python_files(self._session)
         return self._session
 

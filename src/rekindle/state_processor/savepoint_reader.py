@@ -37,9 +37,9 @@ class SavepointReader:
     """
 
     def __init__(self, spark: SparkSession, snapshot: Snapshot) -> None:
-        from rekindle.runtime.spark.session import adopt_session
+        from rekindle.runtime.spark.session import prepare_session
 
-        adopt_session(spark)
+        prepare_session(spark)
         self._spark = spark
         self.snapshot = snapshot
 

@@ -51,10 +51,10 @@ class SavepointWriter:
     """
 
     def __init__(self, spark: SparkSession, snapshot: Snapshot | None, max_parallelism: int, parallelism: int) -> None:
-        from rekindle.runtime.spark.session import adopt_session
+        from rekindle.runtime.spark.session import prepare_session
 
         check_parallelism(parallelism, max_parallelism)
-        adopt_session(spark)
+        prepare_session(spark)
         self._spark = spark
         self._snapshot = snapshot
         self._max_parallelism = max_parallelism

@@ -80,14 +80,23 @@ def create_session(configuration: Configuration, parallelism: int) -> SparkSessi
 
 
 def adopt_session(session: SparkSession) -> None:
-    """Make a session ready for Rekindle, whoever made it.
+    """Make a session ready for jobs, whoever made it: it says no more than one of Rekindle's own would.
+
+    Raises:
+        SparkSetupError: It is a Spark that Rekindle does not support.
+    """
+    prepare_session(session)
+    show_only_warnings_of("py4j")
+    quieten(session)
+
+
+def prepare_session(session: SparkSession) -> None:
+    """Make a session ready for tasks of Rekindle's.
 
     Raises:
         SparkSetupError: It is a Spark that Rekindle does not support.
     """
     require_supported_spark(session)
-    show_only_warnings_of("py4j")
-    quieten(session)
     use_this_python(session)
 
 
