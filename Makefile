@@ -2,7 +2,7 @@
 # package registry that pip reaches. Another Python than the first one found: make PYTHON=/path/to/python3.12 test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean install java
+.PHONY: help demo test test-spark lint bench clean install java
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -11,13 +11,18 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
 help: ## Show this list.
-	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: install java ## Run a stateful job, kill one of its processes with SIGKILL, and count what came out.
 	@$(BIN)/rekindle demo $(ARGS)
 
-test: lint java ## Run everything that must hold: make lint, then all tests.
-	@$(BIN)/python scripts/run_tests.py $(ARGS)
+OLDEST_SPARK := 4.0
+test: lint java .venv-spark-$(OLDEST_SPARK)/.installed ## Run everything that must hold: make lint, then all tests.
+	@OLDEST_SPARK=$(OLDEST_SPARK) $(BIN)/python scripts/run_tests.py $(ARGS)
+
+SPARK ?= $(OLDEST_SPARK)
+test-spark: java .venv-spark-$(SPARK)/.installed ## Run the tests that need Spark on another one: SPARK=4.0, 4.1 or 4.2.
+	@.venv-spark-$(SPARK)/bin/pytest -p no:cacheprovider $(or $(ARGS),-m spark)
 
 lint: install ## Check style (ruff), format (ruff format) and types (mypy).
 	@$(BIN)/ruff check
@@ -28,7 +33,7 @@ BENCH ?= keyed_state
 bench: install java ## Measure keyed_state, or BENCH=api, state_backends, checkpoints, serialization.
 	@$(BIN)/python benchmarks/$(BENCH).py $(ARGS)
 
-clean: ## Remove what tools, tests and Spark leave behind; .venv stays.
+clean: ## Remove what tools, tests and Spark leave behind; the environments stay.
 	@rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log artifacts
 	@find src tests benchmarks examples scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -37,12 +42,20 @@ clean: ## Remove what tools, tests and Spark leave behind; .venv stays.
 install: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml scripts/create_venv.py
+	$(CHECK_PYTHON)
+	@"$(PYTHON)" scripts/create_venv.py
+
+.venv-spark-%/.installed: pyproject.toml scripts/create_venv.py
+	$(CHECK_PYTHON)
+	@"$(PYTHON)" scripts/create_venv.py $*
+
+define CHECK_PYTHON
 	@if ! "$(PYTHON)" -c '$(NEW_ENOUGH)' 2>/dev/null; then \
 		echo "Rekindle needs Python 3.11 or newer, and there is none on the PATH (or PYTHON names an older one)." >&2; \
 		echo "Install one, or name it: make PYTHON=/path/to/python3.11 ..." >&2; \
 		exit 1; \
 	fi
-	@"$(PYTHON)" scripts/create_venv.py
+endef
 
 java: install
 	@$(BIN)/python scripts/ensure_java.py

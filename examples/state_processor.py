@@ -5,7 +5,6 @@ PyFlink has nothing like it; Flink has, for Java, as the State Processor API.
 
 import tempfile
 
-from pyspark.sql import SparkSession
 from pyspark.sql.functions import greatest, lit
 
 from rekindle.common import Configuration, Types
@@ -30,7 +29,7 @@ class Account(KeyedProcessFunction):
         yield f"{user} has {balance}"
 
 
-spark = SparkSession.builder.getOrCreate()
+spark = StreamExecutionEnvironment.get_execution_environment().spark_session
 directory = tempfile.TemporaryDirectory()
 
 # What the job is to begin with, as if it had run for years.

@@ -44,7 +44,7 @@ def _problem() -> str | None:
         return str(error)
     modules = subprocess.run([java, "--list-modules"], capture_output=True, text=True, check=False)
     if MODULE not in modules.stdout:
-        return f"{java} lacks the module {MODULE}, which Spark 4.3 needs: it is a cut-down Java. Install a full one"
+        return f"{java} lacks the module {MODULE}, which Spark needs: it is a cut-down Java. Install a full one"
     return None
 
 

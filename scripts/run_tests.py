@@ -1,6 +1,8 @@
 """Runs all tests in three lanes: tests on Spark wait for other processes most of the time.
 
-make runs this with the Python of .venv. Given arguments, it runs pytest with them and does nothing else.
+make runs this with the Python of .venv, which has the newest Spark, and says in OLDEST_SPARK which one is the oldest:
+some tests are run on that one, too, in an environment of its own. Given arguments, it runs pytest with them and does
+nothing else.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ PYTEST = os.path.join(os.path.dirname(sys.executable), "pytest")
 WATCHED = ("tests/chaos",)
 """What is shown as it goes on; the results of the other lanes come at the end."""
 BESIDE = (("tests/integration", "tests/docs"),)
+ON_OLDEST_SPARK = ("-p", "no:cacheprovider", "-m", "smoke", "tests/integration")
 
 
 class Lane:
@@ -45,6 +48,7 @@ def main(arguments: list[str]) -> int:
     """Give 0 if all tests pass."""
     if arguments:
         return subprocess.call([PYTEST, *arguments])
+    oldest = os.path.join(f".venv-spark-{os.environ['OLDEST_SPARK']}", "bin", "pytest")
     elsewhere = (*WATCHED, *(directory for lane in BESIDE for directory in lane))
     others = tuple(f"--ignore={directory}" for directory in elsewhere)
     with ExitStack() as stack:
@@ -53,6 +57,7 @@ def main(arguments: list[str]) -> int:
             lanes.append(Lane(beside, stack.enter_context(tempfile.TemporaryFile())))
             stack.callback(lanes[-1].stop)
         passed = [subprocess.call([PYTEST, *WATCHED]) == 0]
+        passed.append(subprocess.call([oldest, *ON_OLDEST_SPARK]) == 0)
         passed += [lane.passed() for lane in lanes]
     return 0 if all(passed) else 1
 

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,9 @@ settings.load_profile("rekindle")
 
 MEMORY = "/dev/shm"
 GIGABYTE = 1 << 30
-NO_SETTINGS = Path(__file__).parent / "support" / "conf"
+TESTS = Path(__file__).parent
+NO_SETTINGS = TESTS / "support" / "conf"
+ON_SPARK = {TESTS / directory for directory in ("chaos", "docs", "integration")}
 
 
 def keep_temporary_files_in_memory() -> None:
@@ -50,6 +53,19 @@ tag_this_process()
 keep_temporary_files_in_memory()
 os.environ["PYTHONPATH"] = python_path(WORKERS)
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # no time for the best code
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if version("pyspark") < "4.2":
+        # It leaves the sockets of collected results to the garbage collector, and says so where it makes them.
+        config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need Spark, for ``make test-spark``: by their place, or because they ask for a session."""
+    for item in items:
+        if not ON_SPARK.isdisjoint(item.path.parents) or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -316,6 +316,7 @@ env.execute("second")
 """
 
 
+@pytest.mark.spark
 def test_a_program_runs_as_with_python_and_its_jobs_are_told(tmp_path: Path) -> None:
     write(tmp_path, "def price(item):\n    return {'tea': 2, 'rum': 5}[item]\n", "shop.py")
     ended = rekindle("run", "-p", "2", "--json", write(tmp_path, TWO_JOBS), REKINDLE_REKINDLE_PROGRESS="none")
@@ -382,6 +383,7 @@ def cancelled(tmp_path_factory: pytest.TempPathFactory, checkpoints: Path) -> En
     )
 
 
+@pytest.mark.spark
 def test_a_cancelled_job_ends_the_command_with_5_and_a_failed_one_is_told(cancelled: Ended) -> None:
     assert cancelled.code == 5, cancelled.err
     failing, endless = cancelled.json()["jobs"]
@@ -417,6 +419,7 @@ print("went on")
 """
 
 
+@pytest.mark.spark
 def test_a_detached_job_goes_on_after_the_command(
     tmp_path: Path, cancelled: Ended, checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

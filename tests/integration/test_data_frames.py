@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pyspark.sql.streaming import StatefulProcessor
 
 from rekindle.datastream import MapFunction
 from rekindle.datastream.state import ValueStateDescriptor
-from rekindle.exceptions import SparkSetupError
+from rekindle.exceptions import InvalidProgramError, SparkSetupError
+from rekindle.graph.job_graph import JobGraph
+from rekindle.runtime.spark.described_frames import load_data_frames
 from rekindle.runtime.spark.routed_source import traced_key
 from support.balances import assert_exactly_once, environment, numbering_job
 
@@ -129,6 +132,33 @@ def test_a_bounded_data_frame_is_read_whole(spark: Any, files: str) -> None:
     assert result == Counter(i % 7 for i in range(3_000))
 
 
+def test_a_function_makes_the_data_frame_once_for_each_session(spark: Any) -> None:
+    env = environment(spark, None)
+    assert env.spark_session is spark
+    sessions = []
+
+    def numbers(session: Any) -> Any:
+        sessions.append(session)
+        return session.range(5)
+
+    stream = env.from_data_frame(numbers, uid="numbers").map(lambda row: row.id)
+    assert sorted(stream.execute_and_collect()) == [0, 1, 2, 3, 4]
+    assert sessions == [spark]
+    stream.print()
+    (source,) = env._compile().spark_sources
+    other = spark.newSession()
+    loaded = load_data_frames(JobGraph((), (), (source,)), spark)
+    again = load_data_frames(loaded, other)
+    assert [graph.spark_sources[0].data_frame.sparkSession for graph in (loaded, again)] == [spark, other]
+    assert sessions == [spark, other]
+
+
+def test_a_function_that_makes_no_data_frame_is_refused(spark: Any) -> None:
+    env = environment(spark, None)
+    with pytest.raises(InvalidProgramError, match=r"DataFrame source 'numbers' must return a DataFrame, and .* list"):
+        env.from_data_frame(lambda session: [1, 2], uid="numbers")
+
+
 def test_streaming_bounded_and_hosted_sources_meet_in_one_job(spark: Any, files: str) -> None:
     env = environment(spark, None)
     first = env.from_data_frame(stream(spark, files), uid="first", bounded=True).map(lambda row: row.id)
@@ -170,10 +200,18 @@ def test_a_failing_job_reads_files_again_from_the_checkpoint(spark: Any, tmp_pat
     assert_exactly_once(count, str(tmp_path / "out"))
 
 
-@pytest.mark.parametrize("kind", ["aggregate", "deduplicate"])
+STATEFUL: dict[str, Callable[[Any], Any]] = {
+    "aggregate": lambda lines: lines.groupBy("value").count(),
+    "deduplicate": lambda lines: lines.dropDuplicates(),
+    "transform": lambda lines: lines.groupBy("value").transformWithStateInPandas(
+        StatefulProcessor, "value string", "update", "none"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", STATEFUL)
 def test_a_data_frame_with_state_of_sparks_own_is_refused(spark: Any, tmp_path: Any, kind: str) -> None:
-    lines = spark.readStream.text(str(tmp_path))
-    frame = lines.groupBy("value").count() if kind == "aggregate" else lines.dropDuplicates()
+    frame = STATEFUL[kind](spark.readStream.text(str(tmp_path)))
     env = environment(spark, None)
     env.from_data_frame(frame, uid="stateful").print()
     with pytest.raises(SparkSetupError, match="'stateful' holds a stateful operation"):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from support.command_line import rekindle
 
 EVENTS = 20_000
 
 
+@pytest.mark.smoke
 def test_the_demonstration_loses_nothing(tmp_path: Path) -> None:
     ended = rekindle("demo", "--events", str(EVENTS), "--keep", str(tmp_path / "kept"), "--json")
     assert ended.code == 0, ended.err

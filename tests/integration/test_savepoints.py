@@ -17,6 +17,7 @@ from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
 from rekindle.exceptions import CheckpointError, ConfigurationError
 from rekindle.runtime.master.client import LocalJobClient
+from rekindle.state_processor import SavepointReader
 from support.balances import assert_exactly_once, environment, judge, numbering_job, read_output
 from support.processes import wait_until
 
@@ -34,7 +35,7 @@ def started(env: StreamExecutionEnvironment, output: Path, count: int = EVENTS) 
     return client
 
 
-BACKENDS = [HashMapStateBackend(), EmbeddedRocksDBStateBackend(True)]
+BACKENDS = [pytest.param(HashMapStateBackend(), marks=pytest.mark.smoke), EmbeddedRocksDBStateBackend(True)]
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: type(backend).__name__)
@@ -140,6 +141,9 @@ def test_drained_sources_of_sparks_end_where_they_stand_and_go_on_from_there(spa
     before = "line z" in drained
     assert ("z 1" in drained) is before
     assert ("y 2" in drained) is before
+    counts = SavepointReader.read(spark, location).keyed_state("count", "count")
+    assert counts.schema.simpleString() == "struct<key:string,value:bigint>", "as the DataFrame's schema says"
+    assert ("x", 2) in counts.collect()
     env = environment(spark, None, execution_state__recovery_path=location)
     counting_job(env, spark, lines, output, bounded=True)
     env._submit("lines", None).result.result(180)

@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql.datasource import InputPartition
 
 from rekindle.runtime.spark import tick_source
-from rekindle.runtime.spark.tick_source import NAME, TickReader, TickSource, read_tick, write_tick
+from rekindle.runtime.spark.tick_file import read_tick, write_tick
+from rekindle.runtime.spark.tick_source import NAME, TickReader, TickSource
 
 LONG = 60.0  # seconds; a test that waits so long has failed
 

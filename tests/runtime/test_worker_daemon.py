@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -30,3 +31,15 @@ def test_only_a_connection_that_was_closed_is_passed_over(
     except Exception:
         worker_daemon._QuietTraceback.print_exc()
     assert ("Traceback" in capsys.readouterr().err) is said
+
+
+@pytest.mark.parametrize(("name", "quiet"), [("pyspark.daemon", True), ("program", False), (None, False)])
+def test_a_worker_of_pysparks_own_daemon_passes_over_it_too(
+    name: str | None, quiet: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session that the program made itself has that daemon."""
+    main = ModuleType("__main__")
+    main.__spec__ = None if name is None else SimpleNamespace(name=name)  # type: ignore[assignment]
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    worker_daemon.quieten_this_worker()
+    assert hasattr(main, "traceback") is quiet

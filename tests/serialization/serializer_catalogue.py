@@ -15,9 +15,12 @@ from uuid import UUID
 
 import msgspec
 from hypothesis import strategies as st
+from pyspark.sql import Row as SparkRow
 
 from rekindle.common.annotations import as_type_info
 from rekindle.common.class_typeinfo import AvroTypeInfo
+from rekindle.common.native_typeinfo import NullableTypeInfo
+from rekindle.common.spark_typeinfo import SparkRowTypeInfo
 from rekindle.common.time import Instant
 from rekindle.common.time_typeinfo import LocalTimeTypeInfo
 from rekindle.common.type_information import TypeInformation
@@ -31,7 +34,9 @@ from rekindle.datastream.window import (
     TimeWindow,
     TimeWindowSerializer,
 )
+from rekindle.runtime.rows import row_maker
 from rekindle.serialization.avro_serializer import AvroSerializer
+from rekindle.serialization.inferred_key_serializer import InferredKeySerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.tagged_union_serializer import TaggedUnionSerializer
@@ -122,7 +127,8 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, Decimal):
         return left.as_tuple() == right.as_tuple()
     if isinstance(left, list | tuple):
-        return len(left) == len(right) and all(map(same, left, right))
+        fields = getattr(left, "__fields__", None) == getattr(right, "__fields__", None)
+        return fields and len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, dict):
         return same(list(left.items()), list(right.items()))
     if isinstance(left, Row):
@@ -207,6 +213,11 @@ _readings = st.builds(
     st.lists(_finite | st.booleans(), max_size=3),
     st.dictionaries(_texts, st.binary(max_size=4), max_size=3),
 )
+
+_SPARK_ROW = SparkRowTypeInfo(
+    ("user name", "count", "parts"), (Types.STRING(), NullableTypeInfo(Types.LONG()), Types.LIST(Types.STRING()))
+)
+_SPARK_VALUES = st.tuples(_or_none(_texts), _or_none(integers(64)), _or_none(st.lists(_or_none(_texts), max_size=3)))
 
 _LocalTime = LocalTimeTypeInfo.TimeType
 _single_chars = st.characters(codec="utf-8")
@@ -310,6 +321,19 @@ CATALOGUE: list[Case] = [
         "tagged-union-PICKLED",
         TaggedUnionSerializer(PickleSerializer(), serializer_of(Types.STRING())),
         st.tuples(st.just(0), _anything) | st.tuples(st.just(1), _or_none(_texts)),
+    ),
+    Case(
+        "spark-row",
+        serializer_of(_SPARK_ROW),
+        st.one_of(
+            st.builds(row_maker(_SPARK_ROW.names), _SPARK_VALUES),
+            st.builds(lambda values: SparkRow(**dict(zip(_SPARK_ROW.names, values, strict=True))), _SPARK_VALUES),
+        ),
+    ),
+    Case(
+        "inferred-key-PICKLED",
+        InferredKeySerializer(serializer_of(NullableTypeInfo(Types.LONG()))),
+        st.integers() | _anything,
     ),
     Case("PICKLED", PickleSerializer(), _anything),
 ]

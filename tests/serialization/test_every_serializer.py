@@ -92,7 +92,7 @@ def test_serializers_of_different_types_differ() -> None:
 
 
 def test_a_type_becomes_no_other_type() -> None:
-    distinct = [case for case in CATALOGUE if case.name != "ExternalTypeInfo"]
+    distinct = [case for case in CATALOGUE if case.name not in ("ExternalTypeInfo", "inferred-key-PICKLED")]
     for old in distinct:
         for new in distinct:
             if old is new:

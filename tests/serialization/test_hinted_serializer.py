@@ -18,6 +18,7 @@ from rekindle.serialization.dataclass_serializer import DataclassSerializer
 from rekindle.serialization.enum_serializer import EnumSerializer
 from rekindle.serialization.hinted_serializer import HintedSerializer, hinted_serializer
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.type_serializer import TypeSerializer
 
 
 class Colour(Enum):
@@ -106,6 +107,16 @@ def test_a_snapshot_reads_what_was_written_both_ways() -> None:
     assert restored == ITEMS
     for value in (Item("a", 1), SpecialItem("b")):
         assert restored.from_bytes(ITEMS.to_bytes(value)) == value
+
+
+@pytest.mark.parametrize("values", [[Item("a", 1), Item("b", 2)], [Item("a", 1), SpecialItem("b"), 3], []])
+def test_many_values_are_written_by_their_type_or_each_in_its_own_way(values: list[Any]) -> None:
+    """All of one type go together; what an older version wrote, each with a byte of its own, is read as well."""
+    one_by_one = TypeSerializer.all_to_bytes(ITEMS, values)
+    assert ITEMS.all_from_bytes(one_by_one) == values
+    together = ITEMS.all_to_bytes(values)
+    assert ITEMS.all_from_bytes(together) == values
+    assert (together != one_by_one) is all(type(value) is Item for value in values)
 
 
 def outcome(new: Any, old: Any) -> Outcome:

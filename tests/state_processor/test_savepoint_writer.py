@@ -17,7 +17,7 @@ FRAME: Any = SimpleNamespace(columns=["key", "value"])
 
 @pytest.fixture
 def writer(monkeypatch: pytest.MonkeyPatch) -> SavepointWriter:
-    monkeypatch.setattr(session_module, "use_this_python", lambda session: None)
+    monkeypatch.setattr(session_module, "prepare_session", lambda session: None)
     session: Any = None
     return SavepointWriter.new_savepoint(session, 8, 2)
 

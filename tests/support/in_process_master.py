@@ -33,7 +33,7 @@ from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.slot.deployment import SlotDeployment
 from rekindle.runtime.slot.failure import describe_failure
 from rekindle.runtime.slot.slot import Slot
-from rekindle.runtime.spark.tick_source import read_tick
+from rekindle.runtime.spark.tick_file import read_tick
 from rekindle.runtime.wire import messages as m
 from support.processes import wait_until
 

@@ -15,7 +15,7 @@ NATIVE_CLASSES: tuple[type, ...] = (datetime, time, timedelta, UUID)
 _CONTAINERS: tuple[type, ...] = (set, frozenset, tuple)
 
 
-class _ValueTypeInfo(TypeInformation):
+class ValueTypeInfo(TypeInformation):
     """Be equal to what is of the same class and has the same attributes."""
 
     def _parts(self) -> tuple[Any, ...]:
@@ -28,7 +28,7 @@ class _ValueTypeInfo(TypeInformation):
         return hash((type(self), self._parts()))
 
 
-class NativeTypeInfo(_ValueTypeInfo):
+class NativeTypeInfo(ValueTypeInfo):
     """Describe a class of Python's own library whose instances are kept exactly.
 
     Attributes:
@@ -44,7 +44,7 @@ class NativeTypeInfo(_ValueTypeInfo):
         return f"NativeTypeInfo<{self.cls.__name__}>"
 
 
-class NullableTypeInfo(_ValueTypeInfo):
+class NullableTypeInfo(ValueTypeInfo):
     """Describe a type, and None.
 
     Attributes:
@@ -58,7 +58,7 @@ class NullableTypeInfo(_ValueTypeInfo):
         return f"NullableTypeInfo<{self.inner}>"
 
 
-class ContainerTypeInfo(_ValueTypeInfo):
+class ContainerTypeInfo(ValueTypeInfo):
     """Describe sets, frozen sets, or tuples of any length.
 
     Attributes:
@@ -76,7 +76,7 @@ class ContainerTypeInfo(_ValueTypeInfo):
         return f"ContainerTypeInfo<{self.container.__name__}, {self.element_type}>"
 
 
-class NamedTupleTypeInfo(_ValueTypeInfo):
+class NamedTupleTypeInfo(ValueTypeInfo):
     """Describe a class of named tuples.
 
     Attributes:

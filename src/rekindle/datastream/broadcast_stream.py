@@ -10,7 +10,7 @@ from rekindle.datastream.connected_streams import check_one_environment, two_inp
 from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.declared_types import RecordType
 from rekindle.datastream.functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
-from rekindle.datastream.keyed_stream import KeyedStream
+from rekindle.datastream.keyed_stream import KeyedStream, kept_key_type
 from rekindle.datastream.state import MapStateDescriptor
 from rekindle.datastream.type_hints import yielded_type
 from rekindle.datastream.wrong_arguments import Unfinished
@@ -83,7 +83,7 @@ class BroadcastConnectedStream(Unfinished):
                 )
             name = "Keyed-Co-Process-Broadcast"
             operator = KeyedBroadcastOperator(func, self.broadcast_state_descriptors)
-            operator.key_type = data._key_type
+            operator.key_type = kept_key_type(data)
         else:
             raise TypeError(
                 "process takes a BroadcastProcessFunction or a KeyedBroadcastProcessFunction, and was given a "

@@ -18,7 +18,7 @@ from rekindle.datastream.functions import (
     KeyedCoProcessFunction,
     KeySelector,
 )
-from rekindle.datastream.keyed_stream import KeyedStream
+from rekindle.datastream.keyed_stream import KeyedStream, kept_key_type
 from rekindle.datastream.type_hints import returned_type, yielded_type
 from rekindle.datastream.wrong_arguments import Unfinished, wrong_kind
 from rekindle.exceptions import InvalidProgramError
@@ -105,8 +105,8 @@ class ConnectedStreams(Unfinished):
             operator: An AbstractStreamOperator with two inputs.
         """
         custom = two_input(operator, self._keyed())
-        if isinstance(self.stream1, KeyedStream):
-            custom.key_type = self.stream1._key_type
+        if isinstance(self.stream1, KeyedStream) and isinstance(self.stream2, KeyedStream):
+            custom.key_type = kept_key_type(self.stream1, self.stream2)
         return two_input_stream(self.stream1, self.stream2, operator_name, custom, output_type, None)
 
     def _keyed(self) -> bool:
@@ -132,8 +132,9 @@ class ConnectedStreams(Unfinished):
         operator: CoOperator | KeyedCoOperator
         if self._keyed():
             assert isinstance(self.stream1, KeyedStream)
+            assert isinstance(self.stream2, KeyedStream)
             operator = KeyedCoOperator(function)
-            operator.key_type = self.stream1._key_type
+            operator.key_type = kept_key_type(self.stream1, self.stream2)
         else:
             operator = CoOperator(function)
         hint = hints[0] if hints[0] == hints[1] else None

@@ -33,7 +33,7 @@ from rekindle.datastream.functions import Partitioner as PartitionFunction
 from rekindle.datastream.operator_settings import check_slot_sharing_group, checked_buffer_timeout, checked_uid_hash
 from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.projection import projection
-from rekindle.datastream.type_hints import returned_type, yielded_type
+from rekindle.datastream.type_hints import returned_type, state_key_type, yielded_type
 from rekindle.datastream.wrong_arguments import wrong_kind
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import (
@@ -125,7 +125,7 @@ class DataStream:
         self._inputs = inputs
         self._node = node
         self._type_info = type_info
-        self._hint = hint  # what annotations say of the records, where the program gave no type
+        self._hint = hint  # what annotations, or the schema of a DataFrame, say of the records without a type
 
     # --- the operator that makes this stream ---
 
@@ -281,8 +281,11 @@ class DataStream:
 
         declared = declared_type(key_type, "key_type of key_by")
         selector = as_key_selector(key_selector)
-        partitioner = Partitioner(Partitioning.HASH, selector, declared, functions=rich_functions(key_selector))
-        return KeyedStream(self._environment, self._repartitioned(partitioner), self, self._type_info, declared)
+        functions = rich_functions(key_selector)
+        partitioner = Partitioner(Partitioning.HASH, selector, declared, functions=functions)
+        # What a selector does that has to be opened is not known yet.
+        hint = None if functions else state_key_type(self._hint, selector)
+        return KeyedStream(self._environment, self._repartitioned(partitioner), self, self._type_info, declared, hint)
 
     def union(self, *streams: DataStream) -> DataStream:
         """Merge this stream with others of the same type."""

@@ -10,7 +10,7 @@ from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.declared_types import RecordType
 from rekindle.datastream.function_adapters import require
 from rekindle.datastream.functions import ProcessJoinFunction
-from rekindle.datastream.keyed_stream import KeyedStream
+from rekindle.datastream.keyed_stream import KeyedStream, kept_key_type
 from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.type_hints import state_type, yielded_type
 from rekindle.datastream.window_settings import TimeAmount, require_instance
@@ -115,6 +115,6 @@ class IntervalJoined(Unfinished):
             for stream, tag in zip(self._streams, self._late_tags, strict=True)
         )
         operator = IntervalJoinOperator(function, interval, left, right)
-        operator.key_type = self._streams[0]._key_type
+        operator.key_type = kept_key_type(*self._streams)
         hint = yielded_type(function.process_element)
         return two_input_stream(*self._streams, "Interval Join", operator, output_type, hint)

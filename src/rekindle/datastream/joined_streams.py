@@ -19,6 +19,7 @@ from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.declared_types import RecordType, declared_type
 from rekindle.datastream.function_adapters import as_co_group_function, as_join_function
 from rekindle.datastream.functions import CoGroupFunction, FlatJoinFunction, Function, JoinFunction, KeySelector
+from rekindle.datastream.keyed_stream import KeyedStream, kept_key_type
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
 from rekindle.datastream.window_settings import WindowSettings
 from rekindle.datastream.windowing.assigner import WindowAssigner
@@ -56,8 +57,8 @@ class WithWindow(WindowSettings):
         first, second = self._keyed.streams
         contents = self._elements(_tagged_type(first, second))
         operator = CoGroupOperator(self._windowing(contents, first.get_execution_environment()), function)
-        operator.key_type = self._keyed.key_type
         inputs = self._keyed.keyed()
+        operator.key_type = kept_key_type(*inputs)
         return two_input_stream(*inputs, name, operator, output_type, hint)
 
 
@@ -182,7 +183,7 @@ class EqualTo(Unfinished):
         """Cut both streams into windows."""
         return self._with_window(self, window_assigner)
 
-    def keyed(self) -> tuple[DataStream, DataStream]:
+    def keyed(self) -> tuple[KeyedStream, KeyedStream]:
         """Give the streams grouped by their keys."""
         first, second = self.streams
         one, two = self._key_selectors

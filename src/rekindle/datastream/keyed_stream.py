@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rekindle.datastream.windowed_stream import WindowedStream
     from rekindle.datastream.windowing.assigner import WindowAssigner
 
-__all__ = ["KeyedStream"]
+__all__ = ["KeyedStream", "kept_key_type"]
 
 
 class KeyedStream(DataStream, FieldReductions):
@@ -65,10 +65,12 @@ class KeyedStream(DataStream, FieldReductions):
         origin: DataStream,
         type_info: TypeInformation | None,
         key_type: TypeInformation | None = None,
+        key_hint: TypeInformation | None = None,
     ) -> None:
         super().__init__(environment, inputs, None, type_info, origin._hint)
         self._origin = origin
         self._key_type = key_type
+        self._key_hint = key_hint  # by what the keys are kept in state, where the program gave no type
 
     def map(self, func: Callable[[Any], Any] | MapFunction, output_type: RecordType | None = None) -> DataStream:
         """Turn each record into one; a MapFunction may keep state per key."""
@@ -180,8 +182,16 @@ class KeyedStream(DataStream, FieldReductions):
     def _transform(
         self, name: str, operator: Any, output_type: RecordType | None, hint: TypeInformation | None = None
     ) -> DataStream:
-        operator.key_type = self._key_type
+        operator.key_type = kept_key_type(self)
         return super()._transform(name, operator, output_type, hint)
+
+
+def kept_key_type(*streams: KeyedStream) -> TypeInformation | None:
+    """Give the type by which an operator keeps the keys of its inputs: the declared one, or one that all hint at."""
+    first = streams[0]
+    if first._key_type is not None:
+        return first._key_type
+    return first._key_hint if all(stream._key_hint == first._key_hint for stream in streams) else None
 
 
 _ELSEWHERE = "Not possible on a keyed stream, as in PyFlink: call it on the operator before or after."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ from rekindle.runtime.master.view_choice import progress_view
 from rekindle.runtime.operators.event_time import EventTime
 from rekindle.runtime.operators.function_source import FunctionSourceOperator
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
-from rekindle.runtime.spark.text_files import load_files
+from rekindle.runtime.spark.described_frames import DataFrameFunction, load_data_frames
 from rekindle.serialization.serializer_of import serializer_of
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             lay_over(self._configuration, configuration)
         self._session = spark_session
         self._owns_session = False
+        self._adopted: SparkSession | None = None  # the session that has been made ready
         self._config = ExecutionConfig()
         self._config.configure(self._configuration)
         self._checkpoint_config = CheckpointConfig(self._configuration)
@@ -317,28 +318,49 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         )
         return DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
 
-    def from_data_frame(self, data_frame: DataFrame, uid: str, bounded: bool | None = None) -> DataStream:
+    @property
+    def spark_session(self) -> SparkSession:
+        """The Spark session that the jobs run on: the one given, the active one, or one that is started here.
+
+        One that is started here has the settings that Rekindle advises, and those of the configuration whose keys begin
+        with ``spark.``; ``close`` stops it.
+        """
+        return self._spark_session(self.get_parallelism())
+
+    def from_data_frame(
+        self, data_frame: DataFrame | Callable[[SparkSession], DataFrame], uid: str, bounded: bool | None = None
+    ) -> DataStream:
         """Make a stream of a Spark DataFrame's rows; records are Spark's own ``Row``.
 
         Args:
-            data_frame: A streaming DataFrame, or a bounded one, which is read whole in the first epoch.
+            data_frame: A streaming DataFrame, or a bounded one, which is read whole in the first epoch; or a function
+                that makes it in the session it is given, such as ``lambda spark: spark.readStream…``. The function is
+                called at once, and again if the job has to go on in another session.
             uid: The identity by which the position of the source is found again.
             bounded: Whether a streaming DataFrame ends as soon as Spark finds nothing new in it; by default it never
                 does.
         """
-        if not data_frame.isStreaming and bounded is False:
-            raise InvalidProgramError(f"DataFrame {uid!r} is not streaming, so it is bounded; leave 'bounded' away")
+        from rekindle.runtime.spark.schema_types import row_type
+
+        described: DataFrame | DataFrameFunction
+        if callable(data_frame):
+            described = DataFrameFunction.called(data_frame, self.spark_session, uid)
+            frame = described.first
+        else:
+            described = frame = data_frame
+        if not frame.isStreaming and bounded is False:
+            raise InvalidProgramError(f"DataFrame {uid!r} is not streaming, so it is bounded: omit bounded=False")
         if self._session is None:
-            self._session = data_frame.sparkSession
+            self._session = frame.sparkSession
         node = self._graph.add(
             f"DataFrame {uid}",
             SparkSourceOperator(),
             (),
             uid=uid,
-            data_frame=data_frame,
-            bounded=not data_frame.isStreaming if bounded is None else bounded,
+            data_frame=described,
+            bounded=not frame.isStreaming if bounded is None else bounded,
         )
-        return DataStream(self, (StreamEdge(node.id, FORWARD),), node, None)
+        return DataStream(self, (StreamEdge(node.id, FORWARD),), node, None, row_type(frame.schema))
 
     # --- execution ---
 
@@ -404,7 +426,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         rest = RestSettings.of(self._configuration)
         plan = plan_of(self._graph.pending(), graph)
         session = self._spark_session(graph.slots, view)
-        master = JobMaster(session, load_files(graph, session), settings, SystemClock(), view, collected, plan)
+        master = JobMaster(session, load_data_frames(graph, session), settings, SystemClock(), view, collected, plan)
         watch_signals()
         master.start()
         running_jobs().register(master, rest, view.reachable_at)
@@ -438,7 +460,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def _spark_session(self, slots: int, view: ProgressView | None = None) -> SparkSession:
         from pyspark.sql import SparkSession
 
-        from rekindle.runtime.spark.session import create_session, use_this_python
+        from rekindle.runtime.spark.session import adopt_session, advise, create_session
 
         check_restore_setting(self._configuration)
         if self._session is None:
@@ -448,7 +470,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             self._session = create_session(self._configuration, slots)
             if self._owns_session:
                 atexit.register(self.close)
-        use_this_python(self._session)
+        if self._adopted is not self._session:
+            adopt_session(self._session)
+            if not self._owns_session:
+                advise(self._session)
+            self._adopted = self._session
         self._ship_python_files(self._session)
         return self._session
 

@@ -1,4 +1,4 @@
-"""Types out of the annotations of user functions.
+"""Types out of the annotations of user functions, and out of the schemas of DataFrames.
 
 A type that is only hinted at changes nothing that a program can see: records are neither converted nor shown otherwise,
 and what does not fit is pickled as ever. It is used where it helps: the state of a reduction of dataclasses follows
@@ -16,9 +16,13 @@ from typing import Any
 
 from rekindle.common.annotations import type_of_annotation
 from rekindle.common.class_typeinfo import EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
+from rekindle.common.composite_typeinfo import TupleTypeInfo
+from rekindle.common.native_typeinfo import NullableTypeInfo
+from rekindle.common.spark_typeinfo import SparkRowTypeInfo
 from rekindle.common.type_information import TypeInformation
+from rekindle.graph.traced_keys import traced_key
 
-__all__ = ["returned_type", "state_type", "yielded_type"]
+__all__ = ["returned_type", "state_key_type", "state_type", "yielded_type"]
 
 _ITERABLES = (
     collections.abc.Iterable,
@@ -45,11 +49,14 @@ def yielded_type(function: Callable[..., Any]) -> TypeInformation | None:
 def state_type(hint: TypeInformation | None) -> TypeInformation | None:
     """Give the type of state that holds values which a hint speaks of; None where it is pickled.
 
-    Only classes of the user evolve. Their state takes values of any other class as well.
+    Only classes of the user evolve, and only rows of a DataFrame have columns. Their state takes values of any other
+    class as well.
     """
-    from rekindle.serialization.hinted_serializer import hinted_serializer
+    from rekindle.serialization.hinted_serializer import HintedSerializer, hinted_serializer
     from rekindle.serialization.serializer_of import serializer_of
 
+    if isinstance(hint, SparkRowTypeInfo):
+        return SerializerTypeInfo(HintedSerializer(serializer_of(hint)))
     if not isinstance(hint, PojoTypeInfo | EnumTypeInfo):
         return None
     try:
@@ -57,6 +64,26 @@ def state_type(hint: TypeInformation | None) -> TypeInformation | None:
     except Exception:  # the class cannot be serialized by its fields
         return None
     return None if serializer is None else SerializerTypeInfo(serializer)
+
+
+def state_key_type(hint: TypeInformation | None, key_selector: Callable[[Any], Any]) -> TypeInformation | None:
+    """Give the type by which state keeps the keys of records that a hint speaks of; None where they are pickled.
+
+    It is known where the records are rows of a DataFrame, and the selector only names columns.
+    """
+    from rekindle.serialization.inferred_key_serializer import InferredKeySerializer
+    from rekindle.serialization.serializer_of import serializer_of
+
+    if not isinstance(hint, SparkRowTypeInfo):
+        return None
+    key = traced_key(key_selector, hint.names)
+    positions = () if key is None else (key,) if isinstance(key, int) else key
+    types = [hint.field_types[position] for position in positions]
+    if not types or not all(isinstance(of_column, NullableTypeInfo) for of_column in types):
+        return None
+    return SerializerTypeInfo(
+        InferredKeySerializer(serializer_of(types[0] if isinstance(key, int) else TupleTypeInfo(types)))
+    )
 
 
 def _hint(function: Callable[..., Any], part: Callable[[Any], Any]) -> TypeInformation | None:

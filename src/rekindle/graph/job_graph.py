@@ -70,12 +70,16 @@ class JobNode:
 
 @dataclass(frozen=True, slots=True)
 class SparkSource:
-    """Point from an operator to the DataFrame that feeds it."""
+    """Point from an operator to the DataFrame that feeds it.
+
+    ``described``: what makes the DataFrame in another session; None: only the program could.
+    """
 
     node: int
     uid: str
     data_frame: Any
     bounded: bool
+    described: Any = None
 
 
 @dataclass(frozen=True, slots=True)

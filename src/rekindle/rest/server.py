@@ -22,6 +22,7 @@ from rekindle.exceptions import ConfigurationError
 from rekindle.rest.discovery import Endpoint, publish
 from rekindle.rest.messages import Request, Response
 from rekindle.rest.settings import RestSettings, is_loopback
+from rekindle.runtime.library_logs import show_only_warnings_of
 
 if TYPE_CHECKING:
     import uvicorn
@@ -125,6 +126,7 @@ class RestServer:
                     "from elsewhere: name that address, so that a token is asked for"
                 )
             self._api = self._make_api()
+            show_only_warnings_of("uvicorn")
             config = uvicorn.Config(
                 RestApp(self._settings, self._api),
                 loop="asyncio",

@@ -1,4 +1,7 @@
-"""The serializer of what an annotation says and nobody promised: it takes any value, and loses nothing of it."""
+"""The serializer of what an annotation, or the schema of a DataFrame, says and nobody promised.
+
+It takes any value, and loses nothing of it.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from rekindle.serialization.class_names import require_lasting_name
 from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.dataclass_serializer import DataclassSerializer
-from rekindle.serialization.exact_fit import exact_fit
+from rekindle.serialization.exact_fit import all_fit, exact_fit
 from rekindle.serialization.pickle_serializer import PickleSerializer, PickleSerializerSnapshot
 from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.type_serializer import BytesSerializer, TypeSerializer
 
-__all__ = ["HintedSerializer", "HintedSerializerSnapshot", "hinted_serializer"]
+__all__ = ["HintedSerializer", "HintedSerializerSnapshot", "hinted_serializer", "only_hinted"]
 
 _PICKLED, _TYPED = b"\0", b"\1"
 
@@ -35,6 +38,7 @@ class HintedSerializer(BytesSerializer[Any]):
     def __init__(self, inner: TypeSerializer[Any]) -> None:
         self.inner = inner
         self._fits = exact_fit(inner)
+        self._all_fit = None if self._fits is None else all_fit(inner, self._fits)
         self._pickle = PickleSerializer()
 
     def to_bytes(self, element: Any) -> bytes:
@@ -52,6 +56,19 @@ class HintedSerializer(BytesSerializer[Any]):
         if isinstance(self.inner, DataclassSerializer) and type(element) is self.inner.cls:
             self.inner.add_missing_fields(element)
         return element
+
+    def all_to_bytes(self, elements: Sequence[Any]) -> bytes:
+        """Return many elements as bytes: all by the serializer of the type, or each with a byte that says how."""
+        if self._all_fit is not None and self._all_fit(elements):
+            with contextlib.suppress(SerializationError):
+                return _TYPED + self.inner.all_to_bytes(elements)
+        return super().all_to_bytes(elements)
+
+    def all_from_bytes(self, data: bytes | memoryview) -> list[Any]:
+        """Return the elements that these bytes were made of."""
+        if data[:1] == _TYPED:  # the others begin with a list of msgpack's
+            return self.inner.all_from_bytes(memoryview(data)[1:])
+        return super().all_from_bytes(data)
 
     def snapshot_configuration(self) -> HintedSerializerSnapshot:
         """Return a snapshot with that of the type."""
@@ -71,7 +88,7 @@ class HintedSerializer(BytesSerializer[Any]):
 
 
 class HintedSerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
-    """Remember which type values were expected to be of; what was pickled before there was an annotation is read."""
+    """Remember which type values were expected to be of; what was pickled before there was a hint is read."""
 
     def get_current_outer_snapshot_version(self) -> int:
         """Return 1."""
@@ -99,11 +116,11 @@ class HintedSerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
                 return result
         before = "pickled" if isinstance(old, PickleSerializerSnapshot) else old.describe()
         return TypeSerializerSchemaCompatibility.compatible_after_migration(
-            f"the state was {before}, and an annotation says that it is {self._nested[0].describe()} now"
+            f"the state was {before}, and is said to be {self._nested[0].describe()} now"
         )
 
     def becoming(self, new: TypeSerializerSnapshot[Any]) -> TypeSerializerSchemaCompatibility:
-        """Say what becomes of the state when the type that the annotation said is given by the program."""
+        """Say what becomes of the state when the type that was hinted at is given by the program."""
         result = new.resolve_schema_compatibility(self._nested[0])
         if result.is_incompatible():
             return result
@@ -112,12 +129,12 @@ class HintedSerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
         )
 
     def nested_name(self, position: int) -> str:
-        """Name the annotated type."""
-        return "annotated type"
+        """Name the type that was hinted at."""
+        return "hinted type"
 
     def describe(self) -> str:
         """Name the type for people."""
-        return f"{self._nested[0].describe()}, by an annotation"
+        return f"{self._nested[0].describe()}, by a hint"
 
 
 def hinted_serializer(serializer: TypeSerializer[Any], cls: type) -> HintedSerializer | None:
@@ -133,3 +150,12 @@ def hinted_serializer(serializer: TypeSerializer[Any], cls: type) -> HintedSeria
     except RekindleError:
         return None
     return None if exact_fit(serializer) is None else HintedSerializer(serializer)
+
+
+def only_hinted(snapshot: TypeSerializerSnapshot[Any]) -> bool:
+    """Tell whether a type is only hinted at, as a whole or in parts: without the hint, it would all be pickled."""
+    if isinstance(snapshot, HintedSerializerSnapshot):
+        return True
+    return isinstance(snapshot, CompositeTypeSerializerSnapshot) and any(
+        map(only_hinted, snapshot.get_nested_snapshots())
+    )

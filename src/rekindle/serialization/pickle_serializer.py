@@ -75,10 +75,10 @@ class PickleSerializerSnapshot(SimpleTypeSerializerSnapshot[Any]):
     def resolve_schema_compatibility(
         self, old_serializer_snapshot: TypeSerializerSnapshot[Any]
     ) -> TypeSerializerSchemaCompatibility:
-        """Say that pickles stay pickles, and that only what was typed by an annotation alone becomes one."""
-        from rekindle.serialization.hinted_serializer import HintedSerializerSnapshot
+        """Say that pickles stay pickles, and that only what was typed by a hint alone becomes one."""
+        from rekindle.serialization.hinted_serializer import only_hinted
 
-        if isinstance(old_serializer_snapshot, HintedSerializerSnapshot):
+        if only_hinted(old_serializer_snapshot):
             return TypeSerializerSchemaCompatibility.compatible_after_migration(
                 f"the state was {old_serializer_snapshot.describe()}, and is pickled now"
             )

@@ -23,6 +23,7 @@ from rekindle.common.native_typeinfo import (
     NativeTypeInfo,
     NullableTypeInfo,
 )
+from rekindle.common.spark_typeinfo import SparkRowTypeInfo
 from rekindle.common.time_typeinfo import DateTypeInfo, LocalTimeTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from rekindle.common.type_information import TypeInformation
 from rekindle.serialization import basic_serializers, integer_serializers, native_serializers, time_serializers
@@ -126,6 +127,12 @@ def _pojo(type_info: PojoTypeInfo) -> TypeSerializer[Any]:
     return DataclassSerializer(type_info.cls)
 
 
+def _spark_row(type_info: SparkRowTypeInfo) -> TypeSerializer[Any]:
+    from rekindle.serialization.spark_row_serializer import SparkRowSerializer
+
+    return SparkRowSerializer(type_info.names, map(serializer_of, type_info.field_types))
+
+
 def _avro(type_info: AvroTypeInfo) -> TypeSerializer[Any]:
     from rekindle.serialization.avro_serializer import AvroSerializer
 
@@ -153,6 +160,7 @@ _MAKERS: dict[type[TypeInformation], Callable[[Any], TypeSerializer[Any]]] = {
     PojoTypeInfo: _pojo,
     EnumTypeInfo: lambda type_info: EnumSerializer(type_info.cls),
     AvroTypeInfo: _avro,
+    SparkRowTypeInfo: _spark_row,
     NativeTypeInfo: lambda type_info: native_serializers.OF_CLASS[type_info.cls](),
     NullableTypeInfo: lambda type_info: NullableSerializer.wrap(serializer_of(type_info.inner)),
     ContainerTypeInfo: lambda type_info: _CONTAINERS[type_info.container](serializer_of(type_info.element_type)),

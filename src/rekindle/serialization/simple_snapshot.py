@@ -57,12 +57,17 @@ class SimpleTypeSerializerSnapshot(TypeSerializerSnapshot[T]):
 def type_changed(
     old: TypeSerializerSnapshot[Any], new: TypeSerializerSnapshot[Any]
 ) -> TypeSerializerSchemaCompatibility:
-    """Say that one type has become another; incompatible, unless the old one was only annotated."""
-    from rekindle.serialization.hinted_serializer import HintedSerializerSnapshot
+    """Say that one type has become another; incompatible, unless one of them was or is only hinted at."""
+    from rekindle.serialization.hinted_serializer import HintedSerializerSnapshot, only_hinted
+    from rekindle.serialization.inferred_key_serializer import InferredKeySerializerSnapshot
     from rekindle.serialization.pickle_serializer import PICKLE_DOES_NOT_EVOLVE, PickleSerializerSnapshot
 
-    if isinstance(old, HintedSerializerSnapshot):
+    if isinstance(old, HintedSerializerSnapshot | InferredKeySerializerSnapshot):
         return old.becoming(new)
+    if isinstance(old, PickleSerializerSnapshot) and only_hinted(new):
+        return TypeSerializerSchemaCompatibility.compatible_after_migration(
+            f"the state was pickled, and is known to be {new.describe()} now"
+        )
     reasons = [f"the type was {old.describe()} and is {new.describe()} now"]
     if isinstance(old, PickleSerializerSnapshot) or isinstance(new, PickleSerializerSnapshot):
         reasons.append(PICKLE_DOES_NOT_EVOLVE)

@@ -12,6 +12,7 @@ from typing import Any
 from rekindle.common.types import Row
 from rekindle.serialization import basic_serializers, integer_serializers, native_serializers, time_serializers
 from rekindle.serialization.hinted_serializer import HintedSerializer
+from rekindle.serialization.inferred_key_serializer import InferredKeySerializer
 from rekindle.serialization.named_fields_serializer import NamedFieldsSerializer
 from rekindle.serialization.native_collection_serializers import NamedTupleSerializer
 from rekindle.serialization.nullable_serializer import NullableSerializer
@@ -46,6 +47,8 @@ def keys_meant(text: str, serializer: TypeSerializer[Any]) -> list[Any]:
 
     Integers, floats and strings are typed as they are; tuples, rows and classes with fields as JSON.
     """
+    while isinstance(serializer, NullableSerializer | HintedSerializer | InferredKeySerializer):
+        serializer = serializer.inner
     try:
         if type(serializer) is PickleSerializer:
             return _any_meaning(text)

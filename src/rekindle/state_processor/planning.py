@@ -15,6 +15,7 @@ from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor
 from rekindle.exceptions import ConfigurationError
 from rekindle.graph.struct_pickling import dumps
 from rekindle.serialization.collection_serializers import ListSerializer, MapSerializer
+from rekindle.serialization.inferred_key_serializer import InferredKeySerializer, InferredKeySerializerSnapshot
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
@@ -167,10 +168,14 @@ class _Planning:
         if key_type is not None:
             chosen = serializer_of(key_type)
             if before is not None and snapshot_to_bytes(chosen.snapshot_configuration()) != before:
-                raise ConfigurationError(
-                    f"operator {self.uid!r} has keys of type {snapshot_from_bytes(before).describe()} in the "
-                    f"savepoint, and key_type is {key_type}; all its states need keys of one type"
-                )
+                written_by = snapshot_from_bytes(before)
+                result = chosen.snapshot_configuration().resolve_schema_compatibility(written_by)
+                if not (isinstance(written_by, InferredKeySerializerSnapshot) and result.reconfigured is not None):
+                    raise ConfigurationError(
+                        f"operator {self.uid!r} has keys of type {written_by.describe()} in the savepoint, and "
+                        f"key_type is {key_type}; all its states need keys of one type"
+                    )
+                chosen = result.reconfigured
         elif before is not None:
             chosen = snapshot_from_bytes(before).restore_serializer()
         else:
@@ -220,7 +225,7 @@ def _list_of(element: TypeSerializer[Any]) -> TypeSerializer[Any]:
 
 def _parts(names: tuple[str, ...], key: TypeSerializer[Any]) -> list[tuple[str, TypeSerializer[Any]]]:
     """Find the types of the columns of a key."""
-    fields = getattr(key, "fields", None)
+    fields = getattr(key.inner if isinstance(key, InferredKeySerializer) else key, "fields", None)
     if fields is None or len(fields) != len(names):
         return [(name, PickleSerializer()) for name in names]
     return list(zip(names, fields, strict=True))

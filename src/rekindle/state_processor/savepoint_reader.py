@@ -37,9 +37,9 @@ class SavepointReader:
     """
 
     def __init__(self, spark: SparkSession, snapshot: Snapshot) -> None:
-        from rekindle.runtime.spark.session import use_this_python
+        from rekindle.runtime.spark.session import prepare_session
 
-        use_this_python(spark)
+        prepare_session(spark)
         self._spark = spark
         self.snapshot = snapshot
 

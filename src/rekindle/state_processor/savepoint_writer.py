@@ -51,10 +51,10 @@ class SavepointWriter:
     """
 
     def __init__(self, spark: SparkSession, snapshot: Snapshot | None, max_parallelism: int, parallelism: int) -> None:
-        from rekindle.runtime.spark.session import use_this_python
+        from rekindle.runtime.spark.session import prepare_session
 
         check_parallelism(parallelism, max_parallelism)
-        use_this_python(spark)
+        prepare_session(spark)
         self._spark = spark
         self._snapshot = snapshot
         self._max_parallelism = max_parallelism
@@ -183,6 +183,7 @@ class SavepointWriter:
         from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
         from rekindle.graph.struct_pickling import dumps
+        from rekindle.runtime.spark.versions import repartition_by_id
         from rekindle.state_processor.planning import planned
         from rekindle.state_processor.routing import ROUTED
         from rekindle.state_processor.shipping import Program
@@ -213,7 +214,7 @@ class SavepointWriter:
         source = None if self._snapshot is None else self._snapshot.location
         task = WriteSlots(dumps(plans), target, source, program)
         reports: list[Any] = (
-            everything.repartitionById(slots, F.col("slot"))
+            repartition_by_id(everything, slots, "slot")
             .sortWithinPartitions(*ROUTED.names[:4])
             .mapInArrow(task, "written binary")
             .collect()

@@ -19,6 +19,7 @@ from rekindle.common.time import Instant
 from rekindle.common.types import Row
 from rekindle.datastream.windowing import serializers as windows
 from rekindle.datastream.windowing.windows import CountWindow, GlobalWindow, TimeWindow
+from rekindle.runtime.rows import row_maker
 from rekindle.serialization import basic_serializers as basic
 from rekindle.serialization import integer_serializers as integers
 from rekindle.serialization import native_serializers as native
@@ -27,6 +28,7 @@ from rekindle.serialization.array_serializers import GenericArraySerializer, Pri
 from rekindle.serialization.collection_serializers import ListSerializer, MapSerializer
 from rekindle.serialization.enum_serializer import EnumSerializer
 from rekindle.serialization.hinted_serializer import HintedSerializer
+from rekindle.serialization.inferred_key_serializer import InferredKeySerializer
 from rekindle.serialization.named_fields_serializer import NamedFieldsSerializer
 from rekindle.serialization.native_collection_serializers import (
     FrozensetSerializer,
@@ -36,6 +38,7 @@ from rekindle.serialization.native_collection_serializers import (
 )
 from rekindle.serialization.nullable_serializer import NullableSerializer
 from rekindle.serialization.row_serializer import RowSerializer
+from rekindle.serialization.spark_row_serializer import SparkRowSerializer
 from rekindle.serialization.tuple_serializer import TupleSerializer
 from rekindle.serialization.type_serializer import TypeSerializer
 
@@ -143,7 +146,7 @@ def column_of(serializer: TypeSerializer[Any]) -> SparkColumn:
     simple = _SIMPLE.get(type(serializer))
     if simple is not None:
         return simple
-    if isinstance(serializer, NullableSerializer | HintedSerializer):
+    if isinstance(serializer, NullableSerializer | HintedSerializer | InferredKeySerializer):
         return column_of(serializer.inner)
     if type(serializer) in _LISTS:
         elements: Any = serializer
@@ -157,6 +160,9 @@ def column_of(serializer: TypeSerializer[Any]) -> SparkColumn:
         return _struct([f"f{i}" for i in range(len(serializer.fields))], serializer.fields, tuple, _same)
     if isinstance(serializer, RowSerializer):
         return _struct(serializer.names, serializer.fields, _row_of(serializer.names), list)
+    if isinstance(serializer, SparkRowSerializer):
+        make = row_maker(serializer.names)
+        return _struct(serializer.names, serializer.fields, lambda values: make(tuple(values)), list)
     if isinstance(serializer, NamedFieldsSerializer):
         return _class(serializer)
     if isinstance(serializer, EnumSerializer):

@@ -106,7 +106,10 @@ class AttemptSlots:
             restored = RestoredCheckpoint(restore.metadata, restore.files, restore.directory, own)
         return SlotJob(
             job_id=settings.job_id,
-            graph=replace(graph, spark_sources=tuple(replace(s, data_frame=None) for s in graph.spark_sources)),
+            graph=replace(
+                graph,
+                spark_sources=tuple(replace(s, data_frame=None, described=None) for s in graph.spark_sources),
+            ),
             snapshots=SnapshotSettings(
                 settings.checkpoint_files,
                 settings.inline_below,

@@ -25,7 +25,7 @@ from rekindle.runtime.master.pacing import EpochPacer
 from rekindle.runtime.master.progress import EpochSummary
 from rekindle.runtime.spark.forwarder import SlotDirectory
 from rekindle.runtime.spark.positions import SparkScratch
-from rekindle.runtime.spark.tick_source import write_tick
+from rekindle.runtime.spark.tick_file import write_tick
 from rekindle.runtime.wire import messages as m
 
 

@@ -7,20 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from rekindle.exceptions import SparkSetupError
-
-# Streaming operators that keep state in Spark's own checkpoint, which a restore would not bring back.
-_STATEFUL = {
-    "Aggregate",
-    "Deduplicate",
-    "DeduplicateWithinWatermark",
-    "Distinct",
-    "FlatMapGroupsInPandasWithState",
-    "FlatMapGroupsWithState",
-    "GlobalLimit",
-    "LocalLimit",
-    "TransformWithState",
-    "TransformWithStateInPySpark",
-}
+from rekindle.runtime.spark.versions import STATEFUL_PLANS
 
 
 def streaming_sources(data_frame: DataFrame, uid: str) -> int:
@@ -34,7 +21,7 @@ def _walk(plan: Any, uid: str) -> int:
     name = plan.nodeName()
     children = plan.children()
     counts = [_walk(children.apply(i), uid) for i in range(children.size())]
-    if name in _STATEFUL or (name == "Join" and sum(count > 0 for count in counts) > 1):
+    if name in STATEFUL_PLANS or (name == "Join" and sum(count > 0 for count in counts) > 1):
         raise SparkSetupError(
             f"DataFrame source {uid!r} holds a stateful operation of Spark's own ({name}), whose state is not in "
             "Rekindle's checkpoints and would be lost at the first restart. Do that step with Rekindle's keyed state, "

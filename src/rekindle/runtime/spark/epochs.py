@@ -1,7 +1,7 @@
 """One query over all sources of a job, one Spark action per epoch.
 
 streaming plan:  union over the sources of  source ─ forward (level 0)                       → envelopes
-per epoch:       envelopes ─ repartitionById(slots, target) ─ forward (level 1) ─ … ─ collect
+per epoch:       envelopes ─ repartition by id (slots, target) ─ forward (level 1) ─ … ─ collect
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rekindle.runtime.spark.forwarder import (
 from rekindle.runtime.spark.positions import SourceLayout
 from rekindle.runtime.spark.routed_source import column_routes
 from rekindle.runtime.spark.session import query_settings
-from rekindle.runtime.spark.tick_source import NAME, TickSource
+from rekindle.runtime.spark.versions import repartition_by_id
 
 # How long an idle query waits for a tick before it looks at Spark's own sources again.
 _WAIT_ALONE = 1.0
@@ -76,6 +76,8 @@ class EpochPlan:
         run_epoch: Callable[[DataFrame, int], None],
     ) -> StreamingQuery:
         """Start the query of an attempt."""
+        from rekindle.runtime.spark.tick_source import NAME, TickSource
+
         self._session.dataSource.register(TickSource)
         wait = _WAIT_BESIDE_SPARK_SOURCES if self._streaming else _WAIT_ALONE
         reader = self._session.readStream.format(NAME).option("path", tick_path).option("wait", wait)
@@ -100,7 +102,7 @@ class EpochPlan:
         slots = self._graph.slots
         for level in range(1, self._graph.levels):
             forward = ForwardLevel(directory, level, self._edge_levels)
-            envelopes = envelopes.repartitionById(slots, F.col("target")).mapInArrow(forward, ENVELOPE_DDL)
+            envelopes = repartition_by_id(envelopes, slots, "target").mapInArrow(forward, ENVELOPE_DDL)
         envelopes.collect()
 
     def source_tasks(self, envelopes: DataFrame, ticked: Callable[[], bool]) -> int:

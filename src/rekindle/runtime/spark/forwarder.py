@@ -19,6 +19,7 @@ import pyarrow as pa
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.payload import encode_batch
 from rekindle.runtime.spark.routed_source import ColumnRoute
+from rekindle.runtime.spark.worker_daemon import quieten_this_worker
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.call import call
 from rekindle.runtime.wire.framing import END, ERROR, HEADER
@@ -93,6 +94,7 @@ class RouteSource:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
+        quieten_this_worker()
         for batch in batches:
             if batch.num_rows:
                 yield _envelope_batch(list(self.route.envelopes(batch)))
@@ -144,6 +146,7 @@ class ForwardLevel:
 def _task() -> tuple[int, int, int]:
     from pyspark import TaskContext
 
+    quieten_this_worker()
     context = TaskContext.get()
     assert context is not None
     epoch = context.getLocalProperty("streaming.sql.batchId")

@@ -11,7 +11,7 @@ from rekindle.exceptions import SparkSetupError
 
 MINIMUM = 17
 _ADVICE = (
-    "Spark 4.3 needs Java 17 or newer. On Debian or Ubuntu: apt-get install openjdk-17-jre-headless. "
+    "Spark needs Java 17 or newer. On Debian or Ubuntu: apt-get install openjdk-17-jre-headless. "
     "If Java is installed elsewhere, point JAVA_HOME to it"
 )
 

@@ -1,14 +1,13 @@
 """DataFrames that are keyed by columns: their rows go to the next operator's slots as columns, never as Python objects.
 
-``key_by(lambda row: row.user)`` is recognised by calling the selector with a row that only notes which fields are asked
-for. If what comes back is a field, or a tuple of fields, and nothing else was done with them, the Spark task that reads
-a batch hashes the key columns and cuts the batch up by target. Such a source needs no stage in the slots before the
-exchange. Anything else takes the ordinary way.
+Where a key selector names columns and does nothing else, the Spark task that reads a batch hashes the key columns and
+cuts the batch up by target. Such a source needs no stage in the slots before the exchange. Anything else takes the
+ordinary way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from pyspark.sql import types as T  # noqa: N812 - the customary name
 from rekindle.common.typeinfo import BasicType, BasicTypeInfo, TypeInformation
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.partitioning import Partitioning
+from rekindle.graph.traced_keys import traced_key
 from rekindle.runtime.exchange.payload import encode_batch
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
 
@@ -81,7 +81,7 @@ def column_routes(graph: JobGraph) -> dict[int, ColumnRoute]:
             continue
         outputs = graph.outputs(source.node)
         columns = tuple(source.data_frame.columns)
-        if len(outputs) != 1 or outputs[0].partitioner.kind is not Partitioning.HASH or _ambiguous(columns):
+        if len(outputs) != 1 or outputs[0].partitioner.kind is not Partitioning.HASH:
             continue
         edge = outputs[0]
         assert edge.partitioner.key_selector is not None
@@ -102,19 +102,6 @@ def column_routes(graph: JobGraph) -> dict[int, ColumnRoute]:
     return routes
 
 
-def traced_key(selector: Callable[[Any], Any], columns: tuple[str, ...]) -> int | tuple[int, ...] | None:
-    """Find which columns a key selector returns; None if it does anything else."""
-    try:
-        result = selector(_TracedRow(columns))
-    except Exception:
-        return None
-    if type(result) is _Field:
-        return result.index
-    if type(result) is tuple and result and all(type(part) is _Field for part in result):
-        return tuple(part.index for part in result)
-    return None
-
-
 def _fits(key_type: TypeInformation | None, fields: list[T.StructField], single_key: bool) -> bool:
     """Tell whether a key type leaves the values of the columns as they are; the slots alone can convert them."""
     if key_type is None:
@@ -124,54 +111,3 @@ def _fits(key_type: TypeInformation | None, fields: list[T.StructField], single_
     kinds = _UNCHANGED.get(key_type.basic_type, ())
     takes_none = key_type.basic_type is BasicType.STRING
     return isinstance(fields[0].dataType, kinds) and (takes_none or not fields[0].nullable)
-
-
-def _ambiguous(columns: tuple[str, ...]) -> bool:
-    return len(set(columns)) != len(columns)
-
-
-class _Field:
-    """Stand for the value of a field; whatever is done with it raises."""
-
-    __slots__ = ("index",)
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-
-    def __bool__(self) -> bool:
-        raise _Opaque
-
-    def __eq__(self, other: object) -> bool:
-        raise _Opaque
-
-    def __str__(self) -> str:
-        raise _Opaque
-
-    __repr__ = __str__
-
-    def __format__(self, specification: str) -> str:
-        raise _Opaque
-
-
-class _TracedRow:
-    """Stand for a row: give fields by name or position."""
-
-    __slots__ = ("_columns",)
-
-    def __init__(self, columns: tuple[str, ...]) -> None:
-        self._columns = columns
-
-    def __getattr__(self, name: str) -> _Field:
-        return self[name]
-
-    def __getitem__(self, item: Any) -> _Field:
-        if isinstance(item, str):
-            return _Field(self._columns.index(item))
-        if type(item) is int:
-            return _Field(range(len(self._columns))[item])
-        raise _Opaque
-
-
-class _Opaque(Exception):  # noqa: N818 - a signal, not an error
-    pass

@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from logging import NOTSET, WARNING, getLogger
 
 from pyspark.sql import SparkSession
 
 from rekindle.common import Configuration
 from rekindle.common.options import PythonOptions
+from rekindle.runtime.library_logs import show_only_warnings_of
 from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.spark.java import require_java
+from rekindle.runtime.spark.quiet import quieten
+from rekindle.runtime.spark.versions import checkpoint_file_manager, require_supported_spark
 
 # In force while the query of a job is started; Spark keeps a copy of the session's settings for the query.
 QUERY_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",  # an empty exchange must still run all its tasks
     "spark.sql.codegen.wholeStage": "false",  # plans are rebuilt every epoch; compiling them costs more than it gives
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",  # above that, the JVM's collector gets busy
-    # Spark's logs of batches are scratch on the driver's disk: the plainer way of writing them saves 60 ms an epoch.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.offsetLog.formatVersion": "1",
     "spark.sql.streaming.pollingDelay": "10ms",
 }
 
-_SESSION_SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
+_NO_REPETITION = {
     "spark.task.maxFailures": "1",
     "spark.stage.maxConsecutiveAttempts": "1",
     "spark.speculation": "false",
+}
+_SESSION_SETTINGS = _NO_REPETITION | {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
 }
 _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
@@ -45,25 +46,29 @@ _LOCAL_SETTINGS = {
     "spark.python.daemon.module": "rekindle.runtime.spark.worker_daemon",
 }
 
+log = logging.getLogger(__name__)
+
+_ADVISED: set[str] = set()  # sessions, by the id of their application
 _SETTINGS_LOCK = threading.RLock()  # a session's settings are shared by all jobs on it
 _LOGGING = os.path.join(os.path.dirname(__file__), "log4j2.properties")
 
 
 def create_session(configuration: Configuration, parallelism: int) -> SparkSession:
     """Start Spark, on this machine unless ``spark.master`` says otherwise, or take the session that is active."""
+    require_supported_spark()
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     require_java()
-    quieten_py4j()
+    show_only_warnings_of("py4j")
     settings = dict(_SESSION_SETTINGS)
     wanted = {key: value for key, value in configuration.to_dict().items() if key.startswith("spark.")}
     master = wanted.get("spark.master", f"local[{max(parallelism, os.cpu_count() or 1)}]")
     if master.startswith("local"):
         settings |= _LOCAL_SETTINGS | _worker_sockets()
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    logging = f"-Dlog4j2.configurationFile=file:{_LOGGING}"
-    settings["spark.driver.extraJavaOptions"] = f"{logging} {wanted.pop('spark.driver.extraJavaOptions', '')}".strip()
+    log4j = f"-Dlog4j2.configurationFile=file:{_LOGGING}"
+    settings["spark.driver.extraJavaOptions"] = f"{log4j} {wanted.pop('spark.driver.extraJavaOptions', '')}".strip()
     executable = configuration.get(PythonOptions.PYTHON_EXECUTABLE)
     if executable is not None:
         os.environ["PYSPARK_PYTHON"] = executable
@@ -72,6 +77,50 @@ def create_session(configuration: Configuration, parallelism: int) -> SparkSessi
     for key, value in (settings | wanted).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def adopt_session(session: SparkSession) -> None:
+    """Make a session ready for jobs, whoever made it: it says no more than one of Rekindle's own would.
+
+    Raises:
+        SparkSetupError: It is a Spark that Rekindle does not support.
+    """
+    prepare_session(session)
+    show_only_warnings_of("py4j")
+    quieten(session)
+
+
+def prepare_session(session: SparkSession) -> None:
+    """Make a session ready for tasks of Rekindle's.
+
+    Raises:
+        SparkSetupError: It is a Spark that Rekindle does not support.
+    """
+    require_supported_spark(session)
+    use_this_python(session)
+
+
+def advise(session: SparkSession) -> None:
+    """Say, once for a session, which of its settings let Spark repeat tasks: a slot refuses to run one twice."""
+    context = session.sparkContext
+    missing = missing_settings(str(context.master), dict(context.getConf().getAll()))
+    if missing and str(context.applicationId) not in _ADVISED:
+        _ADVISED.add(str(context.applicationId))
+        log.warning(
+            "This Spark session may repeat tasks by itself, and each time the job goes back to its last checkpoint. "
+            "Start it with %s, or let Rekindle start it: env.spark_session",
+            ", ".join(f"{key}={value}" for key, value in missing.items()),
+        )
+
+
+def missing_settings(master: str, settings: dict[str, str]) -> dict[str, str]:
+    """Give the settings that keep Spark from repeating tasks, as far as a session does not have them."""
+    if master.startswith("local") and not master.startswith("local-cluster"):
+        # Spark repeats nothing there, unless the master says how often: local[2,4].
+        return {"spark.master": master.partition(",")[0] + "]"} if "," in master else {}
+    defaults = {"spark.speculation": "false", "spark.dynamicAllocation.enabled": "false"}
+    wanted = _NO_REPETITION | {"spark.dynamicAllocation.enabled": "false"}
+    return {key: value for key, value in wanted.items() if settings.get(key, defaults.get(key)) != value}
 
 
 def use_this_python(session: SparkSession) -> None:
@@ -83,13 +132,6 @@ def use_this_python(session: SparkSession) -> None:
     chosen = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
     if (context.master or "").startswith("local") and not chosen:
         context.pythonExec = sys.executable
-
-
-def quieten_py4j() -> None:
-    """Keep what py4j tells of its connections out of the logs of programs that log at INFO, unless they ask for it."""
-    logger = getLogger("py4j")
-    if logger.level == NOTSET:
-        logger.setLevel(WARNING)
 
 
 def _worker_sockets() -> dict[str, str]:
@@ -110,8 +152,11 @@ def query_settings(session: SparkSession) -> Iterator[None]:
 
 
 def _changed_settings(session: SparkSession) -> Iterator[None]:
-    before = {key: session.conf.get(key, None) for key in QUERY_SETTINGS}
-    for key, value in QUERY_SETTINGS.items():
+    # Spark's logs of batches are scratch on the driver's disk: the plainer way of writing them saves 60 ms an epoch.
+    file_manager = {"spark.sql.streaming.checkpointFileManagerClass": checkpoint_file_manager(session)}
+    settings = QUERY_SETTINGS | file_manager
+    before = {key: session.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
         session.conf.set(key, value)
     try:
         yield

@@ -21,6 +21,7 @@ from rekindle.runtime.master.failures import spark_error
 from rekindle.runtime.slot.__main__ import REGISTERED
 from rekindle.runtime.slot.deployment import SlotDeployment
 from rekindle.runtime.spark.session import query_settings
+from rekindle.runtime.spark.versions import repartition_by_id
 
 NOT_STARTED = "could not start slot"
 """How the error of a slot begins that died before it had registered; Spark wraps it into text of its own."""
@@ -95,7 +96,7 @@ def launch_slots(session: SparkSession, deployment: SlotDeployment, slots: int) 
     try:
         with query_settings(session):
             indices = session.range(slots).select(F.col("id").cast("int").alias("slot"))
-            indices.repartitionById(slots, F.col("slot")).mapInArrow(start, "slot int").collect()
+            repartition_by_id(indices, slots, "slot").mapInArrow(start, "slot int").collect()
     except Exception as error:
         _, found, rest = str(error).partition(NOT_STARTED)
         if found:

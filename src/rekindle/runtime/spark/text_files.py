@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
-
-from rekindle.graph.job_graph import JobGraph
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,14 +35,3 @@ class TextFiles:
         else:
             lines = session.read.option("recursiveFileLookup", True).text(list(self.paths))
         return lines.select(F.col("value").cast("binary")) if self.as_bytes else lines
-
-
-def load_files(graph: JobGraph, session: SparkSession) -> JobGraph:
-    """Put DataFrames in the place of files that a program only described."""
-    sources = (
-        replace(source, data_frame=source.data_frame.load(session))
-        if isinstance(source.data_frame, TextFiles)
-        else source
-        for source in graph.spark_sources
-    )
-    return replace(graph, spark_sources=tuple(sources))

@@ -25,6 +25,13 @@ class _QuietTraceback:
             traceback.print_exc()
 
 
+def quieten_this_worker() -> None:
+    """Pass over stopped tasks in a worker of PySpark's own daemon, too, which a session of the program's has."""
+    daemon = sys.modules["__main__"]
+    if getattr(daemon.__spec__, "name", None) == "pyspark.daemon":
+        daemon.traceback = _QuietTraceback  # type: ignore[attr-defined]
+
+
 def prefer_installed(package: str, archive: str) -> None:
     """Take an archive off the path of modules, if its package is installed as well."""
     with_archive = list(sys.path)

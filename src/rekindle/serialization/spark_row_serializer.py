@@ -1,0 +1,148 @@
+"""The serializer of Spark's rows: those of a DataFrame, and those that a program makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rekindle.exceptions import SerializationError
+from rekindle.runtime.rows import row_class, row_maker
+from rekindle.serialization.basic_serializers import BooleanSerializer
+from rekindle.serialization.columns import Columns
+from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
+from rekindle.serialization.data_views import DataInputView, DataOutputView
+from rekindle.serialization.msgpack_serializer import MsgpackSerializer
+from rekindle.serialization.nullable_serializer import NullableSerializerSnapshot, nullable_part
+from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.serialization.type_serializer import TypeSerializer
+
+__all__ = ["SparkRowSerializer", "SparkRowSerializerSnapshot"]
+
+
+class SparkRowSerializer(MsgpackSerializer[Any]):
+    """Serialize rows of a schema: records of a DataFrame, and ``pyspark.sql.Row(user=…, amount=…)``.
+
+    Attributes:
+        names: The names of the fields.
+        fields: The serializers of the fields, each of which takes None.
+    """
+
+    packs = unpacks = True
+
+    def __init__(self, names: Iterable[str], fields: Iterable[TypeSerializer[Any]]) -> None:
+        from pyspark.sql import Row
+
+        self.names = tuple(names)
+        self.fields = tuple(fields)
+        # Last comes whether the program has made the row: such rows are of another class.
+        self._parts = Columns([*map(nullable_part, self.fields), BooleanSerializer()])
+        self.packed_type = self._parts.packed_type
+        self._row: Any = Row
+        self._of_schema = row_class(self.names)
+        self._make = row_maker(self.names)
+        super().__init__()
+
+    def is_row(self, value: Any) -> bool:
+        """Tell whether a value is a row with these fields, whatever is in them."""
+        kind = type(value)
+        if kind is self._of_schema:
+            return len(value) == len(self.names)
+        return kind is self._row and getattr(value, "__fields__", None) == list(self.names)
+
+    def are_rows(self, kinds: set[type]) -> bool:
+        """Tell whether values of these classes are rows of the DataFrame."""
+        return kinds == {self._of_schema}
+
+    def pack(self, element: Any) -> tuple[Any, ...]:
+        """Pack the fields, and which kind of row it is."""
+        return self._parts.pack(self._record(element))
+
+    def unpack(self, packed: tuple[Any, ...]) -> Any:
+        """Make a row of the fields."""
+        return self._made(self._parts.unpack(packed))
+
+    def pack_all(self, elements: Sequence[Any]) -> list[Any]:
+        """Pack many rows, column by column."""
+        return self._parts.pack_all(list(map(self._record, elements))) or []
+
+    def unpack_all(self, packed: list[Any]) -> list[Any]:
+        """Unpack many rows, column by column."""
+        return list(map(self._made, self._parts.unpack_all(packed)))
+
+    def is_immutable_type(self) -> bool:
+        """Return whether all fields are of types that never change."""
+        return all(field.is_immutable_type() for field in self.fields)
+
+    def snapshot_configuration(self) -> SparkRowSerializerSnapshot:
+        """Return a snapshot with the names, and the snapshots of the fields."""
+        return SparkRowSerializerSnapshot(self)
+
+    def _record(self, element: Any) -> tuple[Any, ...]:
+        if not self.is_row(element):
+            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a Row is needed")
+        return (*element, type(element) is self._row)
+
+    def _made(self, record: tuple[Any, ...]) -> Any:
+        *values, by_program = record
+        if not by_program:
+            return self._make(tuple(values))
+        row = self._row(*values)
+        row.__fields__ = list(self.names)
+        return row
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.names, self.fields
+
+    def __repr__(self) -> str:
+        return f"SparkRowSerializer({list(self.names)!r}, {list(self.fields)!r})"
+
+
+class SparkRowSerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
+    """Remember the names and types of the fields of rows."""
+
+    def __init__(self, serializer: SparkRowSerializer | None = None) -> None:
+        """Remember a serializer; without one, :meth:`read_snapshot` says what to remember."""
+        super().__init__(serializer)
+        self._names: tuple[str, ...] = () if serializer is None else serializer.names
+
+    def get_current_outer_snapshot_version(self) -> int:
+        """Return 1."""
+        return 1
+
+    def write_outer_snapshot(self, output: DataOutputView) -> None:
+        """Write the names of the fields."""
+        output.write_int(len(self._names))
+        for name in self._names:
+            output.write_utf(name)
+
+    def read_outer_snapshot(self, read_outer_snapshot_version: int, input_view: DataInputView) -> None:
+        """Read the names of the fields."""
+        self._names = tuple([input_view.read_utf() for _ in range(input_view.read_int())])
+
+    def is_outer_snapshot_compatible(self, new_serializer: SparkRowSerializer) -> bool:
+        """Return whether the fields have the same names: rows keep those that they had."""
+        return self._names == new_serializer.names
+
+    def get_nested_serializers(self, outer_serializer: SparkRowSerializer) -> Sequence[TypeSerializer[Any]]:
+        """Return the serializers of the fields."""
+        return outer_serializer.fields
+
+    def create_outer_serializer_with_nested_serializers(
+        self, nested_serializers: Sequence[TypeSerializer[Any]]
+    ) -> SparkRowSerializer:
+        """Return a serializer of rows of such fields, with the names there were."""
+        return SparkRowSerializer(self._names, nested_serializers)
+
+    def nested_name(self, position: int) -> str:
+        """Name a field."""
+        return f"field {self._names[position]!r}"
+
+    def describe(self) -> str:
+        """Name the type for people."""
+        named = zip(self._names, map(without_none, self._nested), strict=False)
+        return f"ROW({', '.join(f'{name} {nested.describe()}' for name, nested in named)})"
+
+
+def without_none(snapshot: TypeSerializerSnapshot[Any]) -> TypeSerializerSnapshot[Any]:
+    """Give what a snapshot says besides that None is taken: every column of Spark's may be null."""
+    return snapshot.get_nested_snapshots()[0] if isinstance(snapshot, NullableSerializerSnapshot) else snapshot

@@ -1,0 +1,88 @@
+"""Which Sparks are supported, and what differs between them, as far as that can be told without one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rekindle.datastream import StreamExecutionEnvironment
+from rekindle.exceptions import SparkSetupError
+from rekindle.runtime.spark import versions
+from rekindle.runtime.spark.tick_file import write_tick
+from rekindle.runtime.spark.tick_source import TickReader
+
+
+def session(version: str) -> Any:
+    return SimpleNamespace(version=version)
+
+
+@pytest.mark.parametrize("version", ["4.0.0", "4.1.4", "4.2.0.dev1", "4.3.0-SNAPSHOT"])
+def test_the_supported_ones_are_taken(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.__version__", version)
+    versions.require_supported_spark(session(version))
+
+
+@pytest.mark.parametrize("version", ["3.5.8", "4.4.0", "5.0.0", "unknown"])
+def test_others_are_refused_in_a_sentence(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentence = r"runs on Spark 4\.0 to 4\.3, and this is {} {}\. Install one of those"
+    with pytest.raises(SparkSetupError, match=sentence.format("Spark", version)):
+        versions.require_supported_spark(session(version))
+    monkeypatch.setattr("pyspark.__version__", version)
+    with pytest.raises(SparkSetupError, match=sentence.format("PySpark", version)):
+        versions.require_supported_spark()
+
+
+def test_a_program_on_another_spark_ends_at_once() -> None:
+    """Raise before there is a job that could be restarted."""
+    env = StreamExecutionEnvironment.get_execution_environment(spark_session=session("4.4.0"))
+    env.enable_checkpointing(1000)
+    env.from_collection([1]).print()
+    with pytest.raises(SparkSetupError, match=r"this is Spark 4\.4\.0"):
+        env.execute()
+
+
+def test_a_spark_without_sources_in_python_is_refused_by_the_same_sentence() -> None:
+    """Spark 3.5 has no ``pyspark.sql.datasource``: nothing may import it before the version is looked at."""
+    program = """
+import sys, pyspark
+pyspark.__version__ = "3.5.8"
+sys.modules["pyspark.sql.datasource"] = None
+from rekindle.datastream import StreamExecutionEnvironment
+env = StreamExecutionEnvironment.get_execution_environment()
+env.from_collection([1]).print()
+env.execute()
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1].startswith(
+        "rekindle.exceptions.SparkSetupError: Rekindle runs on Spark 4.0 to 4.3, and this is PySpark 3.5.8."
+    )
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 3, 16, 100])
+def test_there_is_a_number_for_each_partition_of_a_hash_partitioning(partitions: int) -> None:
+    numbers = versions.hashed_into(partitions)
+    assert [versions._hash(number) % partitions for number in numbers] == list(range(partitions))
+
+
+def test_numbers_are_hashed_as_spark_hashes_them() -> None:
+    """Compare with ``SELECT hash(0), hash(1), hash(42)``."""
+    assert [versions._hash(number) for number in (0, 1, 42)] == [933_211_791, -559_580_957, 29_417_773]
+
+
+def test_a_reader_that_is_not_told_where_spark_is_remembers_it(tmp_path: Any) -> None:
+    """Spark 4.0 and 4.1 ask for the latest offset without an argument."""
+    path = str(tmp_path / "tick")
+    reader = TickReader(path, slots=1, wait=0)
+    reader._quiet = True
+    write_tick(path, 3)
+    assert reader.latestOffset() == {"tick": 3}
+    assert reader.latestOffset() == {"tick": 3}
+    write_tick(path, 4)
+    assert reader.latestOffset() == {"tick": 4}
+    write_tick(path, 0)
+    assert reader.latestOffset() == {"tick": 4}, "an offset never goes back"
