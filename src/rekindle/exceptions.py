@@ -2,7 +2,9 @@
 
 RekindleError
 ├── ConfigurationError          a setting that cannot work (key and value are named)
-├── InvalidProgramError         the program cannot be translated (duplicate uid, unpicklable function, …)
+├── InvalidProgramError         the program cannot be translated or cannot work (duplicate uid, unpicklable function, …)
+│   ├── InvalidCallError        a function calls what it may not call there, or with the wrong kind of argument
+│   └── NotSupportedError       the program asks for something that Rekindle does not have
 ├── StateAccessError            keyed state used where there is no key
 ├── SerializationError          a value is none of its type, or bytes are no value
 ├── SparkSetupError             no Java, an unusable session, an unsupported DataFrame
@@ -29,6 +31,8 @@ RekindleError
 
 SystemExit
 └── ProgramPlanned              the program was run for its plan only, and got as far as that
+
+Each class says whether a restart of the job may cure it (``curable``).
 """
 
 from __future__ import annotations
@@ -40,27 +44,52 @@ if TYPE_CHECKING:
 
 
 class RekindleError(Exception):
-    """Base of all errors that Rekindle raises on purpose."""
+    """Base of all errors that Rekindle raises on purpose.
+
+    Attributes:
+        curable: Whether a restart of the job may cure it: then the restart strategy decides. All others fail the job
+            at once.
+    """
+
+    curable: bool = True
 
 
 class ConfigurationError(RekindleError, ValueError):
     """A setting that cannot work; the message names key and value."""
 
+    curable = False
+
 
 class InvalidProgramError(RekindleError):
-    """The program cannot be translated into a job."""
+    """The program cannot be translated into a job, or the job can never work."""
+
+    curable = False
+
+
+class InvalidCallError(InvalidProgramError, TypeError):
+    """A function calls what it may not call there, or with the wrong kind of argument."""
+
+
+class NotSupportedError(InvalidProgramError, NotImplementedError):
+    """The program asks for something that Rekindle does not have."""
 
 
 class StateAccessError(RekindleError):
     """Keyed state was used where there is no key."""
 
+    curable = False
+
 
 class SerializationError(RekindleError):
-    """A value is none of the type it should be, or bytes are not what a serializer wrote."""
+    """A value does not match the declared type, or bytes are not what a serializer wrote."""
+
+    curable = False
 
 
 class SparkSetupError(RekindleError):
     """Spark cannot be started, or cannot run this job."""
+
+    curable = False
 
 
 class JobExecutionError(RekindleError):
@@ -83,10 +112,17 @@ class UserCodeError(RekindleError):
         subtask: Index of the subtask, counted from 0.
         user_traceback: The traceback as it was in the slot.
         uid: The uid that the program gave the operator; empty if it gave none.
+        curable: Whether a restart may cure it: not what a function does that can never work, such as to use keyed state
+            without a key.
+        repeated: How often the job has failed like that, in words; empty the first time.
     """
 
-    def __init__(self, operator: str, subtask: int, summary: str, user_traceback: str, uid: str = "") -> None:
-        super().__init__(operator, subtask, summary, user_traceback, uid)
+    def __init__(
+        self, operator: str, subtask: int, summary: str, user_traceback: str, uid: str = "", curable: bool = True
+    ) -> None:
+        super().__init__(operator, subtask, summary, user_traceback, uid, curable)
+        self.curable = curable
+        self.repeated = ""
         self.operator = operator
         self.uid = uid
         self.subtask = subtask
@@ -95,8 +131,9 @@ class UserCodeError(RekindleError):
 
     def __str__(self) -> str:
         uid = f" (uid {self.uid})" if self.uid else ""
+        repeated = f"{self.repeated}: " if self.repeated else ""
         return (
-            f"{self.summary}\n  in operator {self.operator!r}{uid}, subtask {self.subtask}; "
+            f"{repeated}{self.summary}\n  in operator {self.operator!r}{uid}, subtask {self.subtask}; "
             f"the traceback there was:\n\n{self.user_traceback}"
         )
 
@@ -160,6 +197,8 @@ class CheckpointCorruptError(CheckpointError):
 class StateRestoreError(CheckpointError):
     """A snapshot does not fit the program that restores it."""
 
+    curable = False
+
 
 class CheckpointNotFoundError(StateRestoreError):
     """There is no checkpoint or savepoint where one was to be restored from."""
@@ -198,3 +237,14 @@ class InvalidCheckpointTransitionError(CheckpointError):
 
 class ProgramPlanned(SystemExit):
     """The program was run for its plan only: ``execute`` wrote it down, and ends the program here."""
+
+
+def kind_name(error: RekindleError) -> str:
+    """Return the name of an error's class in this tree; of a class that is defined elsewhere, that of its base here."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == __name__)
+
+
+def kind_named(name: str) -> type[RekindleError]:
+    """Return the class of this tree with a name that :func:`kind_name` gave."""
+    kind: type[RekindleError] = globals()[name]
+    return kind

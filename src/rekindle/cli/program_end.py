@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from rekindle import exceptions
 from rekindle.cli.exit_codes import ExitCode, exit_code_of_kind
 from rekindle.common.job_status import JobStatus
+from rekindle.exceptions import kind_named
 from rekindle.runtime.master.run_report import ErrorReport, JobReport, read_error, read_reports
 
 _SIGNALLED = 128
@@ -34,7 +34,7 @@ class ProgramEnd:
         if last is JobStatus.CANCELED and self.code in (ExitCode.OK, ExitCode.FAILED):
             return int(ExitCode.CANCELLED)
         if self.code == ExitCode.FAILED and self.error is not None:
-            return int(exit_code_of_kind(getattr(exceptions, self.error.kind)))
+            return int(exit_code_of_kind(kind_named(self.error.kind)))
         if self.code == ExitCode.OK and last is not JobStatus.FINISHED:
             return int(ExitCode.FAILED)
         return self.code

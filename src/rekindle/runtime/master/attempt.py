@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
-from rekindle.checkpoint.events import CheckpointFailureReason
+from rekindle.checkpoint.events import CheckpointFailureReason, FailJob
 from rekindle.checkpoint.statistics import RestoredStatistics
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
@@ -281,7 +281,7 @@ class Attempt:
                 )
                 self._executor.run(self.coordinator, instructions)
             elif isinstance(message, m.SnapshotFailed):
-                reason = CheckpointFailureReason.DECLINED
+                reason = _declined(message)
                 instructions = self.coordinator.decline(
                     now, message.attempt, message.checkpoint_id, slot, reason, message.reason
                 )
@@ -360,9 +360,11 @@ class Attempt:
             self._fail(error)
         return not self._out_of_ids
 
-    def _too_many_failed(self, message: str) -> None:
+    def _too_many_failed(self, failed: FailJob) -> None:
         if self._commit_awaited is None:  # else the last checkpoint is complete, and no other matters
-            self._fail(CheckpointError(message))
+            error = CheckpointError(failed.message)
+            error.curable = failed.reason is not CheckpointFailureReason.UNWRITABLE
+            self._fail(error)
 
     def _checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
         if checkpoint.checkpoint_id == self._final_id:
@@ -435,3 +437,7 @@ class Attempt:
         self._events.put(_Failed(error, primary))
         self._epochs.fail(error)
         self._running_slots.fail(error)
+
+
+def _declined(message: m.SnapshotFailed) -> CheckpointFailureReason:
+    return CheckpointFailureReason.DECLINED if message.curable else CheckpointFailureReason.UNWRITABLE

@@ -53,7 +53,7 @@ class CheckpointExecutor:
         clock: Clock,
         broadcast: Callable[[m.ToSlot], None],
         completed: Callable[[CompletedCheckpoint], None],
-        fail_job: Callable[[str], None],
+        fail_job: Callable[[events.FailJob], None],
         directory: JobCheckpointDirectory | None = None,
         savepoints: Savepoints | None = None,
         ownership: JobOwnership | None = None,
@@ -90,7 +90,7 @@ class CheckpointExecutor:
                     assert isinstance(stored, StoredCheckpoint)
                     self._directory.drop(stored, instruction.checkpoint.claimed)
                 case events.FailJob():
-                    self._fail_job(instruction.message)
+                    self._fail_job(instruction)
                 case events.ReportSavepointFailure():
                     log.warning(instruction.message)
                     self._savepoints.failed(instruction.checkpoint_id, instruction.message)

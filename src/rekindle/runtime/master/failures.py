@@ -8,27 +8,25 @@ from rekindle.exceptions import (
     CheckpointCorruptError,
     JobExecutionError,
     RekindleError,
-    SerializerSnapshotError,
-    StateMigrationException,
-    StateRestoreError,
     UserCodeError,
+    kind_named,
 )
+from rekindle.runtime.slot.failure import is_curable
 from rekindle.runtime.wire import messages as m
 
 _ERROR_LINES = 12
-_RESTORING: dict[str, type[RekindleError]] = {
-    kind.__name__: kind
-    for kind in (CheckpointCorruptError, StateRestoreError, StateMigrationException, SerializerSnapshotError)
-}
 
 
 def slot_error(message: m.SlotFailed) -> RekindleError:
     """Give the error that a slot reported."""
-    kind = _RESTORING.get(message.restoring)
-    if kind is not None:
-        return kind(message.summary.removeprefix(f"{kind.__module__}.{kind.__qualname__}: "))
+    curable = is_curable(message)
     if message.operator:
-        return UserCodeError(message.operator, message.subtask, message.summary, message.traceback, message.uid)
+        return UserCodeError(
+            message.operator, message.subtask, message.summary, message.traceback, message.uid, curable
+        )
+    kind = kind_named(message.kind) if message.kind else JobExecutionError
+    if kind is CheckpointCorruptError or not curable:
+        return kind(message.summary.removeprefix(f"{kind.__module__}.{kind.__qualname__}: "))
     return JobExecutionError(f"slot {message.subtask} failed: {message.summary}\n\n{message.traceback}")
 
 

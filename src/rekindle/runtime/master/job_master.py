@@ -27,7 +27,6 @@ from rekindle.exceptions import (
     JobCancelledError,
     JobExecutionError,
     JobFencedError,
-    StateRestoreError,
     StopFailedError,
 )
 from rekindle.graph.job_graph import JobGraph
@@ -36,6 +35,7 @@ from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.attempt import Attempt, Outcome
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
+from rekindle.runtime.master.failure_kinds import why_hopeless
 from rekindle.runtime.master.job_history import JobHistory, recorded
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
@@ -43,6 +43,7 @@ from rekindle.runtime.master.observed_job import ObservedJob
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
 from rekindle.runtime.master.remains import Remains
+from rekindle.runtime.master.repeated_failures import RepeatedFailures
 from rekindle.runtime.master.reported_view import reported
 from rekindle.runtime.master.savepoints import Savepoints, savepoint_directory
 from rekindle.runtime.master.stopping import StopMode, Stopping
@@ -99,6 +100,7 @@ class JobMaster(ObservedJob):
         path, fallback = None if completed else settings.restore_path, settings.fallback_to_earlier
         origin = None if path is None else RestorePath(path, fallback)
         self._recovery = Recovery(settings.restart_strategy, fallback, origin, settings.claim)
+        self._repeated = RepeatedFailures()
         self._program = graph
         if origin is not None:
             completed = (as_restored(origin.current, settings.claim),)
@@ -318,10 +320,12 @@ class JobMaster(ObservedJob):
         completed = self._coordinator.completed()
         if isinstance(failure, StopFailedError) and self.settings.checkpointing:
             return failure, Restart(0)  # nothing is wrong with the job: it is not to run out of restarts by this
-        if isinstance(failure, StateRestoreError):
-            return failure, GiveUp("the state does not fit the program, and would not after a restart")
+        hopeless = why_hopeless(failure, has_run=self.history.progress().epochs > 0)
+        if hopeless is not None:
+            return failure, GiveUp(hopeless)
         if damage is None or not completed:
-            return failure, self._recovery.on_failure(now)
+            self._repeated.note(failure, completed[-1].checkpoint_id if completed else None)
+            return failure, self._repeated.prolonged(self._recovery.on_failure(now))
         return self._recovery.explain(damage, completed), self._recovery.on_damage(now, completed)
 
     def _follow(self, failure: Exception, decision: Restart | GiveUp | FallBack, shared: JobShared) -> None:

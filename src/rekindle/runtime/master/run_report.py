@@ -13,9 +13,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rekindle import exceptions
 from rekindle.common.job_status import JobStatus
-from rekindle.exceptions import RekindleError
+from rekindle.exceptions import RekindleError, kind_name
 
 _ERROR = "error"
 
@@ -67,8 +66,7 @@ class ErrorReport:
     @staticmethod
     def of(error: RekindleError) -> ErrorReport:
         """Describe an error."""
-        known = next(kind for kind in type(error).__mro__ if kind.__module__ == exceptions.__name__)
-        return ErrorReport(str(error), known.__name__)
+        return ErrorReport(str(error), kind_name(error))
 
     def to_line(self) -> str:
         """Write it as a line."""

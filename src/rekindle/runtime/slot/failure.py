@@ -7,7 +7,7 @@ import re
 import traceback
 
 import rekindle
-from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
+from rekindle.exceptions import CheckpointCorruptError, RekindleError, StateRestoreError, kind_name, kind_named
 from rekindle.graph.job_graph import JobNode
 from rekindle.graph.vertex_ids import given_uid
 from rekindle.runtime.wire.messages import SlotFailed
@@ -48,10 +48,14 @@ def describe_failure(error: BaseException, slot: int) -> SlotFailed:
     if isinstance(error, OperatorError):
         operator, uid = error.node.name, given_uid(error.node.uid)
         error = error.__cause__ or error
-    restoring = type(error).__name__ if isinstance(error, CheckpointCorruptError | StateRestoreError) else ""
-    if restoring:
+    if isinstance(error, CheckpointCorruptError | StateRestoreError):
         operator, uid = "", ""
-    return SlotFailed(operator, slot, _summary(error), _trimmed_traceback(error), restoring, uid)
+    return SlotFailed(operator, slot, _summary(error), _trimmed_traceback(error), _kind(error), uid)
+
+
+def is_curable(failure: SlotFailed) -> bool:
+    """Tell whether a restart may cure a failure: those of user code, unless it misuses what Rekindle offers."""
+    return not failure.kind or kind_named(failure.kind).curable
 
 
 def explain(failure: SlotFailed) -> str:
@@ -67,6 +71,11 @@ def explain(failure: SlotFailed) -> str:
         f"{summary}\n  in operator {failure.operator!r}{uid}, subtask {failure.subtask}; "
         f"the traceback there was:\n\n{failure.traceback}"
     )
+
+
+def _kind(error: BaseException) -> str:
+    """Name the class of an error of Rekindle's own, by which the job master knows it."""
+    return kind_name(error) if isinstance(error, RekindleError) else ""
 
 
 def _summary(error: BaseException) -> str:
