@@ -8,6 +8,7 @@ RekindleError
 ├── StateAccessError            keyed state used where there is no key
 ├── SerializationError          a value is none of its type, or bytes are no value
 ├── SparkSetupError             no Java, an unusable session, an unsupported DataFrame
+├── SparkLostError              Spark is gone under the job, which is SUSPENDED: nothing of it is committed or deleted
 ├── JobExecutionError           the job ended in FAILED; carries the root cause
 ├── JobCancelledError           the job was cancelled while somebody waited for its result
 ├── JobFencedError              another driver has taken over the job: this one stops and changes nothing any more
@@ -90,6 +91,14 @@ class SparkSetupError(RekindleError):
     """Spark cannot be started, or cannot run this job."""
 
     curable = False
+
+
+class SparkLostError(RekindleError):
+    """Spark is gone under a job: its JVM died, or its session was stopped.
+
+    To the job this is the death of its driver. It is SUSPENDED: nothing of it is committed, no checkpoint is deleted,
+    and it can go on from the last one.
+    """
 
 
 class JobExecutionError(RekindleError):

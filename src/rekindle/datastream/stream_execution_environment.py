@@ -41,7 +41,7 @@ from rekindle.datastream.functions import ParallelSourceFunction, SourceFunction
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError
 from rekindle.graph.batch_mode import as_batch, runs_as_batch
-from rekindle.graph.job_graph import JobGraph, compile_job
+from rekindle.graph.job_graph import JobGraph, SparkSource, compile_job
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
 from rekindle.graph.plan import plan_of
@@ -54,6 +54,7 @@ from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
+from rekindle.runtime.master.lost_spark import Renew
 from rekindle.runtime.master.progress import ProgressView, progress_view
 from rekindle.runtime.master.running_jobs import running_jobs
 from rekindle.runtime.operators.event_time import EventTime
@@ -352,8 +353,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
     def close(self) -> None:
         """Stop Spark, if this environment started it."""
+        from rekindle.runtime.spark.session import stop_session
+
         if self._session is not None and self._owns_session:
-            self._session.stop()
+            stop_session(self._session)
             self._session = None
 
     def _execute_and_collect(self, job_name: str | None) -> CloseableIterator:
@@ -389,7 +392,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         rest = RestSettings.of(self._configuration)
         plan = plan_of(self._graph.pending(), graph)
         session = self._spark_session(graph.slots, view)
-        master = JobMaster(session, load_files(graph, session), settings, SystemClock(), view, collected, plan)
+        loaded, renewal = load_files(graph, session), self._renewal(graph)
+        master = JobMaster(session, loaded, settings, SystemClock(), view, collected, plan, renewal)
         master.start()
         running_jobs().register(master, rest, view.reachable_at)
         self._graph.submitted = len(self._graph.nodes)
@@ -434,6 +438,20 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         use_this_python(self._session)
         self._ship_python_files(self._session)
         return self._session
+
+    def _renewal(self, graph: JobGraph) -> Renew | None:
+        """Return what starts Spark anew for a job; None where the session, or a DataFrame, is the program's own."""
+        from pyspark.sql import DataFrame
+
+        if not self._owns_session or any(isinstance(source.data_frame, DataFrame) for source in graph.spark_sources):
+            return None
+
+        def renew() -> tuple[SparkSession, tuple[SparkSource, ...]]:
+            self.close()
+            session = self._spark_session(graph.slots)
+            return session, load_files(graph, session).spark_sources
+
+        return renew
 
     def _await(self, master: JobMaster) -> JobExecutionResult:
         try:

@@ -263,6 +263,25 @@ def restart_strategy_for(
             )
 
 
+def driver_restarts(random: Callable[[], float]) -> RestartStrategy:
+    """Return how often, and when, a driver or a Spark that died is started anew.
+
+    One that has run for ten minutes was worth it: the count begins anew. Ten that have not are enough.
+
+    Args:
+        random: Returns a number in [0, 1), for the jitter of the delays.
+    """
+    return ExponentialDelayRestart(
+        initial_ms=1_000,
+        max_ms=60_000,
+        multiplier=2.0,
+        reset_threshold_ms=600_000,
+        jitter=0.1,
+        random=random,
+        attempts=10,
+    )
+
+
 def _configured(configuration: Configuration, checkpointing: bool, random: Callable[[], float]) -> RestartStrategy:
     match configuration.get(Options.RESTART_STRATEGY) or ("exponential-delay" if checkpointing else "none"):
         case "none":

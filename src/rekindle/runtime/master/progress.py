@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.exceptions import JobFencedError
+from rekindle.exceptions import JobFencedError, SparkLostError
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 
 _LINE_EVERY_SECONDS = 5.0
@@ -108,7 +108,7 @@ class LogView(ProgressView):
         self._line(f"REST interface: {url}")
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
-        end = "this driver stops" if isinstance(error, JobFencedError) else "the job fails"
+        end = "this driver stops" if isinstance(error, JobFencedError | SparkLostError) else "the job fails"
         follow = end if delay_ms is None else f"restart in {delay_ms} ms"
         self._line(f"failure ({follow}): {error}")
 

@@ -43,7 +43,8 @@ class Remains:
 
     def kept(self) -> list[CompletedCheckpoint]:
         """Give the checkpoints that outlive the job."""
-        return [*self.completed, *self.damaged] if self.status in _KEPT[self.settings.retention] else []
+        kept = self.status is JobStatus.SUSPENDED or self.status in _KEPT[self.settings.retention]
+        return [*self.completed, *self.damaged] if kept else []
 
     def describe(self) -> str:
         """Say in one line how to go on."""

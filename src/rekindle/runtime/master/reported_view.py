@@ -38,7 +38,7 @@ class ReportedView(ProgressView):
         self._lock = threading.Lock()  # savepoints are completed in threads of their own
         self._started = time.monotonic()
         self._stored: StoredCheckpoint | None = None
-        self._report = JobReport(job_id, view.job_name, JobStatus.CREATED.name)
+        self._report = JobReport(job_id, view.job_name, JobStatus.CREATED.name, pid=os.getpid())
 
     def start(self) -> None:
         self._view.start()

@@ -31,6 +31,7 @@ class JobReport:
         checkpoint: Where its last checkpoint is, once the job has ended and if that was kept.
         savepoint: Where its last savepoint is.
         failure: Why it failed, or was restarted the last time.
+        pid: The process that runs it.
     """
 
     job_id: str
@@ -40,6 +41,7 @@ class JobReport:
     checkpoint: str | None = None
     savepoint: str | None = None
     failure: str | None = None
+    pid: int | None = None
 
     @property
     def ended(self) -> bool:
@@ -73,14 +75,20 @@ class ErrorReport:
         return json.dumps(asdict(self)) + "\n"
 
 
-def write_line(path: str, line: str) -> None:
-    """Add a line, whole; the command may have ended, and its file be gone: that matters to nobody any more."""
-    with suppress(OSError):
-        file = os.open(path, os.O_WRONLY | os.O_APPEND)
-        try:
-            os.write(file, line.encode())
-        finally:
-            os.close(file)
+def write_line(paths: str, line: str) -> None:
+    """Add a line, whole; a command may have ended, and its file be gone: that matters to nobody any more.
+
+    Args:
+        paths: The files, with ``os.pathsep`` between them, as there may be more than one who reads.
+        line: The line.
+    """
+    for path in paths.split(os.pathsep):
+        with suppress(OSError):
+            file = os.open(path, os.O_WRONLY | os.O_APPEND)
+            try:
+                os.write(file, line.encode())
+            finally:
+                os.close(file)
 
 
 def read_reports(path: str) -> list[JobReport]:
