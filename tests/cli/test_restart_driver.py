@@ -26,7 +26,9 @@ LOST = "job 'job' is suspended, because Spark's JVM (process 1) was killed by SI
 
 
 def end(code: int, *statuses: JobStatus, kind: str | None = None) -> ProgramEnd:
-    jobs = tuple(JobReport(f"{number:032x}", "job", status.name) for number, status in enumerate(statuses))
+    jobs = tuple(
+        JobReport(f"{number:032x}", "job", status.name, recoverable=True) for number, status in enumerate(statuses)
+    )
     return ProgramEnd(code, jobs, None if kind is None else ErrorReport(LOST, kind))
 
 
@@ -110,6 +112,14 @@ def test_a_program_whose_first_job_is_over_would_run_it_again_and_is_not_started
     assert "It is not started again: job 'job' is FINISHED, and would run again" in said
 
 
+def test_neither_is_one_that_switches_high_availability_off_and_would_begin_anew(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lost = ProgramEnd(137, (JobReport("a" * 32, "job", RUNNING.name),))
+    assert Drivers(lost, OVER).run() is lost
+    assert "job 'job' would begin anew, as the program switches" in " ".join(capsys.readouterr().err.split())
+
+
 def test_drivers_take_over_by_a_log_of_the_command_which_is_gone_afterwards() -> None:
     with taken_over({"pipeline.name": "x"}) as settings:
         directory = settings["high-availability.storageDir"]
@@ -150,7 +160,8 @@ with (here / "starts").open("a+") as file:
     number = len(file.read().splitlines())
 
 def job(status):
-    write_line(os.environ["REKINDLE_RUN_REPORT"], JobReport("a" * 32, "job", status, pid=os.getpid()).to_line())
+    report = JobReport("a" * 32, "job", status, pid=os.getpid(), recoverable=True)
+    write_line(os.environ["REKINDLE_RUN_REPORT"], report.to_line())
 
 end = ends[min(number, len(ends)) - 1]
 job("RUNNING")

@@ -21,6 +21,7 @@ from rekindle.common.configuration_files import layered_configuration
 from rekindle.common.job_status import JobStatus
 from rekindle.common.options import HighAvailabilityOptions
 from rekindle.runtime.clock import Clock
+from rekindle.runtime.master.run_report import JobReport
 from rekindle.runtime.restart import GiveUp, driver_restarts
 
 
@@ -68,9 +69,9 @@ def run_restarting(
         if not end.driver_lost:
             return end
         what = end.problem(name)
-        over = [job for job in end.jobs if JobStatus[job.status].is_globally_terminal_state()]
-        if over:
-            _say(f"{what}\nIt is not started again: job {over[0].job_name!r} is {over[0].status}, and would run again")
+        obstacle = next(filter(None, map(_obstacle, end.jobs)), None)
+        if obstacle is not None:
+            _say(f"{what}\nIt is not started again: {obstacle}")
             return end
         decision = restarts.on_failure(clock.now())
         if isinstance(decision, GiveUp):
@@ -79,6 +80,15 @@ def run_restarting(
         seconds = decision.delay_ms / 1000
         _say(f"{what}\n{name} is started again in {seconds:.0f} s")
         wait(seconds)
+
+
+def _obstacle(job: JobReport) -> str | None:
+    """Say why a program cannot be started again without doing something twice, if a job of it is the reason."""
+    if JobStatus[job.status].is_globally_terminal_state():
+        return f"job {job.job_name!r} is {job.status}, and would run again"
+    if not job.recoverable:
+        return f"job {job.job_name!r} would begin anew, as the program switches high availability off"
+    return None
 
 
 def _say(text: str) -> None:

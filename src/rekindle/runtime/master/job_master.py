@@ -88,7 +88,8 @@ class JobMaster(ObservedJob):
         self.result: Future[JobExecutionResult] = Future()
         self._session = session
         self._clock = clock
-        self._view = recorded(reported(view, settings.job_id), self.history)
+        recoverable = settings.high_availability is not None
+        self._view = recorded(reported(view, settings.job_id, recoverable), self.history)
         self._collected = collected
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None

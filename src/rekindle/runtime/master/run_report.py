@@ -32,6 +32,7 @@ class JobReport:
         savepoint: Where its last savepoint is.
         failure: Why it failed, or was restarted the last time.
         pid: The process that runs it.
+        recoverable: Whether the next driver goes on with it, if this one dies: high availability is on.
     """
 
     job_id: str
@@ -42,6 +43,7 @@ class JobReport:
     savepoint: str | None = None
     failure: str | None = None
     pid: int | None = None
+    recoverable: bool = False
 
     @property
     def ended(self) -> bool:
