@@ -121,15 +121,25 @@ class UserCodeError(RekindleError):
         subtask: Index of the subtask, counted from 0.
         user_traceback: The traceback as it was in the slot.
         uid: The uid that the program gave the operator; empty if it gave none.
+        record: The record or timer at which it raised; empty if that is not known, or not to be shown.
+        identity: The same for all failures of this kind at this place and record; empty if nobody knows.
         curable: Whether a restart may cure it: not what a function does that can never work, such as to use keyed state
             without a key.
         repeated: How often the job has failed like that, in words; empty the first time.
     """
 
     def __init__(
-        self, operator: str, subtask: int, summary: str, user_traceback: str, uid: str = "", curable: bool = True
+        self,
+        operator: str,
+        subtask: int,
+        summary: str,
+        user_traceback: str,
+        uid: str = "",
+        record: str = "",
+        identity: str = "",
+        curable: bool = True,
     ) -> None:
-        super().__init__(operator, subtask, summary, user_traceback, uid, curable)
+        super().__init__(operator, subtask, summary, user_traceback, uid, record, identity, curable)
         self.curable = curable
         self.repeated = ""
         self.operator = operator
@@ -137,12 +147,15 @@ class UserCodeError(RekindleError):
         self.subtask = subtask
         self.summary = summary
         self.user_traceback = user_traceback
+        self.record = record
+        self.identity = identity
 
     def __str__(self) -> str:
         uid = f" (uid {self.uid})" if self.uid else ""
+        record = f", at {self.record}" if self.record else ""
         repeated = f"{self.repeated}: " if self.repeated else ""
         return (
-            f"{repeated}{self.summary}\n  in operator {self.operator!r}{uid}, subtask {self.subtask}; "
+            f"{repeated}{self.summary}\n  in operator {self.operator!r}{uid}, subtask {self.subtask}{record}; "
             f"the traceback there was:\n\n{self.user_traceback}"
         )
 

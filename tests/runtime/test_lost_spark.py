@@ -323,10 +323,8 @@ class TestLooking:
             (-35, "was killed by signal 35"),
             (143, "ended with exit code 143 (SIGTERM)"),
             (1, "ended with exit code 1"),
-            (
-                3,
-                "ended with exit code 3, as it does after an OutOfMemoryError: give it more with spark.driver.memory",
-            ),
+            (3, "ended with exit code 3, as after an OutOfMemoryError: give it more with spark.driver.memory"),
+            (52, "ended with exit code 52, as after an OutOfMemoryError: give it more with spark.driver.memory"),
         ],
     )
     def test_how_a_process_ended(self, code: int, words: str) -> None:

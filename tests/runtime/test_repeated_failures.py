@@ -55,6 +55,18 @@ def test_addresses_of_objects_and_the_subtask_do_not_matter() -> None:
     assert delays(*((error, 4) for error in alike)) == [0, 0, 2_000]
 
 
+def test_a_slot_that_knows_better_says_what_is_the_same_and_at_which_record() -> None:
+    repeated = RepeatedFailures()
+    for message in ("at 12:00", "at 12:01"):
+        error = UserCodeError("map", 0, "ValueError", message, record="record 7 of key 'a'", identity="5f1c")
+        repeated.note(error, 4)
+    assert str(error).startswith("the same failure 2 times at the same record, with no checkpoint in between: ")
+    assert ", subtask 0, at record 7 of key 'a'; " in str(error)
+    other = UserCodeError("map", 0, "ValueError", message, record="record 8 of key 'a'", identity="6e2d")
+    repeated.note(other, 4)
+    assert other.repeated == ""
+
+
 def test_a_lost_slot_never_waits_longer() -> None:
     assert delays(*[(SlotLostError("slot 1 was lost", 1), 4)] * 5) == [0] * 5
 

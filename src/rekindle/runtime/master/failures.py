@@ -22,7 +22,14 @@ def slot_error(message: m.SlotFailed) -> RekindleError:
     curable = is_curable(message)
     if message.operator:
         return UserCodeError(
-            message.operator, message.subtask, message.summary, message.traceback, message.uid, curable
+            message.operator,
+            message.subtask,
+            message.summary,
+            message.traceback,
+            message.uid,
+            message.record,
+            message.identity,
+            curable,
         )
     kind = kind_named(message.kind) if message.kind else JobExecutionError
     if kind is CheckpointCorruptError or not curable:

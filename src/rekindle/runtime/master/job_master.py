@@ -29,6 +29,7 @@ from rekindle.exceptions import (
     JobCancelledError,
     JobExecutionError,
     JobFencedError,
+    RekindleError,
     SparkLostError,
     StopFailedError,
 )
@@ -343,7 +344,7 @@ class JobMaster(ObservedJob):
 
     def _as_loss(self, failure: BaseException) -> BaseException:
         """Tell what has ended the job as the loss of Spark, if it is one that no decision was made about."""
-        if isinstance(failure, JobExecutionError | JobFencedError | SparkLostError):
+        if isinstance(failure, RekindleError):
             return failure
         loss = spark_loss(self._session)
         return failure if loss is None else lost_error(loss, self._remains(JobStatus.SUSPENDED))

@@ -34,12 +34,13 @@ class RepeatedFailures:
             self._last, self._times = None, 0
             return
         # Two runs of the same code differ in the addresses of its objects. The subtask may differ, too.
-        where = _ADDRESS.sub("0x", failure.user_traceback)
+        where = failure.identity or _ADDRESS.sub("0x", failure.user_traceback)
         this = (failure.operator, failure.uid, where, checkpoint_id)
         self._times = self._times + 1 if this == self._last else 1
         self._last = this
         if self._times > 1:
-            failure.repeated = f"the same failure {self._times} times, with no checkpoint in between"
+            at = " at the same record" if failure.record else ""
+            failure.repeated = f"the same failure {self._times} times{at}, with no checkpoint in between"
 
     def prolonged(self, decision: RestartDecision) -> RestartDecision:
         """Let a restart wait longer each time the failure comes, and never less than the restart strategy says."""

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 _DYING_SECONDS = 10.0  # a JVM that no longer answers is given so long to end: its end says more than its silence
 _STOPPING_SECONDS = 2.0  # a context that stops by itself may be the first sign of a JVM that is shut down
-_OUT_OF_MEMORY = 3  # how a JVM with -XX:+ExitOnOutOfMemoryError ends
+_OUT_OF_MEMORY = (3, 52)  # with -XX:+ExitOnOutOfMemoryError; by Spark, when a task runs out of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ def how_it_ended(code: int) -> str:
     """Say how a process ended, by the return code that Python gives it."""
     if code < 0:
         return f"was killed by {_signal_name(-code)}"
-    if code == _OUT_OF_MEMORY:
-        return "ended with exit code 3, as it does after an OutOfMemoryError: give it more with spark.driver.memory"
+    if code in _OUT_OF_MEMORY:
+        return f"ended with exit code {code}, as after an OutOfMemoryError: give it more with spark.driver.memory"
     name = _signal_name(code - 128)
     return f"ended with exit code {code}" + (f" ({name})" if name.startswith("SIG") else "")
 

@@ -230,6 +230,8 @@ class SlotFailed(_Message, frozen=True):
     traceback: str
     kind: str = ""  # the class of the error in rekindle.exceptions, if it is one of Rekindle's own
     uid: str = ""  # of the operator, if the program gave it one
+    record: str = ""  # the record or timer at which user code raised, if that is known and may be shown
+    identity: str = ""
 
 
 ToSlot = (
