@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,10 +43,11 @@ from rekindle.exceptions import (
     StateMigrationException,
     UserCodeError,
 )
-from rekindle.runtime.master.failure_kinds import why_hopeless
+from rekindle.runtime.master.failure_kinds import hopeless
 from rekindle.runtime.master.failures import slot_error, spark_error
 from rekindle.runtime.slot.__main__ import load_job
 from rekindle.runtime.slot.failure import describe_failure
+from support.ha_drivers import latest_entry
 from support.in_process_job import collect
 from support.in_process_master import Cluster, cluster
 
@@ -218,6 +220,28 @@ def test_state_that_cannot_be_written_fails_the_job_at_once(cluster: Cluster, wh
     assert cluster.masters[0].history.restarts == 0
 
 
+def test_checkpoints_stay_for_the_program_that_is_put_right_and_with_high_availability_it_goes_on_from_them(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    settings = {
+        "high-availability.type": "filesystem",
+        "high-availability.storageDir": f"{tmp_path}/ha",
+        "execution.checkpointing.dir": f"file://{tmp_path}/checkpoints",
+    }
+
+    def later_text(state: Any) -> None:
+        count = (state.value() or 0) + 1
+        state.update(count if count < 500 else "text")
+
+    program = keyed(Asks(ValueStateDescriptor("x", Types.INT()), use=later_text))
+    error = run(cluster, program, lambda env: env.configure(Configuration.from_dict(settings)))
+    (kept,) = tmp_path.glob("checkpoints/*/chk-*/_metadata")
+    assert f"is kept: start from it with 'rekindle run -s {kept.parent} " in str(error), "though none is retained"
+    entry = latest_entry(tmp_path)
+    assert not entry.over
+    assert entry.checkpoints[-1].location == str(kept.parent)
+
+
 def test_state_that_the_job_masters_memory_does_not_take_fails_the_job_at_once(cluster: Cluster) -> None:
     program = keyed(Asks(ValueStateDescriptor("x", Types.STRING()), use=lambda state: state.update("x" * 10_000)))
     storage = JobManagerCheckpointStorage(max_state_size=1_000)
@@ -295,8 +319,8 @@ class TestKinds:
         ],
     )
     def test_an_error_of_planning_is_hopeless_until_an_epoch_has_ended(self, error: Exception) -> None:
-        assert why_hopeless(error, has_run=False)
-        assert why_hopeless(error, has_run=True) is None, "a plan that has worked once is not wrong"
+        assert hopeless(error, has_run=False)
+        assert hopeless(error, has_run=True) is None, "a plan that has worked once is not wrong"
 
     @pytest.mark.parametrize(
         "error",
@@ -316,7 +340,7 @@ class TestKinds:
         ],
     )
     def test_what_a_restart_may_cure_is_not(self, error: Exception) -> None:
-        assert why_hopeless(error, has_run=False) is None
+        assert hopeless(error, has_run=False) is None
 
     @pytest.mark.parametrize(
         "kind",
@@ -334,10 +358,10 @@ class TestKinds:
             error = slot_error(describe_failure(raised, 0))
             assert isinstance(error, kind)
             assert str(error).endswith("x")
-            assert why_hopeless(error, has_run=True)
+            assert hopeless(error, has_run=True)
 
     def test_a_job_that_cannot_be_loaded_in_a_slot_is_hopeless(self) -> None:
         data = pickle.dumps(JobStatus.FAILED).replace(b"rekindle.common.job_status", b"rekindle.common.job_statuz")
         with pytest.raises(InvalidProgramError, match=r"No module named .*add_python_file") as raised:
             load_job(data)
-        assert why_hopeless(slot_error(describe_failure(raised.value, 0)), has_run=True)
+        assert hopeless(slot_error(describe_failure(raised.value, 0)), has_run=True)

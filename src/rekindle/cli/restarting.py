@@ -68,17 +68,17 @@ def run_restarting(
         end = run()
         if not end.driver_lost:
             return end
-        what = end.problem(name)
+        what = "" if end.error is not None else f"{end.problem(name)}\n"  # an error the program has shown itself
         obstacle = next(filter(None, map(_obstacle, end.jobs)), None)
         if obstacle is not None:
-            _say(f"{what}\nIt is not started again: {obstacle}")
+            _say(f"{what}{name} is not started again: {obstacle}")
             return end
         decision = restarts.on_failure(clock.now())
         if isinstance(decision, GiveUp):
-            _say(f"{what}\nIt is not started again: that has happened too often in a row")
+            _say(f"{what}{name} is not started again: that has happened too often in a row")
             return end
         seconds = decision.delay_ms / 1000
-        _say(f"{what}\n{name} is started again in {seconds:.0f} s")
+        _say(f"{what}{name} is started again in {seconds:.0f} s")
         wait(seconds)
 
 

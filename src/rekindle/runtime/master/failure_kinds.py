@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import pyspark
 from pyspark.errors import AnalysisException, StreamingQueryException
 
 from rekindle.exceptions import JobExecutionError, RekindleError, StateRestoreError
+from rekindle.runtime.restart import GiveUp
 
 # What Python raises where one piece of code does not fit another. On the driver none of it is the user's.
 _MISFITS = (AttributeError, ImportError, NameError, NotImplementedError, TypeError)
@@ -19,8 +21,13 @@ _MISFIT_IN_SOURCE = re.compile(
 )
 
 
-def why_hopeless(failure: BaseException, has_run: bool) -> str | None:
-    """Return why no restart can cure a failure; None where one may.
+@dataclass(frozen=True, slots=True)
+class Hopeless(GiveUp):
+    """Decide to let the job fail at once. Its checkpoints stay, for the program that is put right."""
+
+
+def hopeless(failure: BaseException, has_run: bool) -> Hopeless | None:
+    """Decide that no restart can cure a failure; None where one may.
 
     A plan that has worked once is not wrong: an error of planning is hopeless only before the first epoch has ended.
 
@@ -29,10 +36,11 @@ def why_hopeless(failure: BaseException, has_run: bool) -> str | None:
         has_run: Whether an epoch of the job has ended, in any attempt.
     """
     if isinstance(failure, StateRestoreError):
-        return "the state does not fit the program, and would not after a restart"
+        return Hopeless("the state does not fit the program, and would not after a restart")
     if isinstance(failure, RekindleError) and not failure.curable:
-        return "a restart would not cure this"
-    return None if has_run else _why_not_planned(_cause(failure))
+        return Hopeless("a restart would not cure this")
+    why = None if has_run else _why_not_planned(_cause(failure))
+    return None if why is None else Hopeless(why)
 
 
 def _why_not_planned(error: BaseException) -> str | None:

@@ -39,7 +39,7 @@ from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.attempt import Attempt, Outcome
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
-from rekindle.runtime.master.failure_kinds import why_hopeless
+from rekindle.runtime.master.failure_kinds import Hopeless, hopeless
 from rekindle.runtime.master.job_history import JobHistory, recorded
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
@@ -308,7 +308,7 @@ class JobMaster(ObservedJob):
 
     def _note_end(self, status: JobStatus, error: BaseException | None) -> tuple[JobStatus, BaseException | None]:
         """Say to other drivers that the job is over, before anything is deleted that they would need."""
-        if status is JobStatus.SUSPENDED:
+        if status is JobStatus.SUSPENDED or self._keeps_all:
             return status, error
         try:
             self._ownership.end(status.name)
@@ -330,13 +330,16 @@ class JobMaster(ObservedJob):
         now = self._clock.now()
         loss = spark_loss(self._session)
         if loss is not None:  # whatever has failed, this is why
-            return lost_error(loss, self._remains(JobStatus.SUSPENDED)), self._lost_spark.decide(loss, now)
+            follows = self._lost_spark.decide(loss, now)
+            if isinstance(follows, NewSpark):
+                return SparkLostError(loss.what), follows
+            return lost_error(loss, self._remains(JobStatus.SUSPENDED)), follows
         completed = self._coordinator.completed()
         if isinstance(failure, StopFailedError) and self.settings.checkpointing:
             return failure, Restart(0)  # nothing is wrong with the job: it is not to run out of restarts by this
-        hopeless = why_hopeless(failure, has_run=self.history.progress().epochs > 0)
-        if hopeless is not None:
-            return failure, GiveUp(hopeless)
+        end = hopeless(failure, has_run=self.history.progress().epochs > 0)
+        if end is not None:
+            return failure, end
         if damage is None or not completed:
             self._repeated.note(failure, completed[-1].checkpoint_id if completed else None)
             return failure, self._repeated.prolonged(self._recovery.on_failure(now))
@@ -355,6 +358,7 @@ class JobMaster(ObservedJob):
             self._view.failed(failure, None)
             if isinstance(failure, SparkLostError):
                 raise failure
+            self._keeps_all = isinstance(decision, Hopeless)
             advice = self._remains(JobStatus.FAILED).advice()
             raise JobExecutionError(
                 f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}{advice}"
@@ -403,8 +407,9 @@ class JobMaster(ObservedJob):
 
     def _clean_up(self, status: JobStatus) -> None:
         """Delete this job's checkpoints unless they are to be kept in this case, and whatever else is left of them."""
-        if status is not JobStatus.SUSPENDED and not self._keeps_all:
-            self._coordinator.note_deleted(self._remains(status).delete(self._checkpoints))
+        remains = self._remains(status)
+        if not remains.keeps_all:
+            self._coordinator.note_deleted(remains.delete(self._checkpoints))
         # What slots on this machine left behind because they were killed, or because a restart did not come about.
         for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
             shutil.rmtree(job_directory(base, self.settings.local_name), ignore_errors=True)
@@ -416,6 +421,7 @@ class JobMaster(ObservedJob):
             self._coordinator.completed(),
             self._coordinator.damaged(),
             self._stopping.savepoint if status is JobStatus.CANCELED else None,
+            self._keeps_all or status is JobStatus.SUSPENDED,
         )
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:
