@@ -27,6 +27,8 @@ from rekindle.datastream import (
     StreamExecutionEnvironment,
 )
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
+from rekindle.datastream.functions import CheckpointedFunction
+from rekindle.datastream.rich_function import RichFunction
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import (
     CheckpointError,
@@ -217,6 +219,29 @@ def test_state_that_cannot_be_written_fails_the_job_at_once(cluster: Cluster, wh
     error = run(cluster, program, lambda env: env.set_state_backend(backend()))
     assert words in str(error)
     assert "a restart would not cure this" in str(error)
+    assert cluster.masters[0].history.restarts == 0
+
+
+class SplitsAndUnites(RichFunction, MapFunction, CheckpointedFunction):
+    """Ask for a list state in another way in each subtask."""
+
+    def initialize_state(self, context: Any) -> None:
+        store = context.get_operator_state_store()
+        first = self.get_runtime_context().get_index_of_this_subtask() == 0
+        get = store.get_union_list_state if first else store.get_list_state
+        self._list = get(ListStateDescriptor("both", Types.INT()))
+
+    def snapshot_state(self, context: Any) -> None:
+        self._list.update([1])
+
+    def map(self, value: int) -> int:
+        return value
+
+
+def test_one_name_for_two_kinds_of_operator_state_fails_the_job_at_once(cluster: Cluster) -> None:
+    error = run(cluster, lambda numbers: numbers.rebalance().map(SplitsAndUnites()))
+    assert "state 'both' of operator" in str(error)
+    assert "let all subtasks ask for it in the same way" in str(error)
     assert cluster.masters[0].history.restarts == 0
 
 
