@@ -102,6 +102,7 @@ class Job:
         """Let Spark be gone as soon as output beyond what there is has been committed."""
         before = len(read_output(str(self._directory / "out")))
         wait_until(lambda: len(read_output(str(self._directory / "out"))) > before, "output is committed")
+        wait_until(lambda: 0 in self._cluster.slots, "the slots of this attempt run")
         assert not master.result.done()
         self.spark.loss = loss
         self._cluster.slots[0].lose()
