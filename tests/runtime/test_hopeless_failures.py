@@ -275,6 +275,11 @@ def test_state_that_the_job_masters_memory_does_not_take_fails_the_job_at_once(c
     assert cluster.masters[0].history.restarts == 0
 
 
+class RaisesWhenPickled:
+    def __reduce__(self) -> Any:
+        raise RuntimeError("no answer")
+
+
 def fails(value: int) -> int:
     raise TypeError(f"{value} is odd")
 
@@ -287,8 +292,9 @@ def fails(value: int) -> int:
         lambda numbers: numbers.key_by(lambda n: n + "1").map(lambda n: n),
         keyed(Asks(ListStateDescriptor("x", Types.INT()), use=lambda state: state.add(None))),
         keyed(Asks(ValueStateDescriptor("x", Types.INT()), use=lambda state: fails(1))),
+        keyed(Asks(ValueStateDescriptor("x", None), use=lambda state: state.update(RaisesWhenPickled()))),
     ],
-    ids=["function", "result", "key selector", "none in a list", "function with state"],
+    ids=["function", "result", "key selector", "none in a list", "function with state", "pickling of a value"],
 )
 def test_what_a_record_may_have_brought_about_is_left_to_the_restart_strategy(
     cluster: Cluster, program: Program

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
+import struct
 import traceback
 
+import msgspec
+
 import rekindle
-from rekindle.exceptions import CheckpointCorruptError, RekindleError, StateRestoreError, kind_name, kind_named
+from rekindle.exceptions import (
+    CheckpointCorruptError,
+    RekindleError,
+    SerializationError,
+    StateRestoreError,
+    kind_name,
+    kind_named,
+)
 from rekindle.graph.job_graph import JobNode
 from rekindle.graph.vertex_ids import given_uid
 from rekindle.runtime.wire.messages import SlotFailed
@@ -15,6 +26,18 @@ from rekindle.runtime.wire.messages import SlotFailed
 _PACKAGE = os.path.dirname(os.path.abspath(rekindle.__file__)) + os.sep
 _OPERATORS = os.path.join(_PACKAGE, "runtime", "operators") + os.sep
 _OWN_ERROR = re.compile(r"\Arekindle\.exceptions\.\w+: ")
+# What code raises that refuses a value because of what it is.
+_REFUSALS = (
+    RekindleError,
+    AttributeError,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    ValueError,
+    msgspec.MsgspecError,
+    pickle.PicklingError,
+    struct.error,
+)
 _NO_RESULTS = ": functions that may give any number of results yield them, or return a list or None"
 
 
@@ -74,8 +97,18 @@ def explain(failure: SlotFailed) -> str:
 
 
 def _kind(error: BaseException) -> str:
-    """Name the class of an error of Rekindle's own, by which the job master knows it."""
-    return kind_name(error) if isinstance(error, RekindleError) else ""
+    """Name the class of an error of Rekindle's own, by which the job master knows it.
+
+    A value that cannot be written because the program's own code raised on the way is a failure of that code.
+    """
+    if not isinstance(error, RekindleError):
+        return ""
+    root: BaseException = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    if isinstance(error, SerializationError) and not isinstance(root, _REFUSALS):
+        return ""
+    return kind_name(error)
 
 
 def _summary(error: BaseException) -> str:
