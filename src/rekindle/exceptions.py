@@ -3,10 +3,13 @@
 RekindleError
 ├── ConfigurationError          a setting that cannot work (key and value are named)
 ├── UnavailableModuleError      a module of PyFlink's that Rekindle does not have was imported
-├── InvalidProgramError         the program cannot be translated (duplicate uid, unpicklable function, …)
+├── InvalidProgramError         the program cannot be translated or cannot work (duplicate uid, unpicklable function, …)
+│   ├── InvalidCallError        a function calls what it may not call there, or with the wrong kind of argument
+│   └── NotSupportedError       the program asks for something that Rekindle does not have
 ├── StateAccessError            keyed state used where there is no key
 ├── SerializationError          a value is none of its type, or bytes are no value
 ├── SparkSetupError             no Java, an unusable session, an unsupported DataFrame
+├── SparkLostError              Spark is gone under the job, which is SUSPENDED: nothing of it is committed or deleted
 ├── JobExecutionError           the job ended in FAILED; carries the root cause
 ├── JobCancelledError           the job was cancelled while somebody waited for its result
 ├── JobSuspendedError           this driver was asked to end and left the job as it was, for another to go on with
@@ -31,6 +34,8 @@ RekindleError
 
 SystemExit
 └── ProgramPlanned              the program was run for its plan only, and got as far as that
+
+Each class says whether a restart of the job may cure it (``curable``).
 """
 
 from __future__ import annotations
@@ -42,11 +47,20 @@ if TYPE_CHECKING:
 
 
 class RekindleError(Exception):
-    """Base of all errors that Rekindle raises on purpose."""
+    """Base of all errors that Rekindle raises on purpose.
+
+    Attributes:
+        curable: Whether a restart of the job may cure it: then the restart strategy decides. All others fail the job
+            at once.
+    """
+
+    curable: bool = True
 
 
 class ConfigurationError(RekindleError, ValueError):
     """A setting that cannot work; the message names key and value."""
+
+    curable = False
 
 
 class UnavailableModuleError(RekindleError, ModuleNotFoundError):
@@ -54,19 +68,43 @@ class UnavailableModuleError(RekindleError, ModuleNotFoundError):
 
 
 class InvalidProgramError(RekindleError):
-    """The program cannot be translated into a job."""
+    """The program cannot be translated into a job, or the job can never work."""
+
+    curable = False
+
+
+class InvalidCallError(InvalidProgramError, TypeError):
+    """A function calls what it may not call there, or with the wrong kind of argument."""
+
+
+class NotSupportedError(InvalidProgramError, NotImplementedError):
+    """The program asks for something that Rekindle does not have."""
 
 
 class StateAccessError(RekindleError):
     """Keyed state was used where there is no key."""
 
+    curable = False
+
 
 class SerializationError(RekindleError):
-    """A value is none of the type it should be, or bytes are not what a serializer wrote."""
+    """A value does not match the declared type, or bytes are not what a serializer wrote."""
+
+    curable = False
 
 
 class SparkSetupError(RekindleError):
     """Spark cannot be started, or cannot run this job."""
+
+    curable = False
+
+
+class SparkLostError(RekindleError):
+    """Spark is gone under a job: its JVM died, or its session was stopped.
+
+    To the job this is the death of its driver. It is SUSPENDED: nothing of it is committed, no checkpoint is deleted,
+    and it can go on from the last one.
+    """
 
 
 class JobExecutionError(RekindleError):
@@ -95,6 +133,9 @@ class UserCodeError(RekindleError):
         uid: The uid that the program gave the operator; empty if it gave none.
         record: The record or timer at which it raised; empty if that is not known, or not to be shown.
         identity: The same for all failures of this kind at this place and record; empty if nobody knows.
+        curable: Whether a restart may cure it: not what a function does that can never work, such as to use keyed state
+            without a key.
+        repeated: How often the job has failed like that, in words; empty the first time.
     """
 
     def __init__(
@@ -106,8 +147,11 @@ class UserCodeError(RekindleError):
         uid: str = "",
         record: str = "",
         identity: str = "",
+        curable: bool = True,
     ) -> None:
-        super().__init__(operator, subtask, summary, user_traceback, uid, record, identity)
+        super().__init__(operator, subtask, summary, user_traceback, uid, record, identity, curable)
+        self.curable = curable
+        self.repeated = ""
         self.operator = operator
         self.uid = uid
         self.subtask = subtask
@@ -119,8 +163,9 @@ class UserCodeError(RekindleError):
     def __str__(self) -> str:
         uid = f" (uid {self.uid})" if self.uid else ""
         record = f", at {self.record}" if self.record else ""
+        repeated = f"{self.repeated}: " if self.repeated else ""
         return (
-            f"{self.summary}\n  in operator {self.operator!r}{uid}, subtask {self.subtask}{record}; "
+            f"{repeated}{self.summary}\n  in operator {self.operator!r}{uid}, subtask {self.subtask}{record}; "
             f"the traceback there was:\n\n{self.user_traceback}"
         )
 
@@ -184,6 +229,8 @@ class CheckpointCorruptError(CheckpointError):
 class StateRestoreError(CheckpointError):
     """A snapshot does not fit the program that restores it."""
 
+    curable = False
+
 
 class CheckpointNotFoundError(StateRestoreError):
     """There is no checkpoint or savepoint where one was to be restored from."""
@@ -222,3 +269,14 @@ class InvalidCheckpointTransitionError(CheckpointError):
 
 class ProgramPlanned(SystemExit):
     """The program was run for its plan only: ``execute`` wrote it down, and ends the program here."""
+
+
+def kind_name(error: RekindleError) -> str:
+    """Return the name of an error's class in this tree; of a class that is defined elsewhere, that of its base here."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == __name__)
+
+
+def kind_named(name: str) -> type[RekindleError]:
+    """Return the class of this tree with a name that :func:`kind_name` gave."""
+    kind: type[RekindleError] = globals()[name]
+    return kind

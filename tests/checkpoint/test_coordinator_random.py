@@ -41,6 +41,7 @@ from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.statistics import TaskMeasurement
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 
+DECLINES = [CheckpointFailureReason.DECLINED, CheckpointFailureReason.STORAGE, CheckpointFailureReason.UNWRITABLE]
 SCHEDULES = 2_000
 BATCHES = 20
 STEPS = 150
@@ -364,7 +365,7 @@ class World:
         if message.attempt != self.coordinator.attempt:
             self.seen["old attempt"] += 1
         if isinstance(message, Decline):
-            reason = self.random.choice([CheckpointFailureReason.DECLINED, CheckpointFailureReason.STORAGE])
+            reason = self.random.choice(DECLINES)
             order = self.coordinator.decline(
                 self.now, message.attempt, message.checkpoint_id, message.slot, reason, "declined"
             )

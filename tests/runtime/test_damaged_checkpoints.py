@@ -47,7 +47,7 @@ def error_of(location: str, backend: BackendSettings) -> CheckpointCorruptError:
         restore(location, backend)
     error = caught.value
     if isinstance(error, OperatorError):
-        assert describe_failure(error, 0).restoring == "CheckpointCorruptError"
+        assert describe_failure(error, 0).kind == "CheckpointCorruptError"
         error = error.__cause__  # type: ignore[assignment]
     assert isinstance(error, CheckpointCorruptError)
     return error

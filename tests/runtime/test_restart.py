@@ -196,9 +196,12 @@ class TestChoice:
     def test_without_checkpointing_and_configuration_there_is_no_restart(self) -> None:
         assert chosen(checkpointing=False).describe() == "none"
 
-    def test_with_checkpointing_and_no_configuration_it_is_fixed_delay_without_limit(self) -> None:
+    def test_with_checkpointing_and_no_configuration_it_is_exponential_delay_without_limit(self) -> None:
         strategy = chosen(checkpointing=True)
-        assert strategy.describe() == "fixed-delay (without limit, delay 1000 ms)"
+        assert strategy.describe() == (
+            "exponential-delay (without limit, delay 1000 to 60000 ms, multiplier 1.5, jitter 0.1, "
+            "reset after 3600000 ms)"
+        )
 
     @pytest.mark.parametrize("checkpointing", [False, True])
     @pytest.mark.parametrize("key", ["restart-strategy", "restart-strategy.type"])

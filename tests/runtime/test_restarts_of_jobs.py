@@ -7,12 +7,14 @@ attempt runs, and while the job master waits.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.common import Configuration, JobID, JobStatus, RestartStrategies
 from rekindle.common.restart_strategy import RestartStrategyConfiguration
@@ -35,15 +37,16 @@ STRATEGY = "restart-strategy.type"
 class FailsAtFirst(MapFunction):
     """Raise in the first attempts."""
 
-    def __init__(self, failures: int) -> None:
+    def __init__(self, failures: int, alike: bool = False) -> None:
         self._failures = failures
+        self._alike = alike
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self._attempt = runtime_context.get_attempt_number()
 
     def map(self, value: int) -> int:
         if self._attempt < self._failures:
-            raise RuntimeError(f"attempt {self._attempt}")
+            raise RuntimeError("always the same" if self._alike else f"attempt {self._attempt}")
         return value * 2
 
 
@@ -54,6 +57,7 @@ class Ran:
     attempts: int
     collected: list[int]
     error: BaseException | None
+    told: list[str] = field(default_factory=list)
 
 
 class Waiting(threading.Event):
@@ -71,21 +75,41 @@ class Waiting(threading.Event):
         return False
 
 
+def complete_checkpoint(coordinator: CheckpointCoordinator, now: int) -> None:
+    """Let a checkpoint of the one slot be complete."""
+    number = coordinator.next_checkpoint_id
+    coordinator.trigger(now, 1, [])
+    coordinator.acknowledge(now, coordinator._attempt, number, 0, None)
+    coordinator.metadata_written(now, number, None)
+
+
 def run(
     failures: int,
     program: RestartStrategyConfiguration | None = None,
     configuration: dict[str, str] | None = None,
     checkpointing: bool = True,
     runs_ms: int = RUNS_MS,
+    alike: bool = False,
+    checkpoints: Collection[int] = (),
 ) -> Ran:
-    """Run a job that fails so many times, each time after it has run for a while."""
+    """Run a job that fails so many times, each time after it has run for a while.
+
+    Args:
+        failures: How many times.
+        program: The restart strategy that the program sets.
+        configuration: What the configuration says.
+        checkpointing: Whether checkpoints are on.
+        runs_ms: For how long it has run.
+        alike: Whether it always fails in the same way.
+        checkpoints: The attempts in which a checkpoint is complete before they fail.
+    """
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(configuration or {}))
     env.set_parallelism(1)
     if checkpointing:
         env.enable_checkpointing(1_000)
     if program is not None:
         env.set_restart_strategy(program)
-    collect(env.from_collection([1, 2, 3]).map(FailsAtFirst(failures)))
+    collect(env.from_collection([1, 2, 3]).map(FailsAtFirst(failures, alike)))
     clock, collected, attempts = ManualClock(), [], []
 
     class InProcessAttempt:
@@ -97,6 +121,8 @@ def run(
         def run(self) -> Outcome:
             attempts.append(self._number)
             clock.advance(runs_ms)
+            if self._number in checkpoints:
+                complete_checkpoint(self._coordinator, clock.now())
             with InProcessJob(self._graph, attempt=self._number) as job:
                 try:
                     collected.extend(job.run_to_end())
@@ -116,7 +142,8 @@ def run(
         waiting = master._cancelled = Waiting(clock)
         master.start()
         error = master.result.exception(60)
-    return Ran(master.status, waiting.delays, len(attempts), collected, error)
+    told = [failure.text for failure in reversed(master.exceptions())]
+    return Ran(master.status, waiting.delays, len(attempts), collected, error, told)
 
 
 def assert_finished(ran: Ran, delays: list[int]) -> None:
@@ -218,16 +245,48 @@ class TestExponentialDelay:
 
 
 class TestNothingConfigured:
-    def test_with_checkpoints_it_restarts_for_ever_after_a_second(self) -> None:
-        assert_finished(run(30), [1_000] * 30)
+    def test_with_checkpoints_it_restarts_for_ever_and_waits_longer_each_time(self) -> None:
+        ran = run(30)
+        assert_finished(ran, ran.delays)
+        assert ran.delays[:4] == [1_000, 1_500, 2_250, 3_375]
+        assert ran.delays[11:] == [60_000] * 19
+        assert_finished(run(3, runs_ms=3_600_000), [1_000] * 3)  # an hour without a failure
+
+    def test_how_long_it_waits_can_be_set_without_naming_the_strategy(self) -> None:
+        keys = {key: value for key, value in exponential().items() if key != STRATEGY}
+        assert_finished(run(4, configuration=keys), [100, 200, 400, 500])
 
     def test_without_checkpoints_it_does_not(self) -> None:
         assert_failed(run(1, checkpointing=False), [], "the restart strategy is none")
 
     def test_a_program_that_falls_back_leaves_it_to_the_configuration(self) -> None:
         program = RestartStrategies.fall_back_restart()
-        assert_finished(run(2, program), [1_000] * 2)
+        assert_finished(run(2, program), [1_000, 1_500])
         assert_finished(run(2, program, fixed(2, "7 ms")), [7] * 2)
 
     def test_without_checkpoints_a_strategy_that_is_set_counts(self) -> None:
         assert_finished(run(1, configuration=fixed(1, "5 ms"), checkpointing=False), [5])
+
+
+class TestTheSameFailureAgain:
+    def test_delays_grow_whatever_the_strategy_says(self) -> None:
+        program = RestartStrategies.fixed_delay_restart(9, 500)
+        assert_finished(run(9, program, alike=True), [500, 500, *(2_000 << i for i in range(5)), 60_000, 60_000])
+
+    def test_they_are_never_shorter_than_the_strategy_says(self) -> None:
+        program = RestartStrategies.fixed_delay_restart(9, 90_000)
+        assert_finished(run(9, program, alike=True), [90_000] * 9)
+
+    def test_a_checkpoint_in_between_is_progress(self) -> None:
+        program = RestartStrategies.fixed_delay_restart(9, 0)
+        assert_finished(run(6, program, runs_ms=2_000, alike=True, checkpoints={3}), [0, 0, 2_000, 0, 0, 2_000])
+
+    def test_it_is_said_with_every_failure_and_at_the_end(self) -> None:
+        ran = run(9, RestartStrategies.fixed_delay_restart(2, 0), alike=True)
+        assert ran.status is JobStatus.FAILED
+        assert [text.splitlines()[0] for text in ran.told] == [
+            "RuntimeError: always the same",
+            "the same failure 2 times, with no checkpoint in between: RuntimeError: always the same",
+            "the same failure 3 times, with no checkpoint in between: RuntimeError: always the same",
+        ]
+        assert "the same failure 3 times" in str(ran.error)

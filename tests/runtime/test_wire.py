@@ -254,7 +254,7 @@ MESSAGES_TO_MASTER: list[m.ToMaster] = [
     m.SnapshotFailed(1, 7, "reason"),
     m.CommitDone(7),
     m.SlotFailed("Map", 0, "ValueError: x", "traceback"),
-    m.SlotFailed("", 0, "CheckpointCorruptError: x", "traceback", restoring="CheckpointCorruptError"),
+    m.SlotFailed("", 0, "CheckpointCorruptError: x", "traceback", kind="CheckpointCorruptError"),
     m.Heartbeat(),
 ]
 

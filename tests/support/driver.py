@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,12 +25,18 @@ def python_path(*first: Path) -> str:
 class Driver:
     """A driver process, everything it starts, and where it puts temporary files."""
 
-    def __init__(self, program: str, *arguments: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        program: str,
+        *arguments: str,
+        environment: dict[str, str] | None = None,
+        through: Sequence[str] = (),
+    ) -> None:
         self.tag = uuid.uuid4().hex
         self.temporary = Path(tempfile.mkdtemp(prefix="driver-test-"))
         self._output = open(self.temporary.with_suffix(".log"), "w+")  # noqa: SIM115 - closed in close
         self.process = subprocess.Popen(
-            [sys.executable, str(_PROGRAMS / program), *arguments],
+            [sys.executable, *through, str(_PROGRAMS / program), *arguments],
             stdout=self._output,
             stderr=subprocess.STDOUT,
             env={
@@ -83,9 +89,18 @@ class Driver:
 
 
 @contextmanager
-def driver(program: str, *arguments: str, environment: dict[str, str] | None = None) -> Iterator[Driver]:
-    """Run a program of ``tests/support/programs``; print its output if the test fails."""
-    running = Driver(program, *arguments, environment=environment)
+def driver(
+    program: str, *arguments: str, environment: dict[str, str] | None = None, through: Sequence[str] = ()
+) -> Iterator[Driver]:
+    """Run a program of ``tests/support/programs``; print its output if the test fails.
+
+    Args:
+        program: Its name.
+        arguments: Its arguments.
+        environment: Variables to be added.
+        through: What Python runs it by, such as ``-m rekindle.cli run``.
+    """
+    running = Driver(program, *arguments, environment=environment, through=through)
     try:
         yield running
     except BaseException:

@@ -16,10 +16,10 @@ from support.balances import numbering_job
 NAME = "numbering"
 
 
-def ha_program(
-    count: int, directory: str, options: dict[str, str] | None = None, spark: Any = None, pause: float = 0.0
+def ha_environment(
+    directory: str, options: dict[str, str] | None = None, spark: Any = None
 ) -> StreamExecutionEnvironment:
-    """Write the job down; checkpoints, output and log are below one directory."""
+    """Make an environment whose checkpoints and log are below one directory; an option without a value is not set."""
     settings = {
         "rekindle.progress": "log",
         "rekindle.epoch.max-records": "2000",
@@ -28,11 +28,20 @@ def ha_program(
         "heartbeat.interval": "200 ms",
         **(options or {}),
     }
+    settings = {key: value for key, value in settings.items() if value}
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings), spark)
     env.set_parallelism(2)
     env.enable_checkpointing(100)
     env.get_checkpoint_config().set_checkpoint_storage_dir(f"file://{directory}/checkpoints")
     env.set_restart_strategy(RestartStrategies.fixed_delay_restart(20, 0))
+    return env
+
+
+def ha_program(
+    count: int, directory: str, options: dict[str, str] | None = None, spark: Any = None, pause: float = 0.0
+) -> StreamExecutionEnvironment:
+    """Write the job down; checkpoints, output and log are below one directory."""
+    env = ha_environment(directory, options, spark)
 
     def slowly(event: int, context: RuntimeContext) -> None:
         time.sleep(pause)

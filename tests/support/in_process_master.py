@@ -28,6 +28,7 @@ from rekindle.runtime.master import job_master as job_master_module
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
+from rekindle.runtime.master.lost_spark import Renew
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.slot.deployment import SlotDeployment
@@ -149,7 +150,12 @@ class Cluster:
         self.masters: list[JobMaster] = []
         self.all_slots: list[InProcessSlot] = []
 
-    def submit(self, env: StreamExecutionEnvironment, collected: CollectedRecords | None = None) -> JobMaster:
+    def submit(
+        self,
+        env: StreamExecutionEnvironment,
+        collected: CollectedRecords | None = None,
+        renew_spark: Renew | None = None,
+    ) -> JobMaster:
         """Start a program."""
         graph = env._compile()
         settings = settle(
@@ -164,7 +170,7 @@ class Cluster:
         session: Any = None
         plan = plan_of(env._graph.pending(), graph)
         view = _View("in process", self.attempts)
-        master = JobMaster(session, graph, settings, SystemClock(), view, collected, plan)
+        master = JobMaster(session, graph, settings, SystemClock(), view, collected, plan, renew_spark)
         env._graph.submitted = len(env._graph.nodes)
         self.masters.append(master)
         master.start()

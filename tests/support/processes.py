@@ -70,6 +70,11 @@ def is_slot(pid: int) -> bool:
     return "rekindle.runtime.slot" in command_line(pid)
 
 
+def is_jvm(pid: int) -> bool:
+    """Tell whether a process is the JVM of a Spark driver."""
+    return "org.apache.spark.deploy.SparkSubmit" in command_line(pid)
+
+
 def slot_pids() -> list[int]:
     """List the slots of this process."""
     return [pid for pid in all_pids() if is_slot(pid) and os.environ[DRIVER_TAG] in _environment(pid)]

@@ -332,7 +332,13 @@ class CheckpointCoordinator:
             self._damaged = []
         return [*instructions, *self._drop_superseded()]
 
-    def metadata_failed(self, now: int, checkpoint_id: int, message: str) -> list[Instruction]:
+    def metadata_failed(
+        self,
+        now: int,
+        checkpoint_id: int,
+        message: str,
+        reason: CheckpointFailureReason = CheckpointFailureReason.METADATA_WRITE_FAILED,
+    ) -> list[Instruction]:
         """Abort a checkpoint whose metadata could not be written."""
         self._events.append(MetadataFailed(now, checkpoint_id, message))
         abandoned = self._abandoned.pop(checkpoint_id, None)
@@ -340,7 +346,6 @@ class CheckpointCoordinator:
             return [self._discard(abandoned), *self._drop_superseded()]
         pending = self._writing(checkpoint_id)
         pending.writing = False
-        reason = CheckpointFailureReason.METADATA_WRITE_FAILED
         return [*self._abort(now, pending, reason, message), *self._drop_superseded()]
 
     def expire(self, now: int) -> list[Instruction]:

@@ -18,6 +18,7 @@ class CheckpointFailureReason(Enum):
 
     EXPIRED = "it took longer than the timeout"
     DECLINED = "a subtask declined it"
+    UNWRITABLE = "its state cannot be written"
     METADATA_WRITE_FAILED = "its metadata could not be written"
     STORAGE = "the checkpoint storage failed"
     SUBSUMED = "a newer checkpoint completed first"
@@ -36,6 +37,7 @@ _COUNTED = frozenset(
     {
         CheckpointFailureReason.EXPIRED,
         CheckpointFailureReason.DECLINED,
+        CheckpointFailureReason.UNWRITABLE,
         CheckpointFailureReason.METADATA_WRITE_FAILED,
         CheckpointFailureReason.STORAGE,
     }

@@ -28,6 +28,9 @@ from rekindle.program_errors import LOG_FILE, RUN_REPORT
 from rekindle.rest.discovery import discovered
 from rekindle.runtime.master.run_report import JobReport, read_reports
 
+DETACHED_REPORT = "REKINDLE_DETACHED_REPORT"
+"""The variable by which a command that does not stay names its report to one that does."""
+
 _POLL_SECONDS = 0.1
 _LAST_WORDS_SECONDS = 30
 _URL_SECONDS = 1.0
@@ -54,22 +57,24 @@ class DetachedJob:
     url: str | None
 
 
-def start_detached(program: Program, log: str | None) -> DetachedJob:
+def start_detached(program: Program, log: str | None, restart_driver: bool = False) -> DetachedJob:
     """Start a program in a session of its own, and wait until its first job runs.
 
     Args:
         program: The program.
         log: The file for its output; None: one in this user's directory for them.
+        restart_driver: Whether to start it through a command that stays, and starts it again when it dies.
 
     Raises:
         CommandError: The program ended before a job ran, or its job at once; or Ctrl-C, which ends it.
     """
-    command = program.command()
+    command = _restarting(program) if restart_driver else program.command()
     log = os.path.abspath(log or log_directory() / _log_name(program))
     with tempfile.TemporaryDirectory(prefix="rekindle-run-") as directory:
         report = os.path.join(directory, "report")
         Path(report).touch()
-        environment = program.environment(**{RUN_REPORT: report, LOG_FILE: log, "PYTHONUNBUFFERED": "1"})
+        variable = DETACHED_REPORT if restart_driver else RUN_REPORT
+        environment = program.environment(**{variable: report, LOG_FILE: log, "PYTHONUNBUFFERED": "1"})
         writer = _start_writer(log, program)
         assert writer.stdin is not None
         with writer.stdin as output:
@@ -84,7 +89,14 @@ def start_detached(program: Program, log: str | None) -> DetachedJob:
         job = _wait_for_job(process, report, program.name)
         if job is None or job.status in _LOST:
             raise _lost(process, writer, report, program.name, log)
-    return DetachedJob(job.job_id, job.job_name, process.pid, log, _url_of(process.pid))
+    return DetachedJob(job.job_id, job.job_name, process.pid, log, _url_of(job.pid or process.pid))
+
+
+def _restarting(program: Program) -> list[str]:
+    """Give the command line of a command that runs a program in the foreground, and starts it again."""
+    program.command()  # raises if there is no such program
+    options = [*(f"-D{key}={value}" for key, value in program.properties.items()), *["--module"][: program.module]]
+    return [sys.executable, "-m", "rekindle.cli", "run", "--restart-driver", *options, program.name, *program.arguments]
 
 
 def _log_name(program: Program) -> str:

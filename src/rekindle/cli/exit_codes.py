@@ -17,6 +17,7 @@ class ExitCode(IntEnum):
     NOT_FOUND = 3  # there is no such job, checkpoint, savepoint, operator, state or key
     UNREACHABLE = 4  # the job cannot be spoken to: nobody answers, or the token is refused
     CANCELLED = 5  # the job that the command waited for was cancelled
+    DRIVER_LOST = 6  # the job's driver, or its Spark, died: the job can go on from its last checkpoint
     INTERRUPTED = 130  # Ctrl-C
 
 
@@ -54,5 +55,6 @@ def exit_code_of_kind(kind: type[RekindleError]) -> ExitCode:
         exceptions.CheckpointNotFoundError: ExitCode.NOT_FOUND,
         exceptions.UnreachableError: ExitCode.UNREACHABLE,
         exceptions.JobCancelledError: ExitCode.CANCELLED,
+        exceptions.SparkLostError: ExitCode.DRIVER_LOST,
     }
     return next((code for known, code in codes.items() if issubclass(kind, known)), ExitCode.FAILED)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from rekindle import exceptions
 from rekindle.cli.exit_codes import ExitCode, exit_code_of_kind
 from rekindle.common.job_status import JobStatus
+from rekindle.exceptions import kind_named
 from rekindle.runtime.master.run_report import ErrorReport, JobReport, read_error, read_reports
 
 _SIGNALLED = 128
+_REQUESTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # by who wants it to end
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,17 @@ class ProgramEnd:
         if last is JobStatus.CANCELED and self.code in (ExitCode.OK, ExitCode.FAILED):
             return int(ExitCode.CANCELLED)
         if self.code == ExitCode.FAILED and self.error is not None:
-            return int(exit_code_of_kind(getattr(exceptions, self.error.kind)))
+            return int(exit_code_of_kind(kind_named(self.error.kind)))
         if self.code == ExitCode.OK and last is not JobStatus.FINISHED:
             return int(ExitCode.FAILED)
         return self.code
+
+    @property
+    def driver_lost(self) -> bool:
+        """Tell whether the program was killed, or lost its Spark: it could go on where it was."""
+        number = _signal_of(self.code)
+        lost_spark = self.error is not None and self.exit_code == ExitCode.DRIVER_LOST
+        return lost_spark or (number is not None and number not in _REQUESTS)
 
     def problem(self, name: str) -> str | None:
         """Say what went wrong; None where nothing did, or only the program itself can say it.

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
 
-from rekindle.cli.detached import start_detached
+from rekindle.cli.detached import DETACHED_REPORT, start_detached
 from rekindle.cli.output import Json, console, messages, print_json
 from rekindle.cli.paths import absolute, not_empty
 from rekindle.cli.program import Program, run_to_end
 from rekindle.cli.program_end import ProgramEnd, read_end
 from rekindle.cli.properties import Parallelism, Properties, properties_of
+from rekindle.cli.restarting import run_restarting, taken_over
 from rekindle.program_errors import RUN_REPORT
+from rekindle.runtime.clock import SystemClock
 
 ProgramPath = Annotated[str, typer.Argument(metavar="PROGRAM", help="A Python file, or with --module a module.")]
 ProgramArguments = Annotated[
@@ -74,6 +77,12 @@ def run(
     detached: Annotated[
         bool, typer.Option("--detached", "-d", help="Leave the job running, and return as soon as it runs.")
     ] = False,
+    restart_driver: Annotated[
+        bool,
+        typer.Option(
+            "--restart-driver", help="Start the program again when its process, or its Spark, dies: the job goes on."
+        ),
+    ] = False,
     log: Annotated[
         str | None, typer.Option(metavar="FILE", help="Where the output of a detached program goes.")
     ] = None,
@@ -90,7 +99,8 @@ def run(
     Options of this command stand before PROGRAM, all that follows is the
     program's own. Settings that the program makes itself win. Exit code: that of
     the program; 1 if its last job failed or it ran none, 5 if that was cancelled,
-    2 if a setting cannot work, 3 if there is nothing to start from at -s.
+    6 if Spark died under it, 2 if a setting cannot work, 3 if there is nothing to
+    start from at -s.
 
     \b
     Examples:
@@ -102,7 +112,7 @@ def run(
     settings = properties_of(properties, parallelism, restore_path, allow_non_restored_state, claim_mode)
     started = Program(program, tuple(arguments or ()), module, settings)
     if detached:
-        job = start_detached(started, log)
+        job = start_detached(started, log, restart_driver)
         if json:
             print_json(asdict(job))
         else:
@@ -114,7 +124,13 @@ def run(
         return
     if log is not None:
         raise typer.BadParameter("only the output of a detached program (-d) goes to a file", param_hint="--log")
-    end = _run_in_foreground(started, json)
+    if restart_driver:
+        also = os.environ.pop(DETACHED_REPORT, None)  # the command that started this one waits for the first job
+        with taken_over(settings) as extended:
+            started = replace(started, properties=extended)
+            end = run_restarting(program, lambda: _run_in_foreground(started, json, also), SystemClock())
+    else:
+        end = _run_in_foreground(started, json)
     problem = end.problem(program)
     if json:
         print_json({"jobs": [asdict(job) for job in end.jobs], "error": problem, "exit_code": end.exit_code})
@@ -123,8 +139,9 @@ def run(
     raise typer.Exit(end.exit_code)
 
 
-def _run_in_foreground(program: Program, quiet: bool) -> ProgramEnd:
+def _run_in_foreground(program: Program, quiet: bool, also: str | None = None) -> ProgramEnd:
     with tempfile.NamedTemporaryFile(prefix="rekindle-run-") as report:
-        environment = program.environment(**{RUN_REPORT: report.name})
+        reports = report.name if also is None else f"{report.name}{os.pathsep}{also}"
+        environment = program.environment(**{RUN_REPORT: reports})
         code = run_to_end(program.command(), environment, sys.stderr if quiet else None)
         return read_end(code, report.name)

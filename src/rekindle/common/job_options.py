@@ -32,7 +32,7 @@ class RestartStrategyOptions:
         )
         .no_default_value()
         .with_fallback_keys("restart-strategy")
-        .with_description("When a failed job is restarted; unset: without limit if there are checkpoints.")
+        .with_description("When a failed job is restarted; unset: with growing delays if there are checkpoints.")
     )
     FIXED_DELAY_ATTEMPTS = (
         _key("restart-strategy.fixed-delay.attempts")

@@ -43,7 +43,7 @@ from rekindle.datastream.overridden_settings import warn_of_overridden_settings
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError
 from rekindle.graph.batch_mode import as_batch, runs_as_batch
-from rekindle.graph.job_graph import JobGraph, compile_job
+from rekindle.graph.job_graph import JobGraph, SparkSource, compile_job
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
 from rekindle.graph.plan import plan_of
@@ -57,6 +57,7 @@ from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
+from rekindle.runtime.master.lost_spark import Renew
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.restore_check import check_restore_setting
 from rekindle.runtime.master.running_jobs import running_jobs
@@ -381,8 +382,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
     def close(self) -> None:
         """Stop Spark, if this environment started it."""
+        from rekindle.runtime.spark.session import stop_session
+
         if self._session is not None and self._owns_session:
-            self._session.stop()
+            stop_session(self._session)
             self._session = None
 
     def _execute_and_collect(self, job_name: str | None) -> CloseableIterator:
@@ -426,7 +429,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         rest = RestSettings.of(self._configuration)
         plan = plan_of(self._graph.pending(), graph)
         session = self._spark_session(graph.slots, view)
-        master = JobMaster(session, load_data_frames(graph, session), settings, SystemClock(), view, collected, plan)
+        loaded, renewal = load_data_frames(graph, session), self._renewal(graph)
+        master = JobMaster(session, loaded, settings, SystemClock(), view, collected, plan, renewal)
         watch_signals()
         master.start()
         running_jobs().register(master, rest, view.reachable_at)
@@ -477,6 +481,20 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             self._adopted = self._session
         self._ship_python_files(self._session)
         return self._session
+
+    def _renewal(self, graph: JobGraph) -> Renew | None:
+        """Return what starts Spark anew for a job; None where the session, or a DataFrame, is the program's own."""
+        from pyspark.sql import DataFrame
+
+        if not self._owns_session or any(isinstance(source.data_frame, DataFrame) for source in graph.spark_sources):
+            return None
+
+        def renew() -> tuple[SparkSession, tuple[SparkSource, ...]]:
+            self.close()
+            session = self._spark_session(graph.slots)
+            return session, load_data_frames(graph, session).spark_sources
+
+        return renew
 
     def _await(self, master: JobMaster) -> JobExecutionResult:
         try:

@@ -25,7 +25,6 @@ from rekindle.common.restart_strategy_configuration import (
 from rekindle.exceptions import ConfigurationError
 
 _LONGEST_MS = 2**62
-_DEFAULT_DELAY_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +227,7 @@ def restart_strategy_for(
     """Return the restart strategy of a job.
 
     What the program says wins; if it says nothing, or to fall back, the configuration decides; if that says
-    nothing either, a job with checkpoints restarts without limit, a second after each failure, and one
-    without never does.
+    nothing either, a job with checkpoints restarts with delays that grow, and one without never does.
 
     Args:
         program: What the program set, None for nothing.
@@ -265,11 +263,28 @@ def restart_strategy_for(
             )
 
 
+def driver_restarts(random: Callable[[], float]) -> RestartStrategy:
+    """Return how often, and when, a driver or a Spark that died is started anew.
+
+    One that has run for ten minutes was worth it: the count begins anew. Ten that have not are enough.
+
+    Args:
+        random: Returns a number in [0, 1), for the jitter of the delays.
+    """
+    return ExponentialDelayRestart(
+        initial_ms=1_000,
+        max_ms=60_000,
+        multiplier=2.0,
+        reset_threshold_ms=600_000,
+        jitter=0.1,
+        random=random,
+        attempts=10,
+    )
+
+
 def _configured(configuration: Configuration, checkpointing: bool, random: Callable[[], float]) -> RestartStrategy:
-    match configuration.get(Options.RESTART_STRATEGY):
-        case None if checkpointing:
-            return FixedDelayRestart(None, _DEFAULT_DELAY_MS)
-        case None | "none":
+    match configuration.get(Options.RESTART_STRATEGY) or ("exponential-delay" if checkpointing else "none"):
+        case "none":
             return NoRestart()
         case "fixed-delay":
             return FixedDelayRestart(

@@ -13,7 +13,7 @@ from rekindle.serialization.simple_snapshot import SimpleTypeSerializerSnapshot
 from rekindle.serialization.stand_ins import loads_with_stand_ins, stand_ins_allowed
 from rekindle.serialization.type_serializer import BytesSerializer
 
-__all__ = ["PickleSerializer", "PickleSerializerSnapshot"]
+__all__ = ["UNPICKLABLE", "PickleSerializer", "PickleSerializerSnapshot", "unpicklable"]
 
 _dumps = pickle.dumps
 _loads = pickle.loads
@@ -30,7 +30,10 @@ class PickleSerializer(BytesSerializer[Any]):
 
     def to_bytes(self, element: Any) -> bytes:
         """Return an element as bytes."""
-        return _dumps(element, 5)
+        try:
+            return _dumps(element, 5)
+        except UNPICKLABLE as error:
+            raise unpicklable(error) from error
 
     def from_bytes(self, data: bytes | memoryview) -> Any:
         """Return the element that these bytes were made of."""
@@ -41,7 +44,10 @@ class PickleSerializer(BytesSerializer[Any]):
 
     def all_to_bytes(self, elements: Sequence[Any]) -> bytes:
         """Return many elements as bytes."""
-        return _dumps(elements if type(elements) is list else list(elements), 5)
+        try:
+            return _dumps(elements if type(elements) is list else list(elements), 5)
+        except UNPICKLABLE as error:
+            raise unpicklable(error) from error
 
     def all_from_bytes(self, data: bytes | memoryview) -> list[Any]:
         """Return the elements that these bytes were made of."""
@@ -83,6 +89,18 @@ class PickleSerializerSnapshot(SimpleTypeSerializerSnapshot[Any]):
                 f"the state was {old_serializer_snapshot.describe()}, and is pickled now"
             )
         return super().resolve_schema_compatibility(old_serializer_snapshot)
+
+
+UNPICKLABLE = (pickle.PicklingError, TypeError, AttributeError)
+"""What pickle raises for an object that it cannot write."""
+
+
+def unpicklable(error: Exception) -> SerializationError:
+    """Say that an object cannot be pickled, and what to do about it."""
+    return SerializationError(
+        f"an object cannot be pickled: {type(error).__name__}: {error}. Locks, connections, open files and instances "
+        "of classes that are defined inside a function can be neither state nor records"
+    )
 
 
 PICKLE_DOES_NOT_EVOLVE = "pickled objects have no schema, and cannot evolve from or to another type"

@@ -26,6 +26,7 @@ from rekindle.common.native_typeinfo import (
 from rekindle.common.spark_typeinfo import SparkRowTypeInfo
 from rekindle.common.time_typeinfo import DateTypeInfo, LocalTimeTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from rekindle.common.type_information import TypeInformation
+from rekindle.exceptions import InvalidCallError
 from rekindle.serialization import basic_serializers, integer_serializers, native_serializers, time_serializers
 from rekindle.serialization.array_serializers import GenericArraySerializer, PrimitiveArraySerializer
 from rekindle.serialization.collection_serializers import ListSerializer, MapSerializer
@@ -74,13 +75,13 @@ def serializer_of(type_info: TypeInformation) -> TypeSerializer[Any]:
     """Give the serializer of a type.
 
     Raises:
-        TypeError: It is a type information of one's own, that nobody gave a serializer.
+        InvalidCallError: It is a type information of one's own, that nobody gave a serializer.
     """
     maker = _MAKERS.get(type(type_info))
     if maker is None:
         maker = next((made for kind, made in _MAKERS.items() if isinstance(type_info, kind)), None)
     if maker is None:
-        raise TypeError(
+        raise InvalidCallError(
             f"there is no serializer for {type_info!r}; give the TypeSerializer itself in place of the type"
         )
     return maker(type_info)

@@ -19,7 +19,7 @@ from rekindle.datastream.state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from rekindle.exceptions import InvalidProgramError, StateAccessError
+from rekindle.exceptions import InvalidCallError, InvalidProgramError, NotSupportedError, StateAccessError
 from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.accumulating_states import accumulating
 from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateKind, StateSpec
@@ -47,11 +47,11 @@ def kind_of(descriptor: StateDescriptor) -> StateKind:
     """Tell which kind of keyed state a descriptor describes.
 
     Raises:
-        TypeError: None.
+        InvalidCallError: None.
     """
     kind = next((kind for cls, kind in _KINDS.items() if isinstance(descriptor, cls)), None)
     if kind is None:
-        raise TypeError(f"{descriptor!r} is no descriptor of keyed state")
+        raise InvalidCallError(f"{descriptor!r} is no descriptor of keyed state")
     return kind
 
 
@@ -162,7 +162,7 @@ class KeyedStateBackend(ABC):
                 f"state name {name!r} of operator {self.owner.name!r} is Rekindle's own; choose another"
             )
         if descriptor.is_queryable():
-            raise NotImplementedError(f"StateDescriptor.set_queryable is not supported yet (state {name!r})")
+            raise NotSupportedError(f"StateDescriptor.set_queryable is not supported yet (state {name!r})")
         scope = NamespaceScope(self) if namespaced else None
         serializers = serializers_of(descriptor, self.owner.key_serializer, namespace_serializer)
         serializers.stored(self.owner.state(name))  # raises now, rather than at the first snapshot

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from rekindle.datastream.state import ListState, State
+from rekindle.exceptions import InvalidCallError
 
 
 class Scope(Protocol):
@@ -63,7 +64,9 @@ class NamespacedState:
                 state.add_all(elements)
             return
         if not hasattr(state, "merged"):
-            raise TypeError(f"{type(state).__name__} cannot be merged: only list, reducing and aggregating state can")
+            raise InvalidCallError(
+                f"{type(state).__name__} cannot be merged: only list, reducing and aggregating state can"
+            )
         for source in sources:
             self.use(source)
             moved = state.stored()

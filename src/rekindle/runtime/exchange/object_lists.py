@@ -26,6 +26,7 @@ import msgspec
 
 from rekindle.common.types import Row, RowKind, row_from
 from rekindle.runtime.rows import is_schema_row, row_maker
+from rekindle.serialization.pickle_serializer import UNPICKLABLE, unpicklable
 
 _PLAIN = frozenset({int, str, float, bool, bytes, type(None)})
 
@@ -69,7 +70,10 @@ def write_objects(objects: list[Any]) -> Written:
                 return written
     except (OverflowError, UnicodeError):
         pass  # an integer of more than 64 bits, or half of a surrogate pair: known to pickle only
-    return _write_pickled(objects, kinds)
+    try:
+        return _write_pickled(objects, kinds)
+    except UNPICKLABLE as error:
+        raise unpicklable(error) from error
 
 
 def read_objects(form: int, data: memoryview) -> list[Any]:

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
-from rekindle.checkpoint.events import CheckpointFailureReason
+from rekindle.checkpoint.events import CheckpointFailureReason, FailJob
 from rekindle.checkpoint.statistics import RestoredStatistics
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
@@ -287,7 +287,7 @@ class Attempt:
                 )
                 self._executor.run(self.coordinator, instructions)
             elif isinstance(message, m.SnapshotFailed):
-                reason = CheckpointFailureReason.DECLINED
+                reason = _declined(message)
                 instructions = self.coordinator.decline(
                     now, message.attempt, message.checkpoint_id, slot, reason, message.reason
                 )
@@ -381,9 +381,11 @@ class Attempt:
             self._fail(error)
         return not self._out_of_ids
 
-    def _too_many_failed(self, message: str) -> None:
+    def _too_many_failed(self, failed: FailJob) -> None:
         if self._commit_awaited is None:  # else the last checkpoint is complete, and no other matters
-            self._fail(CheckpointError(message))
+            error = CheckpointError(failed.message)
+            error.curable = failed.reason is not CheckpointFailureReason.UNWRITABLE
+            self._fail(error)
 
     def _checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
         if checkpoint.checkpoint_id == self._final_id:
@@ -464,3 +466,7 @@ def _refused(why: str) -> Future[str]:
     future: Future[str] = Future()
     future.set_exception(CheckpointError(why))
     return future
+
+
+def _declined(message: m.SnapshotFailed) -> CheckpointFailureReason:
+    return CheckpointFailureReason.DECLINED if message.curable else CheckpointFailureReason.UNWRITABLE

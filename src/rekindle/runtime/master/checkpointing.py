@@ -19,7 +19,7 @@ from rekindle.checkpoint.metadata import (
 )
 from rekindle.checkpoint.statistics import TaskMeasurement
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
-from rekindle.exceptions import CheckpointError
+from rekindle.exceptions import CheckpointError, InvalidProgramError
 from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.ha.ownership import JobOwnership
 from rekindle.runtime.clock import Clock
@@ -31,6 +31,8 @@ from rekindle.runtime.wire import messages as m
 __all__ = ["CheckpointExecutor", "StoredCheckpoint", "measurements"]
 
 log = logging.getLogger(__name__)
+
+_METADATA_FAILED = events.CheckpointFailureReason.METADATA_WRITE_FAILED
 
 
 class CheckpointExecutor:
@@ -56,7 +58,7 @@ class CheckpointExecutor:
         clock: Clock,
         broadcast: Callable[[m.ToSlot], None],
         completed: Callable[[CompletedCheckpoint], None],
-        fail_job: Callable[[str], None],
+        fail_job: Callable[[events.FailJob], None],
         directory: JobCheckpointDirectory | None = None,
         savepoints: Savepoints | None = None,
         ownership: JobOwnership | None = None,
@@ -97,7 +99,7 @@ class CheckpointExecutor:
                     assert isinstance(stored, StoredCheckpoint)
                     self._directory.drop(stored, instruction.checkpoint.claimed)
                 case events.FailJob():
-                    self._fail_job(instruction.message)
+                    self._fail_job(instruction)
                 case events.ReportSavepointFailure():
                     log.warning(instruction.message)
                     self._savepoints.failed(instruction.checkpoint_id, instruction.message)
@@ -156,8 +158,9 @@ class CheckpointExecutor:
             metadata = self._metadata(order, acks, positions)
             stored = self._directory.commit(metadata) if request is None else _commit(request, metadata)
             self._note(coordinator, order, stored)
-        except CheckpointError as error:
-            then = coordinator.metadata_failed(self._clock.now(), order.checkpoint_id, str(error))
+        except (CheckpointError, InvalidProgramError) as error:
+            reason = _METADATA_FAILED if error.curable else events.CheckpointFailureReason.UNWRITABLE
+            then = coordinator.metadata_failed(self._clock.now(), order.checkpoint_id, str(error), reason)
         else:
             sizes = (metadata.written_size, metadata.state_size)
             then = coordinator.metadata_written(
@@ -243,7 +246,7 @@ def _list_states(node: JobNode, snapshots: list[m.OperatorSnapshot]) -> dict[str
         sizes = [snapshot.list_states.get(name) for snapshot in snapshots]
         modes = sorted({size.mode for size in sizes if size is not None})
         if len(modes) > 1:
-            raise CheckpointError(
+            raise InvalidProgramError(
                 f"state {name!r} of operator {node.name!r} (uid {node.uid}) is {' and '.join(modes)} state in "
                 "different subtasks; let all subtasks ask for it in the same way"
             )

@@ -8,11 +8,10 @@ from rekindle.exceptions import (
     CheckpointCorruptError,
     JobExecutionError,
     RekindleError,
-    SerializerSnapshotError,
-    StateMigrationException,
-    StateRestoreError,
     UserCodeError,
+    kind_named,
 )
+from rekindle.runtime.slot.failure import is_curable
 from rekindle.runtime.wire import messages as m
 
 _ERROR_LINES = 12
@@ -30,17 +29,11 @@ _WORKERS = {
     ),
 }
 """What Spark says of Python workers that do not come about, and what that means."""
-_RESTORING: dict[str, type[RekindleError]] = {
-    kind.__name__: kind
-    for kind in (CheckpointCorruptError, StateRestoreError, StateMigrationException, SerializerSnapshotError)
-}
 
 
 def slot_error(message: m.SlotFailed) -> RekindleError:
     """Give the error that a slot reported."""
-    kind = _RESTORING.get(message.restoring)
-    if kind is not None:
-        return kind(message.summary.removeprefix(f"{kind.__module__}.{kind.__qualname__}: "))
+    curable = is_curable(message)
     if message.operator:
         return UserCodeError(
             message.operator,
@@ -50,7 +43,11 @@ def slot_error(message: m.SlotFailed) -> RekindleError:
             message.uid,
             message.record,
             message.identity,
+            curable,
         )
+    kind = kind_named(message.kind) if message.kind else JobExecutionError
+    if kind is CheckpointCorruptError or not curable:
+        return kind(message.summary.removeprefix(f"{kind.__module__}.{kind.__qualname__}: "))
     return JobExecutionError(f"slot {message.subtask} failed: {message.summary}\n\n{message.traceback}")
 
 

@@ -51,8 +51,8 @@ def settle_high_availability(
         )
     if checkpoints_in_memory:
         raise ConfigurationError(
-            f"{mode.key} is 'filesystem', and checkpoints are kept in the driver's memory, which is gone with it: set "
-            "execution.checkpointing.dir, so that the next driver finds them"
+            f"{mode.key} is 'filesystem' (--restart-driver sets it), and checkpoints are kept in the driver's memory, "
+            "which is gone with it: set execution.checkpointing.dir, so that the next driver finds them"
         )
     files = checkpoint_files(checked_directory(storage, HighAvailabilityOptions.HA_STORAGE_PATH.key))
     if not files.creates_once:

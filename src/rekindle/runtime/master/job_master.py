@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import random
 import shutil
 import tempfile
 import threading
 import time
 import uuid
 from concurrent.futures import Future
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
@@ -28,7 +30,8 @@ from rekindle.exceptions import (
     JobExecutionError,
     JobFencedError,
     JobSuspendedError,
-    StateRestoreError,
+    RekindleError,
+    SparkLostError,
     StopFailedError,
 )
 from rekindle.graph.job_graph import JobGraph
@@ -38,23 +41,27 @@ from rekindle.runtime.master.archived_view import archived
 from rekindle.runtime.master.attempt import Attempt, Outcome
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
+from rekindle.runtime.master.failure_kinds import Hopeless, hopeless
 from rekindle.runtime.master.job_archiver import JobArchiver
 from rekindle.runtime.master.job_history import JobHistory, recorded
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
+from rekindle.runtime.master.lost_spark import LostSpark, NewSpark, Renew, lost_error
 from rekindle.runtime.master.observed_job import ObservedJob
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
 from rekindle.runtime.master.remains import Remains
+from rekindle.runtime.master.repeated_failures import RepeatedFailures
 from rekindle.runtime.master.reported_view import reported
 from rekindle.runtime.master.savepoints import Savepoints, savepoint_directory
 from rekindle.runtime.master.stopping import StopMode, Stopping
 from rekindle.runtime.master.takeover import take_over
-from rekindle.runtime.restart import GiveUp, Restart
+from rekindle.runtime.restart import GiveUp, Restart, driver_restarts
 from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.slot.local_directory import job_directory
 from rekindle.runtime.spark.epochs import EpochPlan
 from rekindle.runtime.spark.session import is_local
+from rekindle.runtime.spark.spark_loss import spark_loss
 from rekindle.runtime.wire.handshake import new_secret
 
 log = logging.getLogger(__name__)
@@ -72,6 +79,7 @@ class JobMaster(ObservedJob):
         view: ProgressView,
         collected: CollectedRecords | None = None,
         plan: Plan | None = None,
+        renew_spark: Renew | None = None,
     ) -> None:
         def fitted(metadata: CheckpointMetadata) -> JobGraph:
             return fit_to_checkpoint(graph, metadata, settings.allow_non_restored_state)
@@ -85,8 +93,10 @@ class JobMaster(ObservedJob):
         view.job_id = settings.job_id
         self._session = session
         self._clock = clock
+        recoverable = settings.high_availability is not None
         self._archiver = JobArchiver(settings, self.history, graph.slots)
-        self._view = recorded(archived(reported(view, settings.job_id), self._archiver), self.history)
+        reporting = reported(view, settings.job_id, recoverable)
+        self._view = recorded(archived(reporting, self._archiver), self.history)
         self._collected = collected
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
@@ -106,6 +116,8 @@ class JobMaster(ObservedJob):
         path, fallback = None if completed else settings.restore_path, settings.fallback_to_earlier
         origin = None if path is None else RestorePath(path, fallback)
         self._recovery = Recovery(settings.restart_strategy, fallback, origin, settings.claim)
+        self._repeated = RepeatedFailures()
+        self._lost_spark = LostSpark(settings, driver_restarts(random.random), renew_spark)
         self._program = graph
         if origin is not None:
             completed = (as_restored(origin.current, settings.claim),)
@@ -267,8 +279,8 @@ class JobMaster(ObservedJob):
                     f"{self._remains(status).advice()}"
                 )
         except BaseException as failure:
-            error = failure
-            if isinstance(failure, JobFencedError):
+            error = self._as_loss(failure)
+            if isinstance(error, JobFencedError | SparkLostError):
                 status = JobStatus.SUSPENDED
         finally:
             if server is not None:
@@ -302,6 +314,8 @@ class JobMaster(ObservedJob):
             finally:
                 attempt.stop(job_over, failed_by)
             self._follow(failure, decision, shared)
+            if self._cancelled.is_set():
+                return Outcome.CANCELLED
             if self._collected is not None:
                 self._collected.rewind()
             number += 1
@@ -324,7 +338,7 @@ class JobMaster(ObservedJob):
 
     def _note_end(self, status: JobStatus, error: BaseException | None) -> tuple[JobStatus, BaseException | None]:
         """Say to other drivers that the job is over, before anything is deleted that they would need."""
-        if status is JobStatus.SUSPENDED:
+        if status is JobStatus.SUSPENDED or self._keeps_all:
             return status, error
         try:
             self._ownership.end(status.name)
@@ -341,27 +355,45 @@ class JobMaster(ObservedJob):
 
     def _decide(
         self, failure: Exception, damage: CheckpointCorruptError | None
-    ) -> tuple[Exception, Restart | GiveUp | FallBack]:
+    ) -> tuple[Exception, Restart | GiveUp | FallBack | NewSpark]:
         """Decide what follows a failure; give the failure, too, as it is to be told."""
         now = self._clock.now()
+        loss = spark_loss(self._session)
+        if loss is not None:  # whatever has failed, this is why
+            follows = self._lost_spark.decide(loss, now)
+            if isinstance(follows, NewSpark):
+                return SparkLostError(loss.what), follows
+            return lost_error(loss, self._remains(JobStatus.SUSPENDED)), follows
         completed = self._coordinator.completed()
         if isinstance(failure, StopFailedError) and self.settings.checkpointing:
             return failure, Restart(0)  # nothing is wrong with the job: it is not to run out of restarts by this
-        if isinstance(failure, StateRestoreError):
-            return failure, GiveUp("the state does not fit the program, and would not after a restart")
+        end = hopeless(failure, has_run=self.history.progress().epochs > 0)
+        if end is not None:
+            return failure, end
         if damage is None or not completed:
-            return failure, self._recovery.on_failure(now)
+            self._repeated.note(failure, completed[-1].checkpoint_id if completed else None)
+            return failure, self._repeated.prolonged(self._recovery.on_failure(now))
         return self._recovery.explain(damage, completed), self._recovery.on_damage(now, completed)
 
-    def _follow(self, failure: Exception, decision: Restart | GiveUp | FallBack, shared: JobShared) -> None:
+    def _as_loss(self, failure: BaseException) -> BaseException:
+        """Tell what has ended the job as the loss of Spark, if it is one that no decision was made about."""
+        if isinstance(failure, RekindleError):
+            return failure
+        loss = spark_loss(self._session)
+        return failure if loss is None else lost_error(loss, self._remains(JobStatus.SUSPENDED))
+
+    def _follow(self, failure: Exception, decision: Restart | GiveUp | FallBack | NewSpark, shared: JobShared) -> None:
         """Wait for the restart, go back further, or let the job fail."""
         if isinstance(decision, GiveUp):
             self._view.failed(failure, None)
+            if isinstance(failure, SparkLostError):
+                raise failure
+            self._keeps_all = isinstance(decision, Hopeless)
             advice = self._remains(JobStatus.FAILED).advice()
             raise JobExecutionError(
                 f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}{advice}"
             ) from failure
-        delay_ms = decision.delay_ms if isinstance(decision, Restart) else 0
+        delay_ms = 0 if isinstance(decision, FallBack) else decision.delay_ms
         self._view.failed(failure, delay_ms)
         if isinstance(decision, FallBack):
             self._fall_back(failure, decision, shared)
@@ -369,6 +401,16 @@ class JobMaster(ObservedJob):
             if not self._cancelled.is_set():
                 self._status = JobStatus.RESTARTING
         self._cancelled.wait(delay_ms / 1000)
+        if isinstance(decision, NewSpark) and not self._cancelled.is_set():
+            self._renew_spark(shared)
+
+    def _renew_spark(self, shared: JobShared) -> None:
+        self._view.notice("Spark is started anew, which takes some seconds")
+        self._session, sources = self._lost_spark.renew()
+        shared.session = self._session
+        self._program = replace(self._program, spark_sources=sources)
+        shared.graph = self._graph = replace(self._graph, spark_sources=sources)
+        shared.plan = EpochPlan(self._session, self._graph)
 
     def _fall_back(self, failure: Exception, decision: FallBack, shared: JobShared) -> None:
         stored = decision.instead.location
@@ -395,8 +437,9 @@ class JobMaster(ObservedJob):
 
     def _clean_up(self, status: JobStatus) -> None:
         """Delete this job's checkpoints unless they are to be kept in this case, and whatever else is left of them."""
-        if status is not JobStatus.SUSPENDED and not self._keeps_all:
-            self._coordinator.note_deleted(self._remains(status).delete(self._checkpoints))
+        remains = self._remains(status)
+        if not remains.keeps_all:
+            self._coordinator.note_deleted(remains.delete(self._checkpoints))
         # What slots on this machine left behind because they were killed, or because a restart did not come about.
         for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
             shutil.rmtree(job_directory(base, self.settings.local_name), ignore_errors=True)
@@ -408,6 +451,7 @@ class JobMaster(ObservedJob):
             self._coordinator.completed(),
             self._coordinator.damaged(),
             self._stopping.savepoint if status is JobStatus.CANCELED else None,
+            self._keeps_all or status is JobStatus.SUSPENDED,
         )
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.common.job_status import JobStatus
-from rekindle.exceptions import JobFencedError
+from rekindle.exceptions import JobFencedError, SparkLostError
 from rekindle.logs.events import log_event
 from rekindle.runtime.master.checkpoint_lines import CheckpointLines, Line, describe_checkpoint
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
@@ -136,7 +136,7 @@ class LogView(ProgressView):
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         self._sum_up_checkpoints()
-        end = "this driver stops" if isinstance(error, JobFencedError) else "the job fails"
+        end = "this driver stops" if isinstance(error, JobFencedError | SparkLostError) else "the job fails"
         follow = end if delay_ms is None else f"restart in {delay_ms} ms"
         level = logging.ERROR if delay_ms is None else logging.WARNING
         text, kind = f"failure ({follow}): {error}", type(error).__name__

@@ -33,6 +33,7 @@ class Remains:
         completed: The checkpoints it could have been restarted from, oldest first.
         damaged: Completed ones that cannot be read.
         savepoint: The savepoint it was cancelled with, if it was.
+        keeps_all: Whether nothing is deleted, whatever the retention says: somebody is to go on with the job.
     """
 
     settings: JobSettings
@@ -40,10 +41,11 @@ class Remains:
     completed: Sequence[CompletedCheckpoint]
     damaged: Sequence[CompletedCheckpoint]
     savepoint: str | None = None
+    keeps_all: bool = False
 
     def kept(self) -> list[CompletedCheckpoint]:
         """Give the checkpoints that outlive the job; all of one that another driver may go on with."""
-        kept = self.status is JobStatus.SUSPENDED or self.status in _KEPT[self.settings.retention]
+        kept = self.keeps_all or self.status in _KEPT[self.settings.retention]
         return [*self.completed, *self.damaged] if kept else []
 
     def describe(self) -> str:

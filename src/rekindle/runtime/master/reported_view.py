@@ -22,23 +22,25 @@ from rekindle.runtime.master.progress import EpochSummary, ProgressView
 from rekindle.runtime.master.run_report import JobReport, write_line
 
 
-def reported(view: ProgressView, job_id: str) -> ProgressView:
+def reported(view: ProgressView, job_id: str, recoverable: bool = False) -> ProgressView:
     """Let a job be reported, if a command asks for that."""
     path = os.environ.get(RUN_REPORT)
-    return ReportedView(view, job_id, path) if path else view
+    return ReportedView(view, job_id, path, recoverable) if path else view
 
 
 class ReportedView(ProgressView):
     """Show what another view shows, and report it as well."""
 
-    def __init__(self, view: ProgressView, job_id: str, path: str) -> None:
+    def __init__(self, view: ProgressView, job_id: str, path: str, recoverable: bool = False) -> None:
         super().__init__(view.job_name)
         self._view = view
         self._path = path
         self._lock = threading.Lock()  # savepoints are completed in threads of their own
         self._started = time.monotonic()
         self._stored: StoredCheckpoint | None = None
-        self._report = JobReport(job_id, view.job_name, JobStatus.CREATED.name)
+        self._report = JobReport(
+            job_id, view.job_name, JobStatus.CREATED.name, pid=os.getpid(), recoverable=recoverable
+        )
 
     def start(self) -> None:
         self._view.start()

@@ -13,9 +13,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rekindle import exceptions
 from rekindle.common.job_status import JobStatus
-from rekindle.exceptions import RekindleError
+from rekindle.exceptions import RekindleError, kind_name
 
 _ERROR = "error"
 
@@ -32,6 +31,8 @@ class JobReport:
         checkpoint: Where its last checkpoint is, once the job has ended and if that was kept.
         savepoint: Where its last savepoint is.
         failure: Why it failed, or was restarted the last time.
+        pid: The process that runs it.
+        recoverable: Whether the next driver goes on with it, if this one dies: high availability is on.
     """
 
     job_id: str
@@ -41,6 +42,8 @@ class JobReport:
     checkpoint: str | None = None
     savepoint: str | None = None
     failure: str | None = None
+    pid: int | None = None
+    recoverable: bool = False
 
     @property
     def ended(self) -> bool:
@@ -67,22 +70,27 @@ class ErrorReport:
     @staticmethod
     def of(error: RekindleError) -> ErrorReport:
         """Describe an error."""
-        known = next(kind for kind in type(error).__mro__ if kind.__module__ == exceptions.__name__)
-        return ErrorReport(str(error), known.__name__)
+        return ErrorReport(str(error), kind_name(error))
 
     def to_line(self) -> str:
         """Write it as a line."""
         return json.dumps(asdict(self)) + "\n"
 
 
-def write_line(path: str, line: str) -> None:
-    """Add a line, whole; the command may have ended, and its file be gone: that matters to nobody any more."""
-    with suppress(OSError):
-        file = os.open(path, os.O_WRONLY | os.O_APPEND)
-        try:
-            os.write(file, line.encode())
-        finally:
-            os.close(file)
+def write_line(paths: str, line: str) -> None:
+    """Add a line, whole; a command may have ended, and its file be gone: that matters to nobody any more.
+
+    Args:
+        paths: The files, with ``os.pathsep`` between them, as there may be more than one who reads.
+        line: The line.
+    """
+    for path in paths.split(os.pathsep):
+        with suppress(OSError):
+            file = os.open(path, os.O_WRONLY | os.O_APPEND)
+            try:
+                os.write(file, line.encode())
+            finally:
+                os.close(file)
 
 
 def read_reports(path: str) -> list[JobReport]:

@@ -12,7 +12,7 @@ from rekindle.datastream.functions import (
     KeyedStateFunction,
 )
 from rekindle.datastream.state import BroadcastState, MapStateDescriptor, ReadOnlyBroadcastState, StateDescriptor
-from rekindle.exceptions import InvalidProgramError
+from rekindle.exceptions import InvalidCallError, InvalidProgramError
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedContext
 from rekindle.runtime.operators.no_timers import NoTimers
@@ -152,7 +152,7 @@ class _FullContext(NoTimers, BroadcastProcessFunction.Context):
         return self._data_side.watermark
 
     def _no_key(self) -> Exception:
-        return TypeError(
+        return InvalidCallError(
             "timers belong to a key, and there is none on the broadcast side: set them in process_element or on_timer "
             "of a KeyedBroadcastProcessFunction"
         )

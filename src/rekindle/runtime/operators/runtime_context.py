@@ -14,7 +14,7 @@ from rekindle.datastream.state import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from rekindle.exceptions import InvalidProgramError, StateAccessError
+from rekindle.exceptions import InvalidCallError, InvalidProgramError, StateAccessError
 from rekindle.metrics import MetricGroup
 from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -80,7 +80,7 @@ class SlotRuntimeContext(RuntimeContext):
 
     def _keyed(self, descriptor: Any, wanted: type[StateDescriptor]) -> Any:
         if not isinstance(descriptor, wanted):
-            raise TypeError(f"this kind of state is described by a {wanted.__name__}, got {descriptor!r}")
+            raise InvalidCallError(f"this kind of state is described by a {wanted.__name__}, got {descriptor!r}")
         if self._backend is None:
             raise StateAccessError(
                 "This state is only accessible by functions executed on a KeyedStream. "

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rekindle.datastream.output_tag import OutputTag
+from rekindle.exceptions import InvalidCallError
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached, separate
 
@@ -32,7 +33,7 @@ def emitted(value: Any) -> Any:
         return value
     if isinstance(value, tuple) and value and isinstance(value[0], OutputTag):
         if len(value) != 2:
-            raise TypeError(
+            raise InvalidCallError(
                 f"{len(value)} values were yielded for side output {value[0].tag_id!r}, the tag among them: yield the "
                 "tag and one value, such as a tuple of all of them"
             )

@@ -7,6 +7,7 @@ from itertools import compress
 from typing import Any
 
 from rekindle.datastream.functions import Function, ProcessFunction
+from rekindle.exceptions import InvalidCallError
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.no_timers import NoTimers
@@ -111,7 +112,7 @@ class StatelessContext(NoTimers, ProcessFunction.Context):
         return self.watermark
 
     def _no_key(self) -> Exception:
-        return TypeError(
+        return InvalidCallError(
             f"timers can be set only on a keyed stream, and the input of operator {self._name!r} has no key: "
             "call key_by(...) before it and use a KeyedProcessFunction"
         )

@@ -12,6 +12,7 @@ from rekindle.datastream.functions import (
     Function,
     KeyedCoProcessFunction,
 )
+from rekindle.exceptions import InvalidCallError
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedContext, KeyedProcessOperator
 from rekindle.runtime.operators.operator import OperatorContext
@@ -95,7 +96,7 @@ class _NoTimersContext(KeyedCoContext):
         raise self._no_timers()
 
     def _no_timers(self) -> Exception:
-        return TypeError(
+        return InvalidCallError(
             "timers are for functions that have an on_timer: make the CoProcessFunction a KeyedCoProcessFunction"
         )
 

@@ -25,7 +25,7 @@ from rekindle.datastream.state import (
 from rekindle.datastream.windowing.assigner import WindowAssigner
 from rekindle.datastream.windowing.evictors import Evictor
 from rekindle.datastream.windowing.trigger import Trigger
-from rekindle.exceptions import InvalidProgramError
+from rekindle.exceptions import InvalidCallError, InvalidProgramError
 from rekindle.metrics import MetricGroup
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.operators.operator import MIN_WATERMARK
@@ -171,7 +171,7 @@ class WindowStateStore(KeyedStateStore):
 
     def _of_window(self, descriptor: Any, wanted: type[StateDescriptor]) -> State:
         if not isinstance(descriptor, wanted):
-            raise TypeError(f"this kind of state is described by a {wanted.__name__}, got {descriptor!r}")
+            raise InvalidCallError(f"this kind of state is described by a {wanted.__name__}, got {descriptor!r}")
         if self._merging:
             raise InvalidProgramError(
                 f"state {descriptor.get_name()!r} was asked for per window, and the windows of operator "

@@ -12,6 +12,7 @@ import io
 import os
 import pickle
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from typing import NoReturn
 
 import msgspec
 
-from rekindle.exceptions import SlotLostError
+from rekindle.exceptions import InvalidProgramError, SlotLostError
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.slot.control_client import ControlClient
 from rekindle.runtime.slot.data_server import DataServer
@@ -60,7 +61,7 @@ def main() -> int:
     sys.stdout = ForwardedStream(lambda text: control.send(m.Output(STDOUT, -1, text)))
     sys.stderr = ForwardedStream(lambda text: control.send(m.Output(STDERR, -1, text)))
     try:
-        job: SlotJob = pickle.loads(deployment.job)
+        job = load_job(deployment.job)
         show_records = job.show_records
         # Records and state are pickled by the names of their classes: let the names of the user's script mean the same
         # here as there.
@@ -85,6 +86,22 @@ def main() -> int:
     server.close()
     slot.abandon()
     return 0
+
+
+def load_job(data: bytes) -> SlotJob:
+    """Unpickle the job.
+
+    Raises:
+        InvalidProgramError: If what it refers to is not here.
+    """
+    try:
+        job: SlotJob = pickle.loads(data)
+    except (ImportError, AttributeError, SyntaxError, pickle.UnpicklingError) as error:
+        raise InvalidProgramError(
+            f"the program cannot be loaded on {socket.gethostname()}: {type(error).__name__}: {error}. What its "
+            f"functions import must be installed for {sys.executable} there, or be shipped with env.add_python_file(…)"
+        ) from error
+    return job
 
 
 def _detach() -> Callable[[], None]:

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
+import struct
 import traceback
 
+import msgspec
+
 import rekindle
-from rekindle.exceptions import CheckpointCorruptError, StateRestoreError, UserCodeError
+from rekindle.exceptions import (
+    CheckpointCorruptError,
+    RekindleError,
+    SerializationError,
+    StateRestoreError,
+    UserCodeError,
+    kind_name,
+    kind_named,
+)
 from rekindle.graph.job_graph import JobNode
 from rekindle.graph.vertex_ids import given_uid
 from rekindle.runtime.slot.failed_record import FailedRecord, digest, failed_record
@@ -18,6 +30,18 @@ _PACKAGE = os.path.dirname(os.path.abspath(rekindle.__file__)) + os.sep
 _OPERATORS = os.path.join(_PACKAGE, "runtime", "operators") + os.sep
 _OWN_ERROR = re.compile(r"\Arekindle\.exceptions\.\w+: ")
 _NO_EXIT = ": a function cannot end its process; raise an error that says what is wrong, or cancel the job"
+# What code raises that refuses a value because of what it is.
+_REFUSALS = (
+    RekindleError,
+    AttributeError,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    ValueError,
+    msgspec.MsgspecError,
+    pickle.PicklingError,
+    struct.error,
+)
 _NO_RESULTS = ": functions that may give any number of results yield them, or return a list or None"
 
 # In characters, and in errors that led to one another.
@@ -69,8 +93,7 @@ def describe_failure(error: BaseException, slot: int, show_records: bool = True)
     if isinstance(error, OperatorError):
         operator, uid, record = error.node.name, given_uid(error.node.uid), error.record
         error = error if error.__cause__ is None else error.__cause__  # which may be falsy
-    restoring = type(error).__name__ if isinstance(error, CheckpointCorruptError | StateRestoreError) else ""
-    if restoring:
+    if isinstance(error, CheckpointCorruptError | StateRestoreError):
         operator, uid, record = "", "", None
     at = "" if record is None else record.digest
     return SlotFailed(
@@ -78,11 +101,16 @@ def describe_failure(error: BaseException, slot: int, show_records: bool = True)
         subtask=slot,
         summary=_summary(error),
         traceback=_trimmed_traceback(error),
-        restoring=restoring,
+        kind=_kind(error),
         uid=cut(uid, _NAME),
         record=record.text if record is not None and show_records else "",
         identity=digest(operator, uid, type(error).__qualname__, *_lines(error), at),
     )
+
+
+def is_curable(failure: SlotFailed) -> bool:
+    """Tell whether a restart may cure a failure: those of user code, unless it misuses what Rekindle offers."""
+    return not failure.kind or kind_named(failure.kind).curable
 
 
 def explain(failure: SlotFailed) -> str:
@@ -98,6 +126,21 @@ def explain(failure: SlotFailed) -> str:
             failure.operator, failure.subtask, summary, failure.traceback, failure.uid, failure.record, failure.identity
         )
     )
+
+
+def _kind(error: BaseException) -> str:
+    """Name the class of an error of Rekindle's own, by which the job master knows it.
+
+    A value that cannot be written because the program's own code raised on the way is a failure of that code.
+    """
+    if not isinstance(error, RekindleError):
+        return ""
+    root: BaseException = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    if isinstance(error, SerializationError) and not isinstance(root, _REFUSALS):
+        return ""
+    return kind_name(error)
 
 
 def _summary(error: BaseException) -> str:

@@ -18,8 +18,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from rekindle.exceptions import CheckpointError
-from rekindle.runtime.slot.failure import describe_failure, explain
+from rekindle.exceptions import CheckpointError, kind_named
+from rekindle.runtime.slot.failure import describe_failure, explain, is_curable
 from rekindle.runtime.wire.messages import SlotFailed
 
 _LIBC = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
@@ -66,7 +66,8 @@ class ForkedEncoder:
             raise CheckpointError(f"the process that wrote the snapshot was killed by signal {os.WTERMSIG(status)}")
         if os.waitstatus_to_exitcode(status) != 0:
             self._buffer.seek(0)
-            raise CheckpointError(explain(msgspec.msgpack.decode(self._buffer.read(), type=SlotFailed)))
+            failure = msgspec.msgpack.decode(self._buffer.read(), type=SlotFailed)
+            raise (CheckpointError if is_curable(failure) else kind_named(failure.kind))(explain(failure))
 
     def kill(self) -> None:
         """Give up; :meth:`wait` raises."""

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import NativeState, StoredFile
 from rekindle.checkpoint.storage import CheckpointFiles
-from rekindle.exceptions import CheckpointError
+from rekindle.exceptions import ConfigurationError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.slot.deployment import SnapshotSettings
 from rekindle.runtime.slot.local_copies import LocalCopies
@@ -124,7 +124,7 @@ class SnapshotStore:
         """Raise if the job master's memory does not take so many bytes."""
         limit = self._settings.inline_limit
         if size > limit:
-            raise CheckpointError(
+            raise ConfigurationError(
                 f"the state of slot {self._slot} has {size} bytes, and the job master's memory takes at most {limit} "
                 "of a slot. Set a checkpoint directory (state.checkpoints.dir), or raise the limit with "
                 "JobManagerCheckpointStorage(max_state_size=…)"

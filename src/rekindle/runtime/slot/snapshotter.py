@@ -21,7 +21,7 @@ from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.deployment import SlotJob
-from rekindle.runtime.slot.failure import OperatorError, describe_failure, explain
+from rekindle.runtime.slot.failure import OperatorError, describe_failure, explain, is_curable
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
 from rekindle.runtime.slot.increments import Increments, StoredIncrement
 from rekindle.runtime.slot.local_copies import LocalCopies
@@ -284,7 +284,7 @@ class Snapshotter:
 
     def _fail(self, checkpoint_id: int, error: BaseException) -> None:
         failure = describe_failure(error, self._slot)
-        self._report(SnapshotFailed(self._attempt, checkpoint_id, explain(failure)))
+        self._report(SnapshotFailed(self._attempt, checkpoint_id, explain(failure), is_curable(failure)))
 
 
 def _elapsed(started: float) -> int:

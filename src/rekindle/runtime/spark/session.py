@@ -8,8 +8,10 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from rekindle.common import Configuration
@@ -18,6 +20,7 @@ from rekindle.runtime.library_logs import show_only_warnings_of
 from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.spark.java import require_java
 from rekindle.runtime.spark.quiet import quieten
+from rekindle.runtime.spark.spark_loss import jvm_process, spark_loss
 from rekindle.runtime.spark.versions import checkpoint_file_manager, require_supported_spark
 
 # In force while the query of a job is started; Spark keeps a copy of the session's settings for the query.
@@ -121,6 +124,33 @@ def missing_settings(master: str, settings: dict[str, str]) -> dict[str, str]:
     defaults = {"spark.speculation": "false", "spark.dynamicAllocation.enabled": "false"}
     wanted = _NO_REPETITION | {"spark.dynamicAllocation.enabled": "false"}
     return {key: value for key, value in wanted.items() if settings.get(key, defaults.get(key)) != value}
+
+
+def stop_session(session: SparkSession) -> None:
+    """Stop Spark, or forget it if it is gone: the next session then gets a JVM of its own."""
+    loss = spark_loss(session)
+    if loss is None:
+        session.stop()
+    elif not loss.wanted:
+        _forget(session)
+
+
+def _forget(session: SparkSession) -> None:
+    """Let PySpark know no more of a session that it cannot stop; another may have come in its place already."""
+    context: Any = session.sparkContext
+    gateway: Any = context._gateway
+    context._jsc = None  # nobody is left to be told
+    active, own_jvm = SparkContext._active_spark_context is context, SparkContext._gateway is gateway
+    if active:
+        context.stop()
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
+    if own_jvm:
+        SparkContext._gateway = SparkContext._jvm = None
+        with suppress(Exception):
+            gateway.shutdown_callback_server()
+        process = jvm_process(gateway)
+        if process is not None and process.stdin is not None:
+            process.stdin.close()  # a JVM that has only stopped its context ends by this
 
 
 def use_this_python(session: SparkSession) -> None:

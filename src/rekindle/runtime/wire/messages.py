@@ -196,6 +196,7 @@ class SnapshotFailed(_Message, frozen=True):
     attempt: int
     checkpoint_id: int
     reason: str
+    curable: bool = True  # whether a restart may cure it: not state that cannot be written
 
 
 class CommitDone(_Message, frozen=True):
@@ -236,7 +237,7 @@ class SlotFailed(_Message, frozen=True):
     subtask: int
     summary: str
     traceback: str
-    restoring: str = ""  # the class of the error, if what the slot was to restore is damaged or does not fit
+    kind: str = ""  # the class of the error in rekindle.exceptions, if it is one of Rekindle's own
     uid: str = ""  # of the operator, if the program gave it one
     record: str = ""  # the record or timer at which user code raised, if that is known and may be shown
     identity: str = ""

@@ -14,7 +14,7 @@ from rekindle.datastream.state import (
     OperatorStateStore,
     StateDescriptor,
 )
-from rekindle.exceptions import InvalidProgramError, StateRestoreError
+from rekindle.exceptions import InvalidCallError, InvalidProgramError, StateRestoreError
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.operator_state.broadcast_state import OperatorBroadcastState
 from rekindle.state.operator_state.encoding import EvolvingSerializer, decode_broadcast, decode_list
@@ -174,7 +174,7 @@ D = TypeVar("D", ListStateDescriptor, MapStateDescriptor)
 def _usable(descriptor: Any, wanted: type[D]) -> D:
     """Refuse what is no descriptor of operator state, rather than ignore what it asks for."""
     if not isinstance(descriptor, wanted):
-        raise TypeError(f"this kind of operator state is described by a {wanted.__name__}, got {descriptor!r}")
+        raise InvalidCallError(f"this kind of operator state is described by a {wanted.__name__}, got {descriptor!r}")
     name, ttl = descriptor.get_name(), descriptor.get_ttl_config()
     if name in _OWN_NAMES:
         raise InvalidProgramError(f"the name {name!r} of an operator state is Rekindle's own; choose another")

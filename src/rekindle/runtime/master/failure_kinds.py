@@ -1,0 +1,60 @@
+"""Which failures a restart may cure, and which it cannot: the latter fail the job at once, whatever the strategy."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pyspark
+from pyspark.errors import AnalysisException, StreamingQueryException
+
+from rekindle.exceptions import JobExecutionError, RekindleError, StateRestoreError
+from rekindle.runtime.restart import GiveUp
+
+# What Python raises where one piece of code does not fit another. On the driver none of it is the user's.
+_MISFITS = (AttributeError, ImportError, NameError, NotImplementedError, TypeError)
+_MISFIT_IN_SOURCE = re.compile(
+    r"PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR.*?^("
+    + "|".join(kind.__name__ for kind in (*_MISFITS, ModuleNotFoundError))
+    + "): ",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hopeless(GiveUp):
+    """Decide to let the job fail at once. Its checkpoints stay, for the program that is put right."""
+
+
+def hopeless(failure: BaseException, has_run: bool) -> Hopeless | None:
+    """Decide that no restart can cure a failure; None where one may.
+
+    A plan that has worked once is not wrong: an error of planning is hopeless only before the first epoch has ended.
+
+    Args:
+        failure: What an attempt has failed by.
+        has_run: Whether an epoch of the job has ended, in any attempt.
+    """
+    if isinstance(failure, StateRestoreError):
+        return Hopeless("the state does not fit the program, and would not after a restart")
+    if isinstance(failure, RekindleError) and not failure.curable:
+        return Hopeless("a restart would not cure this")
+    why = None if has_run else _why_not_planned(_cause(failure))
+    return None if why is None else Hopeless(why)
+
+
+def _why_not_planned(error: BaseException) -> str | None:
+    if isinstance(error, AnalysisException):
+        return "Spark refuses the plan of the job, and would after a restart"
+    own = isinstance(error, _MISFITS) and not isinstance(error, RekindleError)
+    if own or (isinstance(error, StreamingQueryException) and _MISFIT_IN_SOURCE.search(str(error))):
+        return (
+            f"Rekindle and Spark {pyspark.__version__} do not fit together, or this is a bug of Rekindle's; "
+            "a restart would not cure it"
+        )
+    return None
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return what an error of Spark's was before it was made readable."""
+    return error.__cause__ if isinstance(error, JobExecutionError) and error.__cause__ is not None else error

@@ -1,0 +1,398 @@
+"""Programs that can never work: they fail at once, whatever the restart strategy; failures of user code do not."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkAttributeError, StreamingQueryException
+
+from rekindle.common import Configuration, JobStatus, RestartStrategies, Types, WatermarkStrategy
+from rekindle.datastream import (
+    CoProcessFunction,
+    DataStream,
+    EmbeddedRocksDBStateBackend,
+    HashMapStateBackend,
+    JobManagerCheckpointStorage,
+    KeyedProcessFunction,
+    MapFunction,
+    OutputTag,
+    Partitioner,
+    ProcessFunction,
+    RuntimeContext,
+    StreamExecutionEnvironment,
+)
+from rekindle.datastream.connectors.number_seq import NumberSequenceSource
+from rekindle.datastream.functions import CheckpointedFunction
+from rekindle.datastream.rich_function import RichFunction
+from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor, ValueStateDescriptor
+from rekindle.exceptions import (
+    CheckpointError,
+    CheckpointStorageError,
+    ConfigurationError,
+    InvalidProgramError,
+    JobExecutionError,
+    RekindleError,
+    SerializationError,
+    SlotLostError,
+    SlotProtocolError,
+    SparkSetupError,
+    StateAccessError,
+    StateMigrationException,
+    UserCodeError,
+)
+from rekindle.runtime.master.failure_kinds import hopeless
+from rekindle.runtime.master.failures import slot_error, spark_error
+from rekindle.runtime.slot.__main__ import load_job
+from rekindle.runtime.slot.failure import describe_failure
+from support.ha_drivers import latest_entry
+from support.in_process_job import collect
+from support.in_process_master import Cluster, cluster
+
+__all__ = ["cluster"]
+
+RESTARTS = 2
+Program = Callable[[DataStream], DataStream]
+
+
+class Asks(KeyedProcessFunction):
+    """Ask for states, and do something with the last of them for each record."""
+
+    def __init__(self, *descriptors: StateDescriptor, use: Callable[[Any], None] = lambda state: None) -> None:
+        self._descriptors = descriptors
+        self._use = use
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        getters = {
+            ValueStateDescriptor: runtime_context.get_state,
+            ListStateDescriptor: runtime_context.get_list_state,
+            MapStateDescriptor: runtime_context.get_map_state,
+        }
+        self._states = [getters[type(descriptor)](descriptor) for descriptor in self._descriptors]
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self._use(self._states[-1])
+        yield value
+
+
+class ReadsInOpen(Asks):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        super().open(runtime_context)
+        self._states[-1].value()
+
+
+class AsksWithoutKey(MapFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._state = runtime_context.get_state(ValueStateDescriptor("count", Types.INT()))
+
+    def map(self, value: int) -> int:
+        return value
+
+
+class AsksForTheWrongKind(MapFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        runtime_context.get_list_state(ValueStateDescriptor("count", Types.INT()))  # type: ignore[arg-type]
+
+    def map(self, value: int) -> int:
+        return value
+
+
+class SetsTimers(ProcessFunction):
+    def process_element(self, value: int, ctx: Any) -> Any:
+        ctx.timer_service().register_processing_time_timer(1)
+        yield value
+
+
+class SetsTimersOnTwo(CoProcessFunction):
+    def process_element1(self, value: int, ctx: Any) -> Any:
+        ctx.timer_service().register_processing_time_timer(1)
+        yield value
+
+    process_element2 = process_element1
+
+
+class YieldsThree(ProcessFunction):
+    def process_element(self, value: int, ctx: Any) -> Any:
+        yield OutputTag("side"), value, value
+
+
+class Beyond(Partitioner):
+    def partition(self, key: Any, num_partitions: int) -> int:
+        return num_partitions
+
+
+def queryable(name: str) -> ValueStateDescriptor:
+    descriptor = ValueStateDescriptor(name, Types.INT())
+    descriptor.set_queryable("asked")
+    return descriptor
+
+
+def keyed(function: KeyedProcessFunction) -> Program:
+    return lambda numbers: numbers.key_by(lambda n: n % 3).process(function)
+
+
+NEVER_WORKS: dict[str, tuple[Program, str]] = {
+    "keyed state without a key": (lambda numbers: numbers.map(AsksWithoutKey()), "call key_by(...) before it"),
+    "state read in open": (keyed(ReadsInOpen(ValueStateDescriptor("x", Types.INT()))), "there is no current key"),
+    "one name for two kinds of state": (
+        keyed(Asks(ValueStateDescriptor("x", Types.INT()), ListStateDescriptor("x", Types.INT()))),
+        "give the second state another name",
+    ),
+    "the wrong descriptor": (
+        lambda numbers: numbers.key_by(lambda n: n).map(AsksForTheWrongKind()),
+        "is described by a ListStateDescriptor",
+    ),
+    "an unhashable key": (lambda numbers: numbers.key_by(lambda n: [n]).map(lambda n: n), "a key must be hashable"),
+    "a key that is not of its type": (
+        lambda numbers: numbers.key_by(lambda n: str(n), Types.INT()).map(lambda n: n),
+        "does not fit its key_type",
+    ),
+    "a record that cannot be pickled": (
+        lambda numbers: numbers.map(lambda n: threading.Lock()).rebalance().map(lambda n: n),
+        "an object cannot be pickled: TypeError: cannot pickle '_thread.lock' object",
+    ),
+    "a record that is not of its type": (
+        lambda numbers: numbers.map(lambda n: str(n), Types.INT()).key_by(lambda n: n).map(lambda n: n),
+        "INT",
+    ),
+    "queryable state": (keyed(Asks(queryable("x"))), "set_queryable is not supported"),
+    "timers without a key": (lambda numbers: numbers.process(SetsTimers()), "timers can be set only on a keyed stream"),
+    "timers on two streams": (
+        lambda numbers: numbers.connect(numbers).key_by(lambda n: n, lambda n: n).process(SetsTimersOnTwo()),
+        "make the CoProcessFunction a KeyedCoProcessFunction",
+    ),
+    "three values for a side output": (lambda numbers: numbers.process(YieldsThree()), "yield the tag and one value"),
+    "a partition that is not there": (
+        lambda numbers: numbers.partition_custom(Beyond(), lambda n: n).map(lambda n: n),
+        "it must return a number from 0 to 1",
+    ),
+}
+
+
+def run(
+    cluster: Cluster, program: Program, prepare: Callable[[StreamExecutionEnvironment], object] = lambda env: None
+) -> BaseException:
+    """Run a program that fails; return why."""
+    settings = Configuration.from_dict({"rekindle.epoch.max-records": "50"})
+    env = StreamExecutionEnvironment.get_execution_environment(settings)
+    env.set_parallelism(2)
+    env.enable_checkpointing(10)
+    env.set_restart_strategy(RestartStrategies.fixed_delay_restart(RESTARTS, 0))
+    prepare(env)
+    collect(program(env.from_source(NumberSequenceSource(1, 10**6), WatermarkStrategy.no_watermarks(), "numbers")))
+    master = cluster.submit(env)
+    error = master.result.exception(60)
+    assert master.status is JobStatus.FAILED
+    assert isinstance(error, JobExecutionError)
+    return error
+
+
+@pytest.mark.parametrize("what", NEVER_WORKS)
+def test_a_program_that_can_never_work_fails_at_once(cluster: Cluster, what: str) -> None:
+    program, words = NEVER_WORKS[what]
+    error = run(cluster, program)
+    assert words in str(error)
+    assert "a restart would not cure this" in str(error)
+    assert cluster.masters[0].history.restarts == 0
+
+
+UNWRITABLE: dict[str, tuple[Program, str]] = {
+    "a value that is not of its type": (
+        keyed(Asks(ValueStateDescriptor("x", Types.INT()), use=lambda state: state.update("text"))),
+        "'text' (str) is no INT",
+    ),
+    "a value that cannot be pickled": (
+        keyed(Asks(ValueStateDescriptor("x", None), use=lambda state: state.update(threading.Lock()))),
+        "cannot pickle '_thread.lock' object",
+    ),
+}
+
+
+@pytest.mark.parametrize("backend", [HashMapStateBackend, EmbeddedRocksDBStateBackend])
+@pytest.mark.parametrize("what", UNWRITABLE)
+def test_state_that_cannot_be_written_fails_the_job_at_once(cluster: Cluster, what: str, backend: Any) -> None:
+    program, words = UNWRITABLE[what]
+    error = run(cluster, program, lambda env: env.set_state_backend(backend()))
+    assert words in str(error)
+    assert "a restart would not cure this" in str(error)
+    assert cluster.masters[0].history.restarts == 0
+
+
+class SplitsAndUnites(RichFunction, MapFunction, CheckpointedFunction):
+    """Ask for a list state in another way in each subtask."""
+
+    def initialize_state(self, context: Any) -> None:
+        store = context.get_operator_state_store()
+        first = self.get_runtime_context().get_index_of_this_subtask() == 0
+        get = store.get_union_list_state if first else store.get_list_state
+        self._list = get(ListStateDescriptor("both", Types.INT()))
+
+    def snapshot_state(self, context: Any) -> None:
+        self._list.update([1])
+
+    def map(self, value: int) -> int:
+        return value
+
+
+def test_one_name_for_two_kinds_of_operator_state_fails_the_job_at_once(cluster: Cluster) -> None:
+    error = run(cluster, lambda numbers: numbers.rebalance().map(SplitsAndUnites()))
+    assert "state 'both' of operator" in str(error)
+    assert "let all subtasks ask for it in the same way" in str(error)
+    assert cluster.masters[0].history.restarts == 0
+
+
+def test_checkpoints_stay_for_the_program_that_is_put_right_and_with_high_availability_it_goes_on_from_them(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    settings = {
+        "high-availability.type": "filesystem",
+        "high-availability.storageDir": f"{tmp_path}/ha",
+        "execution.checkpointing.dir": f"file://{tmp_path}/checkpoints",
+    }
+
+    def later_text(state: Any) -> None:
+        count = (state.value() or 0) + 1
+        state.update(count if count < 500 else "text")
+
+    program = keyed(Asks(ValueStateDescriptor("x", Types.INT()), use=later_text))
+    error = run(cluster, program, lambda env: env.configure(Configuration.from_dict(settings)))
+    (kept,) = tmp_path.glob("checkpoints/*/chk-*/_metadata")
+    assert f"is kept: start from it with 'rekindle run -s {kept.parent} " in str(error), "though none is retained"
+    entry = latest_entry(tmp_path)
+    assert not entry.over
+    assert entry.checkpoints[-1].location == str(kept.parent)
+
+
+def test_state_that_the_job_masters_memory_does_not_take_fails_the_job_at_once(cluster: Cluster) -> None:
+    program = keyed(Asks(ValueStateDescriptor("x", Types.STRING()), use=lambda state: state.update("x" * 10_000)))
+    storage = JobManagerCheckpointStorage(max_state_size=1_000)
+    error = run(cluster, program, lambda env: env.get_checkpoint_config().set_checkpoint_storage(storage))
+    assert "Set a checkpoint directory" in str(error)
+    assert cluster.masters[0].history.restarts == 0
+
+
+class RaisesWhenPickled:
+    def __reduce__(self) -> Any:
+        raise RuntimeError("no answer")
+
+
+def fails(value: int) -> int:
+    raise TypeError(f"{value} is odd")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda numbers: numbers.map(fails),
+        lambda numbers: numbers.flat_map(lambda n: n),
+        lambda numbers: numbers.key_by(lambda n: n + "1").map(lambda n: n),
+        keyed(Asks(ListStateDescriptor("x", Types.INT()), use=lambda state: state.add(None))),
+        keyed(Asks(ValueStateDescriptor("x", Types.INT()), use=lambda state: fails(1))),
+        keyed(Asks(ValueStateDescriptor("x", None), use=lambda state: state.update(RaisesWhenPickled()))),
+    ],
+    ids=["function", "result", "key selector", "none in a list", "function with state", "pickling of a value"],
+)
+def test_what_a_record_may_have_brought_about_is_left_to_the_restart_strategy(
+    cluster: Cluster, program: Program
+) -> None:
+    error = run(cluster, program)
+    assert f"all {RESTARTS} restart attempts are used up" in str(error)
+    assert cluster.masters[0].history.restarts == RESTARTS
+
+
+class Refusing:
+    """Stand for a Spark that does not start the query."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+
+    def __call__(self, *_: Any) -> None:
+        raise self.errors.pop(0)
+
+
+PLANNING = {
+    "analysis": AnalysisException("[UNRESOLVED_COLUMN] x"),
+    "a method that is not there": PySparkAttributeError("[ATTRIBUTE_NOT_SUPPORTED] repartitionById"),
+    "an argument too many": TypeError("start() takes 1 positional argument but 2 were given"),
+}
+
+
+@pytest.mark.parametrize("what", PLANNING)
+def test_an_error_of_planning_fails_the_job_at_once(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr("support.in_process_master._Plan.start", Refusing(PLANNING[what]))
+    error = run(cluster, lambda numbers: numbers)
+    assert str(PLANNING[what]) in str(error)
+    assert cluster.masters[0].history.restarts == 0
+
+
+IN_SOURCE = """[PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when Python streaming data source perform x:
+Traceback (most recent call last):
+  File "runner.py", line 1, in main
+{error}: x() missing 1 required positional argument: 'limit'
+ SQLSTATE: 38000"""
+
+
+class TestKinds:
+    @pytest.mark.parametrize(
+        "error",
+        [
+            AnalysisException("x"),
+            AttributeError("x"),
+            StreamingQueryException(IN_SOURCE.format(error="TypeError")),
+            spark_error(AnalysisException("x")),
+            spark_error(StreamingQueryException(IN_SOURCE.format(error="ModuleNotFoundError"))),
+        ],
+    )
+    def test_an_error_of_planning_is_hopeless_until_an_epoch_has_ended(self, error: Exception) -> None:
+        assert hopeless(error, has_run=False)
+        assert hopeless(error, has_run=True) is None, "a plan that has worked once is not wrong"
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            OSError("no room"),
+            ConnectionRefusedError("no"),
+            RuntimeError("x"),
+            SlotLostError("slot 1"),
+            SlotProtocolError("twice"),
+            CheckpointError("too many"),
+            CheckpointStorageError("no room"),
+            JobExecutionError("the attempt has ended"),
+            spark_error(RuntimeError("Job aborted")),
+            spark_error(StreamingQueryException("Job aborted: TypeError: x")),
+            StreamingQueryException(IN_SOURCE.format(error="ConnectionError")),
+            UserCodeError("map", 0, "TypeError: x", "…"),
+        ],
+    )
+    def test_what_a_restart_may_cure_is_not(self, error: Exception) -> None:
+        assert hopeless(error, has_run=False) is None
+
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            ConfigurationError,
+            InvalidProgramError,
+            SerializationError,
+            SparkSetupError,
+            StateAccessError,
+            StateMigrationException,
+        ],
+    )
+    def test_an_error_of_ours_keeps_its_kind_on_its_way_from_a_slot(self, kind: type[RekindleError]) -> None:
+        for raised in (kind("x"), type("OfAUsersModule", (kind,), {})("x")):
+            error = slot_error(describe_failure(raised, 0))
+            assert isinstance(error, kind)
+            assert str(error).endswith("x")
+            assert hopeless(error, has_run=True)
+
+    def test_a_job_that_cannot_be_loaded_in_a_slot_is_hopeless(self) -> None:
+        data = pickle.dumps(JobStatus.FAILED).replace(b"rekindle.common.job_status", b"rekindle.common.job_statuz")
+        with pytest.raises(InvalidProgramError, match=r"No module named .*add_python_file") as raised:
+            load_job(data)
+        assert hopeless(slot_error(describe_failure(raised.value, 0)), has_run=True)
