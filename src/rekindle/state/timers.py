@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from rekindle.common.milliseconds import milliseconds
 from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state import flink_heap
 from rekindle.state.blocks import TIMERS, KeyGroupBlock
@@ -42,7 +43,14 @@ class TimerQueue:
         self._few = True  # the heap is Flink's, without deleted timers; else it is one of heapq
 
     def register(self, key: Any, timestamp: int) -> None:
-        """Add a timer unless it is there already."""
+        """Add a timer unless it is there already.
+
+        Raises:
+            TypeError: The timestamp is no integer.
+            ValueError: It does not fit into 64 bits.
+        """
+        if type(timestamp) is not int or not -0x8000000000000000 <= timestamp <= 0x7FFFFFFFFFFFFFFF:
+            timestamp = self._checked(timestamp)
         timer = (key, timestamp)
         if timer not in self._live:
             self._live[timer] = number = next(self._sequence)
@@ -55,7 +63,9 @@ class TimerQueue:
             heapq.heappush(self._heap, (timestamp, number, key))
 
     def delete(self, key: Any, timestamp: int) -> None:
-        """Remove a timer if it is there."""
+        """Remove a timer if it is there; a timestamp that no timer can have raises as in :meth:`register`."""
+        if type(timestamp) is not int or not -0x8000000000000000 <= timestamp <= 0x7FFFFFFFFFFFFFFF:
+            timestamp = self._checked(timestamp)
         number = self._live.pop((key, timestamp), None)
         if number is None:
             return
@@ -145,6 +155,9 @@ class TimerQueue:
     def _key_reader(self, stored: StoredSerializers) -> TypeSerializer[Any]:
         name = self._owner.state(self.name)
         return evolved(stored.key, self._owner.key_serializer, name, "key", may_migrate=False).reader
+
+    def _checked(self, timestamp: Any) -> int:
+        return milliseconds(timestamp, f"the time of a timer of operator {self._owner.name!r}")
 
     @property
     def _pop(self) -> Callable[[list[Any]], Any]:

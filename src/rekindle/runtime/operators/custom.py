@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from rekindle.common.milliseconds import milliseconds
 from rekindle.datastream.operators.internal_timers import InternalTimerService, Triggerable
 from rekindle.datastream.operators.operator_services import OperatorServices
 from rekindle.datastream.operators.output import Output
@@ -30,6 +31,8 @@ from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
 from rekindle.state.operator_state.backend import OperatorStateBackend
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
+
+_TIMES = frozenset({int, type(None)})
 
 
 class CustomOperator(Operator):
@@ -237,7 +240,7 @@ class _ChunkOutput(Output):
         self._timestamps.append(record.timestamp)
 
     def emit_watermark(self, mark: Watermark) -> None:
-        self.watermark = max(self.watermark, mark.timestamp)
+        self.watermark = max(self.watermark, milliseconds(mark.timestamp, "a watermark"))
 
     def take(self) -> Chunk | None:
         """Give what was emitted since the last time."""
@@ -245,6 +248,8 @@ class _ChunkOutput(Output):
             return None
         values, timestamps = self._values, self._timestamps
         self._values, self._timestamps = [], []
+        if not _TIMES.issuperset(map(type, timestamps)):
+            timestamps = [None if time is None else milliseconds(time, "a record's timestamp") for time in timestamps]
         return sorted_out(values, None if timestamps.count(None) == len(timestamps) else timestamps)
 
 

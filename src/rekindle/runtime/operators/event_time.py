@@ -8,6 +8,7 @@ from __future__ import annotations
 from operator import index
 from typing import Any
 
+from rekindle.common.milliseconds import milliseconds
 from rekindle.common.watermark_generator import WatermarkGenerator, WatermarkOutput
 from rekindle.common.watermark_strategy import TimestampAssigner, WatermarkKind, WatermarkStrategy
 from rekindle.runtime.operators.chunk import Chunk
@@ -78,6 +79,8 @@ class EventTime:
                 on_event(value, MIN_WATERMARK if timestamp is None else timestamp, output)
         elif kind is not WatermarkKind.NONE and timestamps is not None:
             highest = max((stamp for stamp in timestamps if stamp is not None), default=MIN_WATERMARK)
+            if highest > MAX_WATERMARK:
+                milliseconds(highest, "the timestamp of a record")  # raises
             watermark = highest - self.strategy.max_out_of_orderness_ms - 1
             self.watermark = max(self.watermark, watermark)
 
@@ -96,7 +99,7 @@ class _Output(WatermarkOutput):
 
     def emit_watermark(self, timestamp: int) -> None:
         self._event_time.idle = False
-        self._event_time.watermark = max(self._event_time.watermark, timestamp)
+        self._event_time.watermark = max(self._event_time.watermark, milliseconds(timestamp, "a watermark"))
 
     def mark_idle(self) -> None:
         self._event_time.idle = True

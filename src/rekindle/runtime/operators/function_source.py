@@ -11,12 +11,12 @@ import pickle
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from operator import index
 from threading import Thread
 from typing import Any
 
 import msgspec
 
+from rekindle.common.milliseconds import milliseconds
 from rekindle.common.type_information import TypeInformation
 from rekindle.datastream.functions import SourceFunction
 from rekindle.runtime.operators.checkpoint_lock import CheckpointLock, SourceClosedError
@@ -250,13 +250,13 @@ class _Context(SourceFunction.SourceContext):
             element = detached(element)
         with self._lock:
             self._check_open()
-            self._buffer.add_with_timestamp(element, _milliseconds(timestamp, "collect_with_timestamp"))
+            self._buffer.add_with_timestamp(element, milliseconds(timestamp, "the timestamp of collect_with_timestamp"))
             self._added()
 
     def emit_watermark(self, timestamp: int) -> None:
         with self._lock:
             self._check_open()
-            self._buffer.mark(_milliseconds(timestamp, "emit_watermark"))
+            self._buffer.mark(milliseconds(timestamp, "the watermark of emit_watermark"))
             self._added()
 
     def mark_as_temporarily_idle(self) -> None:
@@ -287,15 +287,6 @@ def _room_for(values: list[Any]) -> int:
     except Exception:
         size = 1  # it travels within the slot only
     return min(_ROOM, max(10, _ROOM_BYTES // size))
-
-
-def _milliseconds(timestamp: Any, method: str) -> int:
-    try:
-        return index(timestamp)
-    except TypeError as error:
-        raise TypeError(
-            f"{method} was given the timestamp {timestamp!r}: it is a whole number of milliseconds since the epoch"
-        ) from error
 
 
 def _said(stored: StoredList | None) -> list[tuple[bool, bool]]:
