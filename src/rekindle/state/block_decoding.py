@@ -31,6 +31,17 @@ class BlockDecoder:
         except (SerializationError, msgspec.MsgspecError, ValueError) as error:
             raise _unreadable(block, error) from error
 
+    def keys_of(self, block: KeyGroupBlock) -> list[Any]:
+        """Give the keys of a block, whole or of changes, having read all of it."""
+        if not block.delta:
+            return self.whole(block)[0]
+        try:
+            held = decode_delta_block(block.data)
+            self._changes(block, held)
+            return self._keys(block, held.keys) + self._keys(block, held.removed)
+        except (SerializationError, msgspec.MsgspecError, ValueError) as error:
+            raise _unreadable(block, error) from error
+
     def apply_delta(self, block: KeyGroupBlock, entries: dict[Any, Any], accessed_at: int | None = None) -> None:
         """Change the entries of the blocks before as a delta block says.
 

@@ -50,6 +50,8 @@ class KeyedSnapshot:
             ``KeyedStateBackend.changes`` told of no more changes than entries.
         exported: Encodes what is on disk; runs in the background, whatever the backend does meanwhile.
         native: The backend's own files.
+        check: Reads back one of the blocks that ``blocks`` gave, if it is of a state that the program asked for; raises
+            if it cannot be read.
         release: Deletes what was kept for ``exported`` and ``native``; called once, when they are written or given up.
     """
 
@@ -58,4 +60,5 @@ class KeyedSnapshot:
     delta: bool = False
     exported: Callable[[], Iterator[KeyGroupBlock]] | None = None
     native: NativeSnapshot | None = None
+    check: Callable[[KeyGroupBlock], None] = lambda block: None
     release: Callable[[], None] = lambda: None

@@ -14,7 +14,8 @@ from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state import flink_heap
 from rekindle.state.blocks import TIMERS, KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
-from rekindle.state.state_evolution import evolved, other_keys, stored_snapshot_of
+from rekindle.state.read_back import check_key_group, reading_back
+from rekindle.state.state_evolution import evolved, stored_snapshot_of
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import StoredSerializers
 
@@ -130,11 +131,21 @@ class TimerQueue:
             assert block.serializers is not None
             keys, timestamps = self._decode(block.data, block.serializers)
             if max_parallelism is not None and keys:
-                first = self._state_key(keys[0])
-                if key_group_of(first, max_parallelism) != block.key_group:
-                    raise other_keys(self._owner.state(self.name), repr(first))
+                check_key_group(self._state_key(keys[0]), block, max_parallelism, self._owner.state(self.name))
             for key, timestamp in zip(keys, timestamps, strict=True):
                 self.register(key, timestamp)
+
+    def read_back(self, block: KeyGroupBlock, max_parallelism: int) -> None:
+        """Read a block of :meth:`snapshot_blocks` as a restore would.
+
+        Raises:
+            SerializationError: It cannot be read.
+        """
+        name = self._owner.state(self.name)
+        with reading_back(name):
+            assert block.serializers is not None
+            keys, _ = self._decode(block.data, block.serializers)
+            check_key_group(self._state_key(keys[0]), block, max_parallelism, name)
 
     # --- how timers become bytes; a queue whose timers carry more than a key does it in its own way ---
 

@@ -28,7 +28,7 @@ from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, sorted_out
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
-from rekindle.state.operator_state.backend import OperatorStateBackend
+from rekindle.state.operator_state.backend import FINISHED, OperatorStateBackend
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 
@@ -142,6 +142,14 @@ class CustomOperator(Operator):
 
     def timer_blocks(self) -> Iterator[KeyGroupBlock]:
         return iter(()) if self._services.timers is None else self._services.timers.blocks()
+
+    def read_timers_back(self, block: KeyGroupBlock) -> None:
+        if self._services.timers is not None:
+            self._services.timers.read_back(block)
+
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        Finished.read(lists.get(FINISHED))
+        self._services.operator_state.read_back(lists)
 
     def timer_count(self) -> int:
         return 0 if self._services.timers is None else len(self._services.timers)

@@ -31,6 +31,7 @@ from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.operator_state.backend import SOURCE_BUFFER, SOURCE_ENDED
 from rekindle.state.operator_state.chunk_list import decode_records, encode_records
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
+from rekindle.state.read_back import reading_back
 from rekindle.state.state_evolution import StateName
 
 _ROOM = 100_000
@@ -155,6 +156,13 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         if isinstance(taken, Exception):
             raise taken
         return taken
+
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        super().read_lists_back(lists)
+        with reading_back(self._buffer_name):
+            _said(lists.get(SOURCE_ENDED))
+            if SOURCE_BUFFER in lists:
+                list(decode_records(lists[SOURCE_BUFFER], self._serializer, self._buffer_name))
 
     def notify_complete(self, checkpoint_id: int) -> None:
         with self._lock.claim():

@@ -28,7 +28,7 @@ from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.operator_graph import RunningNode
 from rekindle.runtime.slot.snapshot_costs import SnapshotCosts
 from rekindle.runtime.slot.snapshot_store import SnapshotStore, Target
-from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, release
+from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, read_back, release
 from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import SnapshotRequest
@@ -198,8 +198,12 @@ class Snapshotter:
             writer.finish()
             buffer.flush()
 
+        def encode_and_read_back() -> None:
+            encode()
+            read_back(SnapshotReader(buffer, "that is being written"), parts)
+
         if self._job.snapshots.asynchronous and sum(part.entries for part in parts) >= _FORK_FROM_ENTRIES:
-            encoder = ForkedEncoder.start(buffer, self._slot, encode)
+            encoder = ForkedEncoder.start(buffer, self._slot, encode_and_read_back)
             if encoder is not None:
                 return encoder
         encode()
@@ -215,8 +219,7 @@ class Snapshotter:
         chained = self._incremental and self._job.backend.rocksdb is None
         sizes: dict[str, int] = {}
         with costs.beside(sizes):  # those of the operators that have something in the file
-            taken.wait()
-            sizes.update(SnapshotReader(buffer, "that is being written").index.sizes())
+            sizes.update(taken.wait().index.sizes())
             file = self._store.store(target, buffer, "", shared=chained)
         costs.stored(sizes)
         before: list[StoredFile] = []

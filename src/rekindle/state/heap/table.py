@@ -12,6 +12,7 @@ from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, StateSpec
 from rekindle.state.heap.changes import StateChanges, union
 from rekindle.state.heap.states import HeapState
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
+from rekindle.state.read_back import BlockReadBack
 
 
 class HeapTable:
@@ -20,21 +21,29 @@ class HeapTable:
     Attributes:
         spec: The state.
         entries: Its entries; always the same dict.
+        read_back: Reads its blocks back.
 
     Changes are noted from the first snapshot on, and not while more than half of the entries have changed: such a
     snapshot is written whole anyway, and noting costs a third of a write when the keys are many.
     """
 
-    __slots__ = ("_changes", "_encoder", "_handles", "_incremental", "_sweep", "_taken", "entries", "spec")
+    __slots__ = ("_changes", "_encoder", "_handles", "_incremental", "_sweep", "_taken", "entries", "read_back", "spec")
 
     def __init__(
-        self, spec: StateSpec, encoder: BlockEncoder, entries: dict[Any, Any], incremental: bool, noting: bool
+        self,
+        spec: StateSpec,
+        encoder: BlockEncoder,
+        read_back: BlockReadBack,
+        entries: dict[Any, Any],
+        incremental: bool,
+        noting: bool,
     ) -> None:
         """Make a table.
 
         Args:
             spec: The state.
             encoder: Encodes its entries.
+            read_back: Reads back what the encoder wrote.
             entries: What was restored.
             incremental: Whether snapshots may be incremental.
             noting: Whether to note changes from now on: snapshots were taken that say the same of this state as
@@ -43,6 +52,7 @@ class HeapTable:
         self.spec = spec
         self.entries = entries
         self._encoder = encoder
+        self.read_back = read_back
         self._incremental = incremental
         self._handles: list[HeapState] = []
         self._changes = StateChanges() if noting else None  # None: not noted, anything may have changed
