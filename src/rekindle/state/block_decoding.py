@@ -31,6 +31,16 @@ class BlockDecoder:
         except (SerializationError, msgspec.MsgspecError, ValueError) as error:
             raise _unreadable(block, error) from error
 
+    def read_keys(self, block: KeyGroupBlock) -> None:
+        """Read the keys of a whole block, and those of its maps, but no values."""
+        try:
+            held = decode_whole_block(block.data)
+            self._keys(block, held.keys)
+            if held.values.map_keys:
+                self._readers.map_key.all_from_bytes(held.values.map_keys)
+        except (SerializationError, msgspec.MsgspecError, ValueError) as error:
+            raise _unreadable(block, error) from error
+
     def keys_of(self, block: KeyGroupBlock) -> list[Any]:
         """Give the keys of a block, whole or of changes, having read all of it."""
         if not block.delta:

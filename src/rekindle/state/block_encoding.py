@@ -27,7 +27,7 @@ class BlockEncoder:
         try:
             data = encode_block(BlockWhole(self._keys(keys), self._values(values)))
         except Exception as error:  # pickling may raise anything
-            raise _in_state(self._spec.name, error) from error
+            raise unwritable(self._spec.name, error) from error
         return self._block(key_group, len(keys), data)
 
     def serialized(
@@ -74,7 +74,7 @@ class BlockEncoder:
                 )
             )
         except Exception as error:  # pickling may raise anything
-            raise _in_state(self._spec.name, error) from error
+            raise unwritable(self._spec.name, error) from error
         return self._block(key_group, len(keys) + len(removed), data, delta=True)
 
     def _block(self, key_group: int, entries: int, data: bytes, delta: bool = False) -> KeyGroupBlock:
@@ -118,6 +118,7 @@ class BlockEncoder:
         return BlockValues(serializers.value.all_to_bytes(values), lengths, map_keys, nones, last_access)
 
 
-def _in_state(name: str, error: Exception) -> SerializationError:
+def unwritable(name: str, error: Exception) -> SerializationError:
+    """Say that a state cannot be part of a snapshot."""
     reason = str(error) if isinstance(error, SerializationError) else f"{type(error).__name__}: {error}"
     return SerializationError(f"state {name!r} cannot be written: {reason}")

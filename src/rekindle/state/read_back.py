@@ -6,7 +6,7 @@ read once, by the way a restore of the same program takes, before anybody counts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rekindle.exceptions import RekindleError, SerializationError
@@ -14,7 +14,12 @@ from rekindle.state.block_decoding import BlockDecoder
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.state_evolution import StateName, other_keys
-from rekindle.state.state_serializers import StateSerializers, StoredSerializers, evolved_serializers
+from rekindle.state.state_serializers import (
+    StateSerializers,
+    StoredSerializers,
+    evolved_serializers,
+    restored_key_serializers,
+)
 
 
 class BlockReadBack:
@@ -53,6 +58,16 @@ class BlockReadBack:
                 check_key_group(first, block, self._max_parallelism, self._name)
 
 
+def read_keys_back(block: KeyGroupBlock) -> None:
+    """Read back the keys of a whole block, whose values were read back when they were serialized, one by one.
+
+    Raises:
+        SerializationError: They cannot be read.
+    """
+    assert block.serializers is not None
+    BlockDecoder(restored_key_serializers(block.serializers)).read_keys(block)
+
+
 def check_key_group(key: object, block: KeyGroupBlock, max_parallelism: int, name: StateName) -> None:
     """Refuse a key that a restore would look for elsewhere."""
     if key_group_of(key, max_parallelism) != block.key_group:
@@ -69,7 +84,3 @@ def reading_back(name: StateName) -> Iterator[None]:
         raise SerializationError(
             f"{name} cannot be part of a snapshot: what was written of it cannot be read back: {reason}"
         ) from error
-
-
-Check = Callable[[KeyGroupBlock], None]
-"""Reads back a block; raises a SerializationError if it cannot be read."""

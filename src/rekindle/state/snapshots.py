@@ -52,6 +52,8 @@ class KeyedSnapshot:
         native: The backend's own files.
         check: Reads back one of the blocks that ``blocks`` gave, if it is of a state that the program asked for; raises
             if it cannot be read.
+        prove: Reads back what is in ``exported`` and ``native`` and was not read back for a snapshot before; raises if
+            it cannot be read. Runs in the background.
         release: Deletes what was kept for ``exported`` and ``native``; called once, when they are written or given up.
     """
 
@@ -61,4 +63,5 @@ class KeyedSnapshot:
     exported: Callable[[], Iterator[KeyGroupBlock]] | None = None
     native: NativeSnapshot | None = None
     check: Callable[[KeyGroupBlock], None] = lambda block: None
+    prove: Callable[[], None] = lambda: None
     release: Callable[[], None] = lambda: None

@@ -21,7 +21,7 @@ from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.deployment import SlotJob
-from rekindle.runtime.slot.failure import OperatorError, describe_failure, explain
+from rekindle.runtime.slot.failure import OperatorError, blaming, describe_failure, explain
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
 from rekindle.runtime.slot.increments import Increments, StoredIncrement
 from rekindle.runtime.slot.local_copies import LocalCopies
@@ -31,6 +31,7 @@ from rekindle.runtime.slot.snapshot_store import SnapshotStore, Target
 from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, read_back, release
 from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
 from rekindle.state.operator_state.stored import StoredList
+from rekindle.state.read_back import read_keys_back
 from rekindle.state.snapshots import SnapshotRequest
 
 _FORK_FROM_ENTRIES = 5_000
@@ -228,6 +229,9 @@ class Snapshotter:
             before += base.chain
             costs.referred(base.sizes)
             sizes = {uid: sizes.get(uid, 0) + base.sizes.get(uid, 0) for uid in {*sizes, *base.sizes}}
+        for part in parts:
+            with costs.beside((part.node.uid,)), blaming(part.node):
+                part.keyed.prove()
         exported = self._export(target, parts, costs)
         if exported is not None:
             before.append(exported)
@@ -270,8 +274,9 @@ class Snapshotter:
                 if part.keyed.exported is None:
                     continue
                 size = 0
-                with costs.beside((part.node.uid,)):
+                with costs.beside((part.node.uid,)), blaming(part.node):
                     for block in part.keyed.exported():
+                        read_keys_back(block)
                         writer.keyed(part.node.uid, block)
                         size += len(block.data)
                 costs.stored({part.node.uid: size})

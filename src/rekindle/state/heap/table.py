@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rekindle.state.block_encoding import BlockEncoder
+from rekindle.state.block_encoding import BlockEncoder, unwritable
 from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, StateSpec, unexpired
 from rekindle.state.heap.changes import StateChanges, union
 from rekindle.state.heap.states import HeapState
@@ -155,7 +155,10 @@ class HeapTable:
     def _by_key_group(self, keys: list[Any], max_parallelism: int) -> Iterator[tuple[int, list[Any]]]:
         if not keys:
             return
-        groups = _key_groups([key[0] for key in keys] if self.spec.namespaced else keys, max_parallelism)
+        try:
+            groups = _key_groups([key[0] for key in keys] if self.spec.namespaced else keys, max_parallelism)
+        except Exception as error:  # objects of the user's classes are hashed by what pickle keeps of them
+            raise unwritable(self.spec.name, error) from error
         order = np.argsort(groups, kind="stable")
         ordered = [keys[position] for position in order.tolist()]
         numbers, starts = np.unique(groups[order], return_index=True)

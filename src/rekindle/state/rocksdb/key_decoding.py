@@ -6,14 +6,15 @@ import datetime
 import pickle
 import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
 import msgspec
 
 from rekindle.common.types import Row, RowKind, row_from
-from rekindle.exceptions import StateRestoreError
+from rekindle.exceptions import SerializationError, StateRestoreError
 from rekindle.serialization.class_names import ClassName, class_here
 from rekindle.serialization.stand_ins import made_stand_in
 from rekindle.state.key_hash import fields_of_key
@@ -34,6 +35,17 @@ def decode_key(data: bytes) -> Any:
 def decode_at(data: bytes, at: int) -> tuple[Any, int]:
     """Decode the key whose encoding starts at an index; also give the index behind it."""
     return _DECODERS[data[at]](data, at + 1)
+
+
+@contextmanager
+def reading_key_back(key: Any) -> Iterator[None]:
+    """Turn what is raised by an encoded key into an error that says so."""
+    try:
+        yield
+    except Exception as error:
+        raise SerializationError(
+            f"a key ({type(key).__name__}) was written and cannot be read back: {type(error).__name__}: {error}"
+        ) from error
 
 
 def sized_at(data: bytes, at: int) -> tuple[int, int]:

@@ -105,17 +105,21 @@ class ListCache(WriteBackCache):
         return sum(map(len, cells.values())) + len(cells)
 
     def _changes(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
+        # All are encoded before any is written: if one cannot be, none may be there when they are written again.
         table = self.table
         codec = table.codec
+        sequence = table.sequence
+        changes: list[tuple[bytes, bytes | None]] = []
         for scope_key, cell in cells.items():
             prefix, exact = table.layout.place(scope_key)
             if cell.stale:
-                for database_key, _ in table.entries(scope_key):
-                    yield database_key, None
+                changes += ((database_key, None) for database_key, _ in table.entries(scope_key))
             for element in cell[cell.written :] if cell.written else cell:
                 data = codec.encode(element) if exact else codec.encode_with_key(scope_key, element)
-                yield prefix + pack_sequence(table.sequence), data
-                table.sequence += 1
+                changes.append((prefix + pack_sequence(sequence), data))
+                sequence += 1
+        table.sequence = sequence
+        return iter(changes)
 
     def _keep(self, cells: dict[Any, Any]) -> None:
         for scope_key, cell in cells.items():

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
+from rekindle.serialization.pickle_serializer import NAMES_A_CLASS
 from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.rocksdb.cache import WriteBackCache
+from rekindle.state.rocksdb.key_decoding import decode_at, reading_key_back
 from rekindle.state.rocksdb.key_encoding import encode
 from rekindle.state.scope import Scope
 
@@ -84,6 +86,9 @@ class MapCache(WriteBackCache):
             prefix, scope_exact = place(scope_key)
             for map_key, value in cell.items():
                 tail, exact = encode(map_key)
+                if NAMES_A_CLASS in tail:
+                    with reading_key_back(map_key):
+                        decode_at(tail, 0)
                 if value is _REMOVED:
                     yield prefix + tail, None
                 elif exact and scope_exact:
