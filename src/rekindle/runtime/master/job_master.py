@@ -87,6 +87,7 @@ class JobMaster(ObservedJob):
         self._attempt: Attempt | None = None
         self._lock = threading.Lock()
         self._keeps_all = False
+        self._unreadable: CompletedCheckpoint | None = None  # the job failed because it could not read this one
         self._checkpoints = JobCheckpointDirectory(
             settings.checkpoint_files,
             settings.job_id,
@@ -322,7 +323,10 @@ class JobMaster(ObservedJob):
             return failure, GiveUp("the state does not fit the program, and would not after a restart")
         if damage is None or not completed:
             return failure, self._recovery.on_failure(now)
-        return self._recovery.explain(damage, completed), self._recovery.on_damage(now, completed)
+        decision = self._recovery.on_damage(now, completed)
+        if isinstance(decision, GiveUp):
+            self._unreadable = completed[-1]
+        return self._recovery.explain(damage, completed), decision
 
     def _follow(self, failure: Exception, decision: Restart | GiveUp | FallBack, shared: JobShared) -> None:
         """Wait for the restart, go back further, or let the job fail."""
@@ -379,6 +383,7 @@ class JobMaster(ObservedJob):
             self._coordinator.completed(),
             self._coordinator.damaged(),
             self._stopping.savepoint if status is JobStatus.CANCELED else None,
+            self._unreadable,
         )
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:

@@ -33,6 +33,7 @@ class Remains:
         completed: The checkpoints it could have been restarted from, oldest first.
         damaged: Completed ones that cannot be read.
         savepoint: The savepoint it was cancelled with, if it was.
+        unreadable: The checkpoint that it failed to read, if it failed by that.
     """
 
     settings: JobSettings
@@ -40,6 +41,7 @@ class Remains:
     completed: Sequence[CompletedCheckpoint]
     damaged: Sequence[CompletedCheckpoint]
     savepoint: str | None = None
+    unreadable: CompletedCheckpoint | None = None
 
     def kept(self) -> list[CompletedCheckpoint]:
         """Give the checkpoints that outlive the job."""
@@ -47,7 +49,7 @@ class Remains:
 
     def describe(self) -> str:
         """Say in one line how to go on."""
-        return what_is_left(self.settings, self.completed, self.kept(), self.savepoint)
+        return what_is_left(self.settings, self.completed, self.kept(), self.savepoint, self.unreadable)
 
     def advice(self) -> str:
         """Say in an error how to go on, if the job was to be able to."""
