@@ -10,6 +10,7 @@ RekindleError
 ├── JobCancelledError           the job was cancelled while somebody waited for its result
 ├── JobFencedError              another driver has taken over the job: this one stops and changes nothing any more
 ├── UserCodeError               user code raised in a slot; carries operator, subtask and traceback
+├── OutputLostError             a sink has lost records: only those of the last checkpoint on bring them again
 ├── SlotLostError               a slot process died or fell silent
 ├── SlotProtocolError           a peer spoke out of turn (second delivery, old attempt, bad secret)
 ├── RestError                   a job in another process refused a request; carries the HTTP status
@@ -99,6 +100,13 @@ class UserCodeError(RekindleError):
             f"{self.summary}\n  in operator {self.operator!r}{uid}, subtask {self.subtask}; "
             f"the traceback there was:\n\n{self.user_traceback}"
         )
+
+
+class OutputLostError(RekindleError):
+    """A sink has lost records that it was given: the job has to go back to its last checkpoint, to be given them again.
+
+    Raised by ``SinkWriter.prepare_commit``; other errors there may be tolerated, as those of checkpoints in general.
+    """
 
 
 class SlotLostError(RekindleError):

@@ -31,6 +31,7 @@ from rekindle.datastream import (
     StreamExecutionEnvironment,
 )
 from rekindle.datastream.connectors.base import Sink, SinkWriter, SinkWriterContext
+from rekindle.datastream.connectors.datagen import DataGeneratorSource
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.functions import (
     AggregateFunction,
@@ -802,3 +803,9 @@ def test_what_a_source_function_holds_is_read_back(as_state: bool, value: Any, t
 def test_a_number_sequence_has_ends_that_a_position_can_hold(start: Any, end: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="number sequence"):
         NumberSequenceSource(start, end)
+
+
+@pytest.mark.parametrize("count", [1e6, 1 << 64, "7"])
+def test_and_so_has_a_generator(count: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="number sequence"):
+        DataGeneratorSource(str, count)

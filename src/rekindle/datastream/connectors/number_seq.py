@@ -17,7 +17,7 @@ class NumberSequenceSource(Source):
     """Produce the numbers from ``start`` to ``end``, both included; in parallel, every subtask takes a part."""
 
     def __init__(self, start: int, end: int) -> None:
-        start, end = _number(start), _number(end)
+        start, end = sequence_number(start), sequence_number(end)
         if start > end:
             raise ValueError(f"a number sequence goes upwards: start {start} is above end {end}")
         self._start = start
@@ -29,8 +29,8 @@ class NumberSequenceSource(Source):
         return NumberSequenceOperator(self._start, self._end)
 
 
-def _number(end: Any) -> int:
-    """Give an end of a sequence as an integer that a checkpoint can hold."""
+def sequence_number(end: Any) -> int:
+    """Return an end of a sequence as an integer that a checkpoint can hold."""
     try:
         number = index(end)
     except TypeError:

@@ -18,6 +18,7 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, NativeState, StateHandle, StoredFile
 from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter
 from rekindle.checkpoint.storage import checkpoint_files
+from rekindle.exceptions import OutputLostError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.deployment import SlotJob
@@ -80,9 +81,14 @@ class Snapshotter:
         costs = SnapshotCosts()
         started = time.monotonic()
         checkpoint_id = order.checkpoint_id
-        # A sink that cannot make its output durable may have lost some of it, and a function that raised may have left
-        # its state half changed: that fails the attempt, not just this checkpoint, so that the records come again.
-        self._prepare(checkpoint_id, order.timestamp, costs)
+        try:
+            self._prepare(checkpoint_id, order.timestamp, costs)
+        except OperatorError as error:
+            # What operators before it have prepared stays with them, and is part of the next snapshot.
+            if not self._job.snapshots.tolerates_errors or isinstance(error.__cause__, OutputLostError):
+                raise
+            self._fail(checkpoint_id, error)
+            return
         parts: list[SnapshotPart] = []
         try:
             base = self._increments.base(order.base_id) if self._incremental else None
@@ -231,7 +237,7 @@ class Snapshotter:
             sizes = {uid: sizes.get(uid, 0) + base.sizes.get(uid, 0) for uid in {*sizes, *base.sizes}}
         for part in parts:
             with costs.beside((part.node.uid,)), blaming(part.node):
-                part.keyed.prove()
+                part.keyed.settle()
         exported = self._export(target, parts, costs)
         if exported is not None:
             before.append(exported)

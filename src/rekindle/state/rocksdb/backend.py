@@ -18,7 +18,7 @@ from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.database import Database, walk
 from rekindle.state.rocksdb.entries import write_entries
 from rekindle.state.rocksdb.layout import end_of_key
-from rekindle.state.rocksdb.native import native_blocks
+from rekindle.state.rocksdb.native import drop_expired, native_blocks
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.rocksdb.options import plain_options, settle_options
 from rekindle.state.rocksdb.restoring import restored_database
@@ -42,7 +42,17 @@ _NOT_NEEDED = ("LOG", "LOCK", "IDENTITY", "OPTIONS-", "rocksdict-config.json")
 class RocksDBKeyedStateBackend(KeyedStateBackend):
     """Hold keyed state in a RocksDB database of its own."""
 
-    __slots__ = ("_caches", "_database", "_directory", "_options", "_settings", "_snapshots", "_sweepers", "_tables")
+    __slots__ = (
+        "_caches",
+        "_database",
+        "_directory",
+        "_incremental",
+        "_options",
+        "_settings",
+        "_snapshots",
+        "_sweepers",
+        "_tables",
+    )
 
     def __init__(
         self,
@@ -52,6 +62,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         now: Callable[[], int],
         directory: str,
         settings: RocksDBSettings,
+        incremental: bool = False,
     ) -> None:
         """Make an empty backend.
 
@@ -62,10 +73,12 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             now: Tells the processing time, in milliseconds.
             directory: Where the files go: a directory on local disk that nobody else uses.
             settings: How RocksDB is set up.
+            incremental: Whether snapshots share files with those before: then none of them is written anew.
         """
         super().__init__(owner, key_groups, max_parallelism, now)
         self._directory = directory
         self._settings = settings
+        self._incremental = incremental
         self._options = settle_options(settings)
         self._snapshots = 0
         self._tables: dict[str, StateTable] = {}
@@ -172,19 +185,23 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             shutil.rmtree(directory, ignore_errors=True)
 
         unclaimed = self._restored.unclaimed()
+        left_out = self._left_out_until()
+        prove = self._prover(directory)
         if request.canonical:
-            left_out = self._left_out_until()
             return KeyedSnapshot(
                 blocks=lambda: iter(unclaimed),
                 exported=lambda: native_blocks(directory, self.key_groups, left_out),
-                prove=self._prover(directory),
+                settle=prove,
                 release=release,
             )
+
+        def settle() -> None:
+            prove()
+            if left_out and not self._incremental:
+                drop_expired(directory, left_out)
+
         return KeyedSnapshot(
-            blocks=lambda: iter(unclaimed),
-            native=_native_snapshot(directory),
-            prove=self._prover(directory),
-            release=release,
+            blocks=lambda: iter(unclaimed), native=_native_snapshot(directory), settle=settle, release=release
         )
 
     def _prover(self, directory: str) -> Callable[[], None]:
@@ -221,7 +238,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _left_out_until(self) -> dict[str, int]:
-        """Tell, by state, up to which time of last access entries are left out of canonical snapshots."""
+        """Tell, by state, up to which time of last access entries are left out of whole snapshots."""
         now = self.now()
         return {
             name: now - config.get_ttl().to_milliseconds()
@@ -247,7 +264,8 @@ def _distinct_keys(table: StateTable, entries: Iterator[tuple[bytes, bytes]]) ->
 
 
 def _native_snapshot(directory: str) -> NativeSnapshot:
-    files = tuple(
-        name for name in sorted(os.listdir(directory)) if not name.startswith(_NOT_NEEDED) and not name.endswith(".log")
-    )
-    return NativeSnapshot(directory, files, frozenset(name for name in files if name.endswith((".sst", ".blob"))))
+    def list_files() -> tuple[str, ...]:
+        names = sorted(os.listdir(directory))
+        return tuple(name for name in names if not name.startswith(_NOT_NEEDED) and not name.endswith(".log"))
+
+    return NativeSnapshot(directory, list_files, lambda name: name.endswith((".sst", ".blob")))

@@ -42,6 +42,30 @@ def native_blocks(
             yield from state_blocks(database, name, key_groups, (expired_until or {}).get(name))
 
 
+def drop_expired(directory: str, expired_until: Mapping[str, int]) -> None:
+    """Remove expired entries from a copy of a database, and the room that they take.
+
+    Args:
+        directory: Where the copy is. Files that it shares with the database stay as they are there.
+        expired_until: By state: the last access up to which entries are removed.
+    """
+    with closing(Database(directory, plain_options())) as database:
+        for name, threshold in expired_until.items():
+            record = database.states.get(name)
+            if record is None or not record.ttl:
+                continue
+            column = database.column(name)
+            removed = 0
+            with database.writer(name) as writer:
+                for database_key, data in walk(column, b""):
+                    if last_access_of(data) <= threshold:
+                        writer.delete(database_key)
+                        removed += 1
+            if removed:
+                column.flush()
+                column.compact_range(None, None)
+
+
 def state_blocks(
     database: Database, name: str, key_groups: KeyGroupRange, expired_until: int | None = None
 ) -> Iterator[KeyGroupBlock]:
