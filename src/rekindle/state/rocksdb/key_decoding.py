@@ -145,6 +145,14 @@ def _decode_row(data: bytes, at: int) -> tuple[Row, int]:
     return row, end
 
 
+def _time_of_day(number: int) -> datetime.time:
+    """Give a time of day so many microseconds after midnight in UTC: in UTC, unless it is on another day there."""
+    day, minute = 86_400_000_000, 60_000_000
+    ahead = -(number // minute) if number < 0 else -((number - day) // minute + 1) if number >= day else 0
+    zone = datetime.timezone(datetime.timedelta(minutes=ahead)) if ahead else datetime.UTC
+    return (_EPOCH + (number + ahead * minute) * _MICROSECOND).time().replace(tzinfo=zone)
+
+
 def _from_integer(make: Callable[[int], Any]) -> Callable[[bytes, int], tuple[Any, int]]:
     def decode(data: bytes, at: int) -> tuple[Any, int]:
         number, end = decode_at(data, at)
@@ -176,6 +184,7 @@ _DECODERS: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
     ord("T"): _from_integer(lambda number: _EPOCH + number * _MICROSECOND),
     ord("U"): _from_integer(lambda number: _UTC_EPOCH + number * _MICROSECOND),
     ord("l"): _from_integer(lambda number: number * _MICROSECOND),
+    ord("h"): _from_integer(_time_of_day),
     ord("u"): lambda data, at: (uuid.UUID(bytes=data[at : at + 16]), at + 16),
     ord("p"): _decode_pickled,
 }
