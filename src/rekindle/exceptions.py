@@ -5,6 +5,7 @@ RekindleError
 ├── InvalidProgramError         the program cannot be translated (duplicate uid, unpicklable function, …)
 ├── StateAccessError            keyed state used where there is no key
 ├── SerializationError          a value is none of its type, or bytes are no value
+│   └── RecordTooLargeError     a record has more bytes than Spark carries
 ├── SparkSetupError             no Java, an unusable session, an unsupported DataFrame
 ├── JobExecutionError           the job ended in FAILED; carries the root cause
 ├── JobCancelledError           the job was cancelled while somebody waited for its result
@@ -58,6 +59,23 @@ class StateAccessError(RekindleError):
 
 class SerializationError(RekindleError):
     """A value is none of the type it should be, or bytes are not what a serializer wrote."""
+
+
+class RecordTooLargeError(SerializationError):
+    """A record has more bytes than Spark carries from one operator to another; it would have after a restart, too.
+
+    Attributes:
+        size: How many it has.
+        limit: How many it may have.
+    """
+
+    def __init__(self, sender: str, receiver: str, size: int, limit: int) -> None:
+        super().__init__(
+            f"a record that operator {sender!r} sends to {receiver!r} has {size:,} bytes, and Spark carries at most "
+            f"{limit:,} in one piece. Send it in parts, or send where it is kept: a path, or the key of an object store"
+        )
+        self.size = size
+        self.limit = limit
 
 
 class SparkSetupError(RekindleError):

@@ -11,6 +11,9 @@ from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec
 from rekindle.state.map_keys import check_unchanged
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers
 
+BLOCK_BYTES = 64 << 20
+"""About what a block has at most: a key group with more has several, each with some of its keys."""
+
 
 class BlockEncoder:
     """Encode the blocks of one state."""

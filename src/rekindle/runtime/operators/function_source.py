@@ -7,7 +7,6 @@ subtasks: then all that was in buffers leaves in the first epoch, and no functio
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -17,6 +16,7 @@ from typing import Any
 import msgspec
 
 from rekindle.common.milliseconds import milliseconds
+from rekindle.common.object_size import object_size
 from rekindle.common.type_information import TypeInformation
 from rekindle.datastream.functions import SourceFunction
 from rekindle.runtime.operators.checkpoint_lock import CheckpointLock, SourceClosedError
@@ -57,7 +57,8 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         self._context = context
         self._buffer = SourceBuffer()
         self._room = min(_FIRST_ROOM, _ROOM)
-        self._lock = CheckpointLock(lambda: len(self._buffer) >= self._room)
+        self._size_known = False
+        self._lock = CheckpointLock(self._is_full)
         self._thread: Thread | None = None
         self._failure: Exception | None = None
         self._closing = False
@@ -99,7 +100,8 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
             self._raise_failure()
             chunk = self._buffer.take(max_records)
             if chunk is not None:
-                self._room = _room_for(chunk.values)
+                self._room = _room_for(chunk.values[0], chunk.values[-1])
+                self._size_known = True
         self._busy = chunk is not None and len(chunk.values) >= worthwhile
         self._paused = not self._busy
         return chunk
@@ -203,6 +205,12 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         self._ended = self._failure is None
         self._request_epoch()
 
+    def _is_full(self) -> bool:
+        """Tell whether the function has to wait before it emits more; until the first poll, by what came last."""
+        if not self._size_known and len(self._buffer):
+            self._room = min(self._room, _room_for(self._buffer.last()))
+        return len(self._buffer) >= self._room
+
     def _request_epoch(self) -> None:
         """See to it that an epoch comes, once for all that is emitted until the slot says that none is coming."""
         if not self._epoch_coming:
@@ -288,13 +296,9 @@ class _Context(SourceFunction.SourceContext):
             self._operator._request_epoch()
 
 
-def _room_for(values: list[Any]) -> int:
+def _room_for(*elements: Any) -> int:
     """Tell how many elements may wait, by the size of some that came."""
-    try:
-        size = max(len(pickle.dumps(value, 5)) for value in (values[0], values[-1]))
-    except Exception:
-        size = 1  # it travels within the slot only
-    return min(_ROOM, max(10, _ROOM_BYTES // size))
+    return min(_ROOM, max(10, _ROOM_BYTES // max(map(object_size, elements))))
 
 
 def _said(stored: StoredList | None) -> list[tuple[bool, bool]]:

@@ -29,6 +29,7 @@ from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.metrics import MetricRegistry, MetricValue
 from rekindle.runtime.slot.metrics_report import metrics_report
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
+from rekindle.runtime.slot.portions import Portions
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
@@ -61,6 +62,7 @@ class Slot:
         self._graph = OperatorGraph(job.graph, slot)
         self._iterations = SlotIterations(job.graph, self._graph)
         self._exchanges = Exchanges(job.graph, slot)
+        self._portions = Portions()
         local_name = job.local_name or job.job_id
         self._local = LocalDirectory(job.backend.local_directories, local_name, slot, attempt)
         self._databases = LocalDirectory(job.backend.database_directories, local_name, slot, attempt)
@@ -209,19 +211,23 @@ class Slot:
             waited = self._emit_waiting(self._graph.level(task.level), task, output, send)
         for edge, payload in frames:
             item = decode(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
-            with self._at_work(task):
-                if isinstance(item, Progress):
+            if isinstance(item, Progress):
+                with self._at_work(task):
                     self._graph.receive_progress(edge, item)
-                else:
-                    if is_batch(payload):
-                        self._records_in += len(item.values)
+                continue
+            counts = is_batch(payload)
+            del payload  # it may be large
+            for part in self._portions.of(edge if task.source < 0 else ~task.source, item, output):
+                with self._at_work(task):
+                    if counts:
+                        self._records_in += len(part.values)
                     if task.source >= 0:
-                        self._graph.receive_source(task.source, item, output)
+                        self._graph.receive_source(task.source, part, output)
                     else:
-                        self._graph.receive(edge, item, output)
-                ready = output.take()
-            for envelope in ready:
-                send(envelope)
+                        self._graph.receive(edge, part, output)
+                    ready = output.take()
+                for envelope in ready:
+                    send(envelope)
         if task.poll:
             self._poll_sources(task, output, send)
         self._go_round(waited, task, output, send)
@@ -321,10 +327,12 @@ class Slot:
                     budget -= len(chunk.values)
                     self._records_in += len(chunk.values)
                     self._records_polled += len(chunk.values)
-                    self._graph.emit(running, chunk, output)
-                    ready = output.take()
-                for envelope in ready:
-                    send(envelope)
+                for portion in self._portions.of(~running.node.id, chunk, output):
+                    with self._at_work(task):
+                        self._graph.emit(running, portion, output)
+                        ready = output.take()
+                    for envelope in ready:
+                        send(envelope)
 
     def _poll(self, running: RunningNode, max_records: int):  # type: ignore[no-untyped-def]
         assert isinstance(running.operator, SourceOperator)

@@ -22,6 +22,7 @@ QUERY_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",  # an empty exchange must still run all its tasks
     "spark.sql.codegen.wholeStage": "false",  # plans are rebuilt every epoch; compiling them costs more than it gives
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",  # above that, the JVM's collector gets busy
+    "spark.sql.execution.arrow.maxBytesPerBatch": "32m",  # rows, and payloads, may be large
     # Spark's logs of batches are scratch on the driver's disk: the plainer way of writing them saves 60 ms an epoch.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"

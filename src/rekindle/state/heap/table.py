@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rekindle.state.block_encoding import BlockEncoder, unwritable
+from rekindle.common.object_size import typical_size
+from rekindle.state.block_encoding import BLOCK_BYTES, BlockEncoder, unwritable
 from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, StateSpec, unexpired
 from rekindle.state.heap.changes import StateChanges, union
 from rekindle.state.heap.states import HeapState
@@ -105,7 +106,13 @@ class HeapTable:
             left = ((key, unexpired(self.spec.kind, value, expired_until)) for key, value in entries.items())
             entries = {key: value for key, value in left if value is not None}
         for key_group, keys in self._by_key_group(list(entries), max_parallelism):
-            yield self._encoder.whole(key_group, keys, list(map(entries.__getitem__, keys)))
+            yield from self._whole(key_group, keys, list(map(entries.__getitem__, keys)))
+
+    def _whole(self, key_group: int, keys: list[Any], values: list[Any]) -> Iterator[KeyGroupBlock]:
+        """Encode entries, in several blocks where they are large: what a block holds is in memory several times."""
+        at_once = max(1, BLOCK_BYTES // typical_size(values))
+        for start in range(0, len(keys), at_once):
+            yield self._encoder.whole(key_group, keys[start : start + at_once], values[start : start + at_once])
 
     def delta_blocks(self, changes: StateChanges, max_parallelism: int, whole: bool) -> Iterator[KeyGroupBlock]:
         """Encode changes, with the entries as they are now.
@@ -124,7 +131,10 @@ class HeapTable:
             kept = [key for key in keys if key in entries]
             removed = [key for key in keys if key not in entries]
             values = [changed[key] if key in changed else self._replaced(entries[key]) for key in kept]
-            yield self._encoder.delta(key_group, kept, values, removed)
+            at_once = max(1, BLOCK_BYTES // typical_size(values))
+            for start in range(0, len(kept) or 1, at_once):
+                some = slice(start, start + at_once)
+                yield self._encoder.delta(key_group, kept[some], values[some], [] if start else removed)
 
     def _changed(self, changes: StateChanges) -> dict[Any, Any]:
         """Give the changes of entries that were not replaced as a whole, by key."""
