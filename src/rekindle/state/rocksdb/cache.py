@@ -45,14 +45,18 @@ class WriteBackCache(ABC):
         self.room = min(entries, _FIRST_LOOK)
         self._reserve = entries - self.room  # what may be put in besides, if entries are not too large
 
-    def make_room(self) -> None:
-        """Write what is dirty, and forget what was not asked for since the last time; neither, if it all fits."""
+    def make_room(self, scope_key: Any = None) -> None:
+        """Write what is dirty, and forget what was not asked for since the last time; neither, if it all fits.
+
+        Args:
+            scope_key: What was put in last, if that is known: others may have the same size.
+        """
         if not self._limit:
             self._write(self.dirty)
             self.dirty.clear()
             self.clean.clear()
             return
-        limit = self._limit if self._limit <= _FIRST_LOOK else min(self._limit, self._fitting())
+        limit = self._limit if self._limit <= _FIRST_LOOK else min(self._limit, self._fitting(scope_key))
         if self._reserve > 0 and limit == self._limit:
             more = min(self._reserve, _LOOK_EVERY)
             self._reserve -= more
@@ -73,9 +77,11 @@ class WriteBackCache(ABC):
         self.room = min(entries, _LOOK_EVERY)
         self._reserve = entries - self.room
 
-    def _fitting(self) -> int:
+    def _fitting(self, scope_key: Any) -> int:
         """Tell how many entries of the size of those that were put in last may be kept."""
         lately = [cell for cells in (self.dirty, self.clean) for cell in islice(reversed(cells.values()), _SAMPLES)]
+        if scope_key in self.dirty:
+            lately.append(self.dirty[scope_key])
         largest = max((object_size(cell) // max(1, self._weight({None: cell})) for cell in lately), default=1)
         return max(_SAMPLES, _MOST_BYTES // largest)
 

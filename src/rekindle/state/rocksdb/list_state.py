@@ -78,7 +78,7 @@ class ListCache(WriteBackCache):
         self.dirty[scope_key] = Elements(elements, complete=True, stale=not nothing_stored)
         self.room -= 1 + len(elements)
         if self.room <= 0:
-            self.make_room()
+            self.make_room(scope_key)
 
     def expire(self, scope_key: Any, threshold: int) -> int:
         cell = self.dirty.get(scope_key, ())
@@ -156,7 +156,7 @@ class RocksListState(ListState[Any]):
         cell.append(value)
         cache.room -= 1
         if cache.room <= 0:
-            cache.make_room()
+            cache.make_room(key)
 
     def add_all(self, values: Iterable[Any]) -> None:
         added = without_none(values, self._name)
@@ -169,7 +169,7 @@ class RocksListState(ListState[Any]):
             cell.extend(added)
             cache.room -= len(added)
             if cache.room <= 0:
-                cache.make_room()
+                cache.make_room(key)
 
     def update(self, values: Iterable[Any]) -> None:
         self._cache.replace(self._scope.key, without_none(values, self._name))

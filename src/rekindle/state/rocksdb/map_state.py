@@ -132,7 +132,7 @@ class RocksMapState(RangedMapState):
             cell[key] = value
         cache.room -= 1
         if cache.room <= 0:
-            cache.make_room()
+            cache.make_room(own)
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
         if dict_value:
@@ -140,7 +140,7 @@ class RocksMapState(RangedMapState):
             cache.dirty.setdefault(self._scope.key, {}).update(dict_value)
             cache.room -= len(dict_value)
             if cache.room <= 0:
-                cache.make_room()
+                cache.make_room(self._scope.key)
 
     def remove(self, key: Any) -> None:
         self.put(key, _REMOVED)

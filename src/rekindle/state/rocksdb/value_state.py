@@ -86,7 +86,7 @@ class RocksValueState(ValueState[Any]):
         cache.dirty[self._scope.key] = value
         cache.room -= 1
         if cache.room <= 0:
-            cache.make_room()
+            cache.make_room(self._scope.key)
 
     def clear(self) -> None:
         self.update(None)
