@@ -8,6 +8,7 @@ RekindleError
 │   └── NotSupportedError       the program asks for something that Rekindle does not have
 ├── StateAccessError            keyed state used where there is no key
 ├── SerializationError          a value is none of its type, or bytes are no value
+│   └── RecordTooLargeError     a record has more bytes than Spark carries
 ├── SparkSetupError             no Java, an unusable session, an unsupported DataFrame
 ├── SparkLostError              Spark is gone under the job, which is SUSPENDED: nothing of it is committed or deleted
 ├── JobExecutionError           the job ended in FAILED; carries the root cause
@@ -15,6 +16,7 @@ RekindleError
 ├── JobSuspendedError           this driver was asked to end and left the job as it was, for another to go on with
 ├── JobFencedError              another driver has taken over the job: this one stops and changes nothing any more
 ├── UserCodeError               user code raised in a slot; carries operator, subtask and traceback
+├── OutputLostError             a sink has lost records: only those of the last checkpoint on bring them again
 ├── SlotLostError               a slot process died or fell silent
 ├── SlotProtocolError           a peer spoke out of turn (second delivery, old attempt, bad secret)
 ├── RestError                   a job in another process refused a request; carries the HTTP status
@@ -93,6 +95,23 @@ class SerializationError(RekindleError):
     curable = False
 
 
+class RecordTooLargeError(SerializationError):
+    """A record has more bytes than Spark carries from one operator to another; it would have after a restart, too.
+
+    Attributes:
+        size: How many it has.
+        limit: How many it may have.
+    """
+
+    def __init__(self, sender: str, receiver: str, size: int, limit: int) -> None:
+        super().__init__(
+            f"a record that operator {sender!r} sends to {receiver!r} has {size:,} bytes, and Spark carries at most "
+            f"{limit:,} in one piece. Send it in parts, or send where it is kept: a path, or the key of an object store"
+        )
+        self.size = size
+        self.limit = limit
+
+
 class SparkSetupError(RekindleError):
     """Spark cannot be started, or cannot run this job."""
 
@@ -168,6 +187,13 @@ class UserCodeError(RekindleError):
             f"{repeated}{self.summary}\n  in operator {self.operator!r}{uid}, subtask {self.subtask}{record}; "
             f"the traceback there was:\n\n{self.user_traceback}"
         )
+
+
+class OutputLostError(RekindleError):
+    """A sink has lost records that it was given: the job has to go back to its last checkpoint, to be given them again.
+
+    Raised by ``SinkWriter.prepare_commit``; other errors there may be tolerated, as those of checkpoints in general.
+    """
 
 
 class SlotLostError(RekindleError):

@@ -173,7 +173,7 @@ def test_a_timestamp_that_is_no_number_is_refused(method: str) -> None:
     arguments = ["a", "noon"] if method == "collect_with_timestamp" else ["noon"]
     source.do(lambda ctx: getattr(ctx, method)(*arguments))
     wait_until(harness.operator.has_more, "the failure is told")
-    with pytest.raises(TypeError, match=f"{method} was given the timestamp 'noon'"):
+    with pytest.raises(TypeError, match=f"{method} was given as 'noon'"):
         poll(harness)
 
 

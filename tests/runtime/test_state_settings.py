@@ -10,6 +10,8 @@ import pytest
 
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Configuration, ExecutionConfig
+from rekindle.common.configuration_layers import lay_over
+from rekindle.common.configuration_origin import COMMAND_LINE, Origin, OriginKind
 from rekindle.common.options import RocksDBOptions
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.checkpoint_config import CheckpointConfig
@@ -29,6 +31,8 @@ from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import DEFAULT_CACHE_ENTRIES, RocksDBSettings
 
 JOB = "0" * 32
+FILE = Origin(OriginKind.FILE, "conf/rekindle-conf.yaml", 1)
+AROUND = [FILE, Origin(OriginKind.ENVIRONMENT, "REKINDLE_PROPERTIES"), COMMAND_LINE]
 
 
 class Factory:
@@ -50,10 +54,19 @@ class HalfAFactory:
 
 
 def settled(
-    backend: StateBackend | None = None, storage: JobManagerCheckpointStorage | str | None = None, **keys: object
+    backend: StateBackend | None = None,
+    storage: JobManagerCheckpointStorage | str | None = None,
+    origin: Origin | None = None,
+    around: dict[str, str] | None = None,
+    **keys: object,
 ) -> JobSettings:
-    """Settle a job; keys are written with two underscores for a dot."""
-    configuration = Configuration.from_dict({key.replace("__", "."): str(value) for key, value in keys.items()})
+    """Settle a job; keys are written with two underscores for a dot. ``around`` is what another origin says."""
+    configuration = Configuration()
+    for key, value in (around or {}).items():
+        configuration.put_from(origin or FILE, key, value)
+    lay_over(
+        configuration, Configuration.from_dict({key.replace("__", "."): str(value) for key, value in keys.items()})
+    )
     checkpoint_config = CheckpointConfig(configuration)
     if storage is not None:
         checkpoint_config.set_checkpoint_storage(storage)
@@ -131,6 +144,58 @@ class TestCheckpointStorage:
 
     def test_the_program_need_not_care_for_what_it_overrides(self) -> None:
         assert directory(settled(HashMapStateBackend(), state__backend="filesystem")) is None
+
+
+@pytest.mark.parametrize("origin", AROUND, ids=lambda origin: origin.kind.value)
+@pytest.mark.parametrize("key", ["state.checkpoints.dir", "execution.checkpointing.dir"])
+class TestAroundTheProgram:
+    """The program is the highest layer: what is set around it is for what it leaves open."""
+
+    def test_the_directory_of_a_backend_wins_over_one_that_is_set_around_the_program(
+        self, origin: Origin, key: str
+    ) -> None:
+        around = {key: "file:///around", "state.savepoints.dir": "file:///around"}
+        for backend in (FsStateBackend("/mine", "/saved"), RocksDBStateBackend("/mine", None, None)):
+            assert directory(settled(backend, origin=origin, around=around)) == "/mine"
+        other = RocksDBStateBackend(checkpoint_stream_backend=FsStateBackend("/mine", "/saved"))
+        assert directory(settled(other, origin=origin, around=around)) == "/mine"
+        assert settled(other, origin=origin, around=around).savepoint_directory == "/saved"
+        assert settled(FsStateBackend("/mine"), origin=origin, around=around).savepoint_directory == "file:///around"
+
+    def test_backends_that_leave_it_open_take_what_is_set_around_the_program(self, origin: Origin, key: str) -> None:
+        for backend in (None, HashMapStateBackend(), EmbeddedRocksDBStateBackend()):
+            assert directory(settled(backend, origin=origin, around={key: "file:///around"})) == "/around"
+
+    def test_what_the_program_sets_on_its_own_wins_over_both(self, origin: Origin, key: str) -> None:
+        around = {key: "file:///around", "state.savepoints.dir": "file:///around"}
+        backend = FsStateBackend("/mine", "/saved")
+        assert directory(settled(backend, "/own", origin, around)) == "/own"
+        assert directory(settled(backend, None, origin, around, state__checkpoints__dir="/own")) == "/own"
+        own = settled(backend, None, origin, around, state__savepoints__dir="file:///own")
+        assert own.savepoint_directory == "file:///own"
+
+    def test_memory_keeps_its_state_in_metadata_which_goes_to_the_directory(self, origin: Origin, key: str) -> None:
+        for backend, wanted in ((MemoryStateBackend("/mine"), "/mine"), (MemoryStateBackend(), "/around")):
+            found = settled(backend, origin=origin, around={key: "file:///around"})
+            assert directory(found) == wanted
+            assert found.state_files is None
+        found = settled(None, JobManagerCheckpointStorage(max_state_size=7), origin, {key: "file:///around"})
+        assert (directory(found), found.state_files, found.memory_limit) == ("/around", None, 7)
+
+
+@pytest.mark.parametrize("retention", ["RETAIN_ON_CANCELLATION", "DELETE_ON_CANCELLATION"])
+@pytest.mark.parametrize("where", [None, "file:///c"])
+def test_to_retain_checkpoints_that_are_in_memory_warns_at_the_start(
+    retention: str, where: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    keys = {} if where is None else {"state__checkpoints__dir": where}
+    settled(
+        execution__checkpointing__interval="1 s",
+        **{"execution__checkpointing__externalized-checkpoint-retention": retention},
+        **keys,
+    )
+    warned = "is RETAIN_ON_CANCELLATION, and checkpoints are kept in the driver's memory" in caplog.text
+    assert warned == (where is None and retention == "RETAIN_ON_CANCELLATION")
 
 
 class TestFlags:

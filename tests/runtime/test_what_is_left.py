@@ -70,6 +70,24 @@ def test_a_job_without_checkpoints_says_how_to_have_some() -> None:
     assert what_is_left(settings(), [], []).endswith("execution.checkpointing.interval turns them on")
 
 
+@pytest.mark.parametrize("retained", [1, 2])
+def test_a_checkpoint_that_cannot_be_read_is_no_place_to_start_from(files: CheckpointFiles, retained: int) -> None:
+    checkpoints = [completed(1, files), completed(2, files)][-retained:]
+    line = what_is_left(settings(interval="1 s", dir=files.root), checkpoints, checkpoints, unreadable=checkpoints[-1])
+    if retained == 2:
+        assert line.startswith("Checkpoint 1 is kept: start from it")
+    else:
+        path = f"{files.root}/job/chk-2"
+        assert line == f"No checkpoint is left to start from: checkpoint 2 ({path}) cannot be read"
+
+
+def test_nor_is_what_the_job_was_started_from_if_that_cannot_be_read(files: CheckpointFiles) -> None:
+    origin = completed(7, files, savepoint=True)
+    line = what_is_left(settings(interval="1 s", dir=files.root), [origin], [], unreadable=origin)
+    path = f"{files.root}/job/chk-7"
+    assert line == f"No checkpoint is left to start from: what the job was started from ({path}) cannot be read"
+
+
 def test_after_a_cancel_with_savepoint_it_is_the_savepoint(tmp_path: Path) -> None:
     line = what_is_left(settings(), [], [], "file:/savepoints/savepoint-1")
     assert line.startswith("Savepoint file:/savepoints/savepoint-1 was taken at the end: start from it with")

@@ -18,6 +18,7 @@ from rekindle.graph.partitioning import REBALANCE, Partitioner, Partitioning
 from rekindle.runtime.exchange import writers
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.payload import decode
+from rekindle.runtime.exchange.sizes import RecordLimit
 from rekindle.runtime.exchange.writers import Envelope, HashWriter, KeyRoutes, RoundRobinWriter
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.state.key_groups import subtask_of_key_group
@@ -40,6 +41,16 @@ def typed_hash_writer(parallelism: int, key_type: TypeInformation, key_of: Calla
 
 def round_robin_writer(parallelism: int, cursor: list[int]) -> RoundRobinWriter:
     return RoundRobinWriter(JobEdge(EDGE, 0, 1, 0, REBALANCE, exchange=True), parallelism, cursor)
+
+
+def fixed_limit(records: int) -> RecordLimit:
+    """Let so many records go into a payload, however large they are."""
+
+    class Fixed(RecordLimit):
+        def learn(self, records: int, size: int) -> None:
+            pass
+
+    return Fixed(records, 1)
 
 
 def chunks(envelopes: list[Envelope]) -> list[tuple[int, Chunk]]:
@@ -147,9 +158,9 @@ class TestHashWriter:
             writer.write(Chunk([{}]))
         assert info.value.__notes__ == ["raised by the key selector of key_by, before operator 'the counter'"]
 
-    def test_records_leave_in_large_chunks_and_the_rest_with_the_flush(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(writers, "_FLUSH_RECORDS", 100)
+    def test_records_leave_in_large_chunks_and_the_rest_with_the_flush(self) -> None:
         writer = hash_writer(1)
+        writer.limit = fixed_limit(100)
         assert writer.write(Chunk(list(range(99)))) == []
         ((_, full),) = chunks(writer.write(Chunk([99])))
         assert full.values == list(range(100))
@@ -212,8 +223,8 @@ class TestRoundRobinWriter:
         envelopes = writer.write(Chunk(["a", "b", "c"], [1, 2, 3])) + writer.flush()
         assert [(t, c.values, c.timestamps) for t, c in chunks(envelopes)] == [(0, ["b"], [2]), (1, ["a", "c"], [1, 3])]
 
-    def test_records_leave_in_large_chunks(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(writers, "_FLUSH_RECORDS", 10)
+    def test_records_leave_in_large_chunks(self) -> None:
         writer = round_robin_writer(2, [0])
+        writer.limit = fixed_limit(10)
         assert writer.write(Chunk(list(range(18)))) == []
         assert [target for target, _ in chunks(writer.write(Chunk([18, 19])))] == [0, 1]

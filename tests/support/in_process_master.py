@@ -11,6 +11,7 @@ import pickle
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,7 +33,7 @@ from rekindle.runtime.master.lost_spark import Renew
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.slot.deployment import SlotDeployment
-from rekindle.runtime.slot.failure import describe_failure
+from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.spark.tick_file import read_tick
 from rekindle.runtime.wire import messages as m
@@ -118,7 +119,8 @@ class InProcessSlot:
                         self.slot.report_metrics(order)
                     case m.Shutdown():
                         try:
-                            self._close(order.job_over)
+                            with suppress(OperatorError):  # some could not be opened
+                                self._close(order.job_over)
                         finally:
                             self._leave()  # as the connection of a process ends with it
                         return

@@ -19,6 +19,7 @@ from rekindle.cli.config import config
 from rekindle.cli.demo import demo
 from rekindle.cli.dispose import dispose
 from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
+from rekindle.cli.flink_options import advice_for
 from rekindle.cli.help import plain_arguments
 from rekindle.cli.info import info
 from rekindle.cli.list import list_jobs
@@ -127,6 +128,12 @@ def _end_of(command: typer.Typer) -> int:
 
 
 def _misunderstood(error: Exception, problem: str) -> int:
+    unknown = getattr(error, "option_name", None)  # of an option that does not exist
+    if "-p" in getattr(getattr(error, "param", None), "opts", ()):
+        unknown = "-py"  # -pyfs reads as -p yfs
+    advice = None if unknown is None else advice_for(sys.argv[1:], unknown)
+    if advice is not None:
+        return _failed(advice, ExitCode.USAGE)
     if type(error).__name__ == "NoArgsIsHelpError":  # its place has moved; what it says is the help
         typer.echo(problem)
     elif problem:

@@ -16,6 +16,11 @@ def base_url(address: str) -> str:
         ConfigurationError: It is none of these.
     """
     text = address.strip()
+    if text == "yarn-cluster":
+        raise ConfigurationError(
+            "'yarn-cluster' is no address of a job: a job listens in the process of its program, wherever Spark's "
+            f"executors run. Write HOST:PORT, as in localhost:{DEFAULT_PORT}, or nothing for a job on this machine"
+        )
     # A bare IPv6 address has colons of its own.
     if "://" not in text:
         text = f"http://[{text}]" if text.count(":") > 1 and not text.startswith("[") else f"http://{text}"

@@ -45,8 +45,8 @@ class CheckpointStorage:
 class JobManagerCheckpointStorage(CheckpointStorage):
     """Store checkpoints in the memory of the job master, which is the Spark driver.
 
-    For trying things out and for tiny state: checkpoints are lost with the driver. Savepoints still go to a
-    file system.
+    For trying things out and for tiny state: checkpoints are lost with the driver, unless they are given a directory.
+    There the metadata goes, with all state inside. Savepoints still go to a file system.
     """
 
     DEFAULT_MAX_STATE_SIZE = 5 * 1024 * 1024
@@ -56,7 +56,7 @@ class JobManagerCheckpointStorage(CheckpointStorage):
         """Describe the storage.
 
         Args:
-            checkpoint_path: A directory for the metadata of checkpoints that are retained; optional.
+            checkpoint_path: A directory for the metadata of checkpoints, which holds their state, too; optional.
             max_state_size: The largest snapshot of one state, in bytes; above it the checkpoint fails.
         """
         size = self.DEFAULT_MAX_STATE_SIZE if max_state_size is None else max_state_size
@@ -64,6 +64,10 @@ class JobManagerCheckpointStorage(CheckpointStorage):
             raise ConfigurationError(f"max_state_size must be greater than zero, got {size!r}")
         self._checkpoint_path = None if checkpoint_path is None else checked_directory(checkpoint_path)
         self._max_state_size = size
+
+    def open_files(self) -> CheckpointFiles | None:
+        """Open the directory for metadata, if there is one."""
+        return None if self._checkpoint_path is None else checkpoint_files(self._checkpoint_path)
 
     def get_checkpoint_path(self) -> str | None:
         """Return the directory for metadata, None if there is none."""

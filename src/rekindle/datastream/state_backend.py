@@ -172,7 +172,7 @@ class MemoryStateBackend(HashMapStateBackend):
         """Describe the backend.
 
         Args:
-            checkpoint_path: A directory for the metadata of checkpoints that are retained; optional.
+            checkpoint_path: A directory for the metadata of checkpoints, which holds their state, too; optional.
             savepoint_path: The default directory of savepoints; optional.
             max_state_size: The largest snapshot of one state, in bytes.
             using_asynchronous_snapshots: Whether snapshots are written in the background; yes by default.

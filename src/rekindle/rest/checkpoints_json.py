@@ -93,7 +93,7 @@ def checkpoint_subtasks(overview: CheckpointsOverview, checkpoint_id: int, verte
 def checkpoint_config(settings: JobSettings) -> Json:
     """Give the answer to ``GET /jobs/:id/checkpoints/config``."""
     options, retention = settings.checkpoints, settings.retention
-    in_memory = settings.checkpoint_files is None
+    in_memory = settings.state_files is None
     return {
         "mode": "exactly_once" if options.mode_exactly_once else "at_least_once",
         "interval": _NEVER if options.interval_ms is None else options.interval_ms,

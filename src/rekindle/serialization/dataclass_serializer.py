@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from inspect import getattr_static
 from typing import Any, TypeVar
 
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.class_fields import ClassField, fields_of_dataclass
 from rekindle.serialization.class_names import ClassName
 from rekindle.serialization.fields_evolution import NamedFieldsSerializerSnapshot
-from rekindle.serialization.named_fields_serializer import NamedFieldsSerializer
+from rekindle.serialization.named_fields_serializer import Layout, NamedFieldsSerializer
 from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.stand_ins import dataclass_stand_in
 
@@ -26,6 +27,12 @@ class DataclassSerializer(NamedFieldsSerializer[T]):
     An instance that is read is made without its ``__init__`` and ``__post_init__``, as pickle does it: the fields are
     set, and no more.
     """
+
+    def __init__(self, cls: type[T], layout: Layout | None = None) -> None:
+        """Make a serializer of a class; see :class:`NamedFieldsSerializer`."""
+        super().__init__(cls, layout)
+        computed = any(isinstance(getattr_static(cls, name, None), property) for name in self._fields)
+        self.always_readable = not computed and all(serializer.always_readable for _, serializer in self.layout)
 
     @staticmethod
     def fields_of(cls: Any) -> list[ClassField]:

@@ -31,6 +31,7 @@ class ElementsSerializer(MsgpackSerializer[list[Any]]):
             part: The same as a part of this one, with None or without.
         """
         self.element = element
+        self.always_readable = element.always_readable
         self.packed_type = list[part.packed_type]  # type: ignore[name-defined]
         self.unpacks = part.unpacks
         self._pack_elements = part.pack_all

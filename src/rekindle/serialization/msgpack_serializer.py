@@ -161,6 +161,7 @@ class EmbeddedSerializer(MsgpackSerializer[T]):
 
     def __init__(self, inner: TypeSerializer[T]) -> None:
         self.inner = inner
+        self.always_readable = inner.always_readable
         self.pack = inner.to_bytes  # type: ignore[method-assign]
         self.unpack = inner.from_bytes  # type: ignore[method-assign, assignment]
         super().__init__()

@@ -27,6 +27,7 @@ class NullableSerializer(MsgpackSerializer[T | None]):
 
     def __init__(self, inner: TypeSerializer[T]) -> None:
         self.inner = inner
+        self.always_readable = inner.always_readable
         self._packed = as_msgpack(inner)
         self.packed_type = Optional[self._packed.packed_type]  # noqa: UP045 - types with | have none with a string
         self.unpacks = self._packed.unpacks

@@ -15,6 +15,9 @@ from rekindle.serialization.type_serializer import BytesSerializer
 
 __all__ = ["UNPICKLABLE", "PickleSerializer", "PickleSerializerSnapshot", "unpicklable"]
 
+NAMES_A_CLASS = pickle.STACK_GLOBAL
+"""A byte that is in every pickle which refers to a class or a function; in others it may be, too."""
+
 _dumps = pickle.dumps
 _loads = pickle.loads
 
@@ -27,6 +30,7 @@ class PickleSerializer(BytesSerializer[Any]):
     """
 
     takes_none = True
+    doubtful = NAMES_A_CLASS  # what has no classes in it is made of what Python itself can always read
 
     def to_bytes(self, element: Any) -> bytes:
         """Return an element as bytes."""

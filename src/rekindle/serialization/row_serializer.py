@@ -49,6 +49,7 @@ class RowSerializer(MsgpackSerializer[Row]):
             names: The names of the fields; f0, f1, … if there are none.
         """
         self.fields = tuple(fields)
+        self.always_readable = all(field.always_readable for field in self.fields)
         self.names = tuple(f"f{i}" for i in range(len(self.fields))) if names is None else tuple(names)
         if len(self.names) != len(self.fields):
             raise ValueError(f"a row of {len(self.fields)} fields cannot have the names {list(self.names)}")

@@ -22,6 +22,7 @@ class ScalarSerializer(MsgpackSerializer[T]):
     type_name: ClassVar[str]
     zero: ClassVar[Any] = None
     packs = True
+    always_readable = True
 
     _snapshot_class: ClassVar[type[TypeSerializerSnapshot[Any]]]
 

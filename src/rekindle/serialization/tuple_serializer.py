@@ -31,6 +31,7 @@ class TupleSerializer(MsgpackSerializer[tuple[Any, ...]]):
 
     def __init__(self, *fields: TypeSerializer[Any]) -> None:
         self.fields = fields
+        self.always_readable = all(field.always_readable for field in fields)
         self._parts = Columns([as_msgpack(field) for field in fields])
         self.packed_type = self._parts.packed_type
         self.plain_type = self._parts.plain_type

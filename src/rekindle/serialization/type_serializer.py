@@ -30,9 +30,13 @@ class TypeSerializer(ABC, Generic[T]):
 
     Attributes:
         takes_none: Whether None is an element, besides those of the type.
+        always_readable: Whether it reads back whatever it wrote: no code of the user's runs in between.
+        doubtful: What is in the bytes of every element that might turn out not to be readable; empty if it may be any.
     """
 
     takes_none: bool = False
+    always_readable: bool = False
+    doubtful: bytes = b""
 
     @abstractmethod
     def serialize(self, element: T, stream: BytesIO) -> None:
@@ -76,6 +80,23 @@ class TypeSerializer(ABC, Generic[T]):
         stream = DataOutputView()
         self.serialize(element, stream)
         return stream.getvalue()
+
+    def to_readable_bytes(self, element: T) -> bytes:
+        """Return an element as bytes that were read back, for what is to be restored from them one day.
+
+        Raises:
+            SerializationError: It cannot be written, or not be read back.
+        """
+        data = self.to_bytes(element)
+        if not self.always_readable and self.doubtful in data:
+            try:
+                self.from_bytes(data)
+            except Exception as error:
+                raise SerializationError(
+                    f"an element ({type(element).__name__}) was written and cannot be read back: "
+                    f"{error if isinstance(error, SerializationError) else f'{type(error).__name__}: {error}'}"
+                ) from error
+        return data
 
     def from_bytes(self, data: bytes | memoryview) -> T:
         """Return the element that :meth:`to_bytes` made these bytes of."""

@@ -36,7 +36,9 @@ def create_backend(
     from rekindle.state.rocksdb.backend import RocksDBKeyedStateBackend  # loads a library that the heap does not need
 
     directory = fresh_directory("rocksdb")
-    return RocksDBKeyedStateBackend(owner, key_groups, max_parallelism, now, directory, settings.rocksdb)
+    return RocksDBKeyedStateBackend(
+        owner, key_groups, max_parallelism, now, directory, settings.rocksdb, settings.incremental
+    )
 
 
 def restore_backend(backend: KeyedStateBackend, native: Sequence[NativePart], blocks: Iterable[KeyGroupBlock]) -> None:

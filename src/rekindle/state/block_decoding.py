@@ -31,6 +31,27 @@ class BlockDecoder:
         except (SerializationError, msgspec.MsgspecError, ValueError) as error:
             raise _unreadable(block, error) from error
 
+    def read_keys(self, block: KeyGroupBlock) -> None:
+        """Read the keys of a whole block, and those of its maps, but no values."""
+        try:
+            held = decode_whole_block(block.data)
+            self._keys(block, held.keys)
+            if held.values.map_keys:
+                self._readers.map_key.all_from_bytes(held.values.map_keys)
+        except (SerializationError, msgspec.MsgspecError, ValueError) as error:
+            raise _unreadable(block, error) from error
+
+    def keys_of(self, block: KeyGroupBlock) -> list[Any]:
+        """Give the keys of a block, whole or of changes, having read all of it."""
+        if not block.delta:
+            return self.whole(block)[0]
+        try:
+            held = decode_delta_block(block.data)
+            self._changes(block, held)
+            return self._keys(block, held.keys) + self._keys(block, held.removed)
+        except (SerializationError, msgspec.MsgspecError, ValueError) as error:
+            raise _unreadable(block, error) from error
+
     def apply_delta(self, block: KeyGroupBlock, entries: dict[Any, Any], accessed_at: int | None = None) -> None:
         """Change the entries of the blocks before as a delta block says.
 

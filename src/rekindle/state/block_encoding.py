@@ -11,6 +11,9 @@ from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec
 from rekindle.state.map_keys import check_unchanged
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers
 
+BLOCK_BYTES = 64 << 20
+"""About what a block has at most: a key group with more has several, each with some of its keys."""
+
 
 class BlockEncoder:
     """Encode the blocks of one state."""
@@ -27,7 +30,7 @@ class BlockEncoder:
         try:
             data = encode_block(BlockWhole(self._keys(keys), self._values(values)))
         except Exception as error:  # pickling may raise anything
-            raise _in_state(self._spec.name, error) from error
+            raise unwritable(self._spec.name, error) from error
         return self._block(key_group, len(keys), data)
 
     def serialized(
@@ -74,7 +77,7 @@ class BlockEncoder:
                 )
             )
         except Exception as error:  # pickling may raise anything
-            raise _in_state(self._spec.name, error) from error
+            raise unwritable(self._spec.name, error) from error
         return self._block(key_group, len(keys) + len(removed), data, delta=True)
 
     def _block(self, key_group: int, entries: int, data: bytes, delta: bool = False) -> KeyGroupBlock:
@@ -118,6 +121,7 @@ class BlockEncoder:
         return BlockValues(serializers.value.all_to_bytes(values), lengths, map_keys, nones, last_access)
 
 
-def _in_state(name: str, error: Exception) -> SerializationError:
+def unwritable(name: str, error: Exception) -> SerializationError:
+    """Say that a state cannot be part of a snapshot."""
     reason = str(error) if isinstance(error, SerializationError) else f"{type(error).__name__}: {error}"
     return SerializationError(f"state {name!r} cannot be written: {reason}")

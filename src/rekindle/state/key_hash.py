@@ -15,6 +15,7 @@ import decimal
 import enum
 import functools
 import numbers
+import pathlib
 import struct
 import types
 import uuid
@@ -119,7 +120,39 @@ def fields_of_key(kind: Any) -> tuple[str, ...]:
     return tuple(sorted(field.name for field in dataclasses.fields(kind) if field.compare))
 
 
+def plain_time(key: np.datetime64 | np.timedelta64) -> Any:
+    """Give the datetime or timedelta that a time of numpy's equals; else it, in the unit of all that equal it."""
+    kind = "M8" if isinstance(key, np.datetime64) else "m8"
+    if kind == "m8" and np.datetime_data(key.dtype)[0] in ("Y", "M"):
+        return key.astype("m8[M]")
+    found = key
+    for unit in ("us", "ns", "ps", "fs", "as"):
+        found = key.astype(f"{kind}[{unit}]")
+        if found == key:
+            break
+    item = found.item()
+    return item if isinstance(item, datetime.datetime | datetime.timedelta) else found
+
+
+def canonical(key: Any) -> Any:
+    """Give the one object that stands for all that are equal to a key, where pickle would tell them apart."""
+    if isinstance(key, range):
+        step = key.step if len(key) > 1 else 1
+        start = key.start if key else 0
+        return range(start, start + len(key) * step, step)
+    if isinstance(key, datetime.timezone):
+        return datetime.timezone(key.utcoffset(None))
+    if isinstance(key, pathlib.PurePosixPath):
+        return key if type(key) is pathlib.PurePosixPath else pathlib.PurePosixPath(key)
+    if isinstance(key, pathlib.PureWindowsPath):
+        return pathlib.PureWindowsPath(str(key).lower())
+    return key
+
+
 def _hash_number(key: Any, seed: int) -> int:
+    if isinstance(key, np.datetime64 | np.timedelta64):
+        plain = plain_time(key)
+        return _hash_int(int(plain.astype(np.int64)), seed) if isinstance(plain, np.generic) else _hash(plain, seed)
     if isinstance(key, int):
         return _hash_int(int(key), seed)
     if isinstance(key, float):
@@ -148,6 +181,7 @@ def _hash_ratio(numerator: int, denominator: int, seed: int) -> int:
 
 def _hash_time(key: datetime.date | datetime.time | datetime.timedelta, seed: int) -> int:
     if isinstance(key, datetime.datetime):  # microseconds, as Spark hashes a timestamp
+        key = key.replace(fold=0)  # a time that comes twice is one key, as it has one hash
         naive = key.utcoffset() is None
         since = key.replace(tzinfo=None) - _EPOCH if naive else key - _EPOCH.replace(tzinfo=datetime.UTC)
         return _hash_int(since // _MICROSECOND, seed)
@@ -170,7 +204,7 @@ def _hash_object(key: Any, seed: int) -> int:
         return _hash(tuple(key), seed)
     if isinstance(key, type | types.FunctionType | types.BuiltinFunctionType):
         return _hash((key.__module__, key.__qualname__), seed)
-    return _hash(key.__reduce_ex__(4), seed)
+    return _hash(canonical(key).__reduce_ex__(4), seed)
 
 
 _P1 = np.uint64(0x9E3779B185EBCA87)

@@ -25,18 +25,28 @@ class SnapshotRequest:
 
 @dataclass(frozen=True, slots=True)
 class NativeSnapshot:
-    """Hand over a backend's own files: a directory on local disk that nothing changes any more.
+    """Hand over a backend's own files, in a directory on local disk that the backend does not change any more.
 
     Attributes:
         directory: Where the files are.
-        files: Their names.
-        shareable: Those of ``files`` that are never written again under their name: a later checkpoint that has one
-            of them, too, need not store it twice.
+        list_files: Names the files there that belong to the snapshot, once ``KeyedSnapshot.settle`` was called.
+        is_shareable: Tells of a name whether its file is never written again under it: a later checkpoint that has
+            the file, too, need not store it twice.
     """
 
     directory: str
-    files: tuple[str, ...]
-    shareable: frozenset[str]
+    list_files: Callable[[], tuple[str, ...]]
+    is_shareable: Callable[[str], bool]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Name the files."""
+        return self.list_files()
+
+    @property
+    def shareable(self) -> frozenset[str]:
+        """Name those of the files that are never written again under their name."""
+        return frozenset(filter(self.is_shareable, self.files))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,10 @@ class KeyedSnapshot:
             ``KeyedStateBackend.changes`` told of no more changes than entries.
         exported: Encodes what is on disk; runs in the background, whatever the backend does meanwhile.
         native: The backend's own files.
+        check: Reads back one of the blocks that ``blocks`` gave, if it is of a state that the program asked for; raises
+            if it cannot be read.
+        settle: Completes what is handed over as ``exported`` and ``native``, before either is used, and reads back
+            what of it was not read back for a snapshot before; raises if it cannot be read. Runs in the background.
         release: Deletes what was kept for ``exported`` and ``native``; called once, when they are written or given up.
     """
 
@@ -58,4 +72,6 @@ class KeyedSnapshot:
     delta: bool = False
     exported: Callable[[], Iterator[KeyGroupBlock]] | None = None
     native: NativeSnapshot | None = None
+    check: Callable[[KeyGroupBlock], None] = lambda block: None
+    settle: Callable[[], None] = lambda: None
     release: Callable[[], None] = lambda: None

@@ -9,11 +9,13 @@ from typing import Any
 
 import msgspec
 
+from rekindle.common.milliseconds import milliseconds
 from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state import flink_heap
 from rekindle.state.blocks import TIMERS, KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
-from rekindle.state.state_evolution import evolved, other_keys, stored_snapshot_of
+from rekindle.state.read_back import check_key_group, reading_back
+from rekindle.state.state_evolution import evolved, stored_snapshot_of
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import StoredSerializers
 
@@ -42,7 +44,14 @@ class TimerQueue:
         self._few = True  # the heap is Flink's, without deleted timers; else it is one of heapq
 
     def register(self, key: Any, timestamp: int) -> None:
-        """Add a timer unless it is there already."""
+        """Add a timer unless it is there already.
+
+        Raises:
+            TypeError: The timestamp is no integer.
+            ValueError: It does not fit into 64 bits.
+        """
+        if type(timestamp) is not int or not -0x8000000000000000 <= timestamp <= 0x7FFFFFFFFFFFFFFF:
+            timestamp = self._checked(timestamp)
         timer = (key, timestamp)
         if timer not in self._live:
             self._live[timer] = number = next(self._sequence)
@@ -55,7 +64,9 @@ class TimerQueue:
             heapq.heappush(self._heap, (timestamp, number, key))
 
     def delete(self, key: Any, timestamp: int) -> None:
-        """Remove a timer if it is there."""
+        """Remove a timer if it is there; a timestamp that no timer can have raises as in :meth:`register`."""
+        if type(timestamp) is not int or not -0x8000000000000000 <= timestamp <= 0x7FFFFFFFFFFFFFFF:
+            timestamp = self._checked(timestamp)
         number = self._live.pop((key, timestamp), None)
         if number is None:
             return
@@ -120,11 +131,21 @@ class TimerQueue:
             assert block.serializers is not None
             keys, timestamps = self._decode(block.data, block.serializers)
             if max_parallelism is not None and keys:
-                first = self._state_key(keys[0])
-                if key_group_of(first, max_parallelism) != block.key_group:
-                    raise other_keys(self._owner.state(self.name), repr(first))
+                check_key_group(self._state_key(keys[0]), block, max_parallelism, self._owner.state(self.name))
             for key, timestamp in zip(keys, timestamps, strict=True):
                 self.register(key, timestamp)
+
+    def read_back(self, block: KeyGroupBlock, max_parallelism: int) -> None:
+        """Read a block of :meth:`snapshot_blocks` as a restore would.
+
+        Raises:
+            SerializationError: It cannot be read.
+        """
+        name = self._owner.state(self.name)
+        with reading_back(name):
+            assert block.serializers is not None
+            keys, _ = self._decode(block.data, block.serializers)
+            check_key_group(self._state_key(keys[0]), block, max_parallelism, name)
 
     # --- how timers become bytes; a queue whose timers carry more than a key does it in its own way ---
 
@@ -145,6 +166,9 @@ class TimerQueue:
     def _key_reader(self, stored: StoredSerializers) -> TypeSerializer[Any]:
         name = self._owner.state(self.name)
         return evolved(stored.key, self._owner.key_serializer, name, "key", may_migrate=False).reader
+
+    def _checked(self, timestamp: Any) -> int:
+        return milliseconds(timestamp, f"the time of a timer of operator {self._owner.name!r}")
 
     @property
     def _pop(self) -> Callable[[list[Any]], Any]:

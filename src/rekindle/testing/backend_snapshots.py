@@ -108,11 +108,14 @@ class PendingSnapshot:
         """Collect the rest, and let the backend delete what it kept for that."""
         native = self._taken.native
         try:
+            for block in self._blocks:
+                self._taken.check(block)
+            self._taken.settle()
             exported = () if self._taken.exported is None else tuple(self._taken.exported())
             files = {} if native is None else _read(native)
+            shareable = frozenset() if native is None else native.shareable
         finally:
             self._taken.release()
-        shareable = frozenset() if native is None else native.shareable
         blocks = (*self._blocks, *exported)
         return BackendSnapshot(self._checkpoint_id, self._key_groups, blocks, files, shareable, self._base)
 

@@ -39,11 +39,13 @@ def make_backend(tmp_path: Path, clock: ManualClock) -> Iterator[MakeBackend]:
     """Make backends; afterwards close them all, and fail if they leave files behind."""
     made: list[RocksDBKeyedStateBackend] = []
 
-    def make(cache_entries: int = 1000, key_groups: KeyGroupRange = ALL, **settings: Any) -> RocksDBKeyedStateBackend:
+    def make(
+        cache_entries: int = 1000, key_groups: KeyGroupRange = ALL, incremental: bool = False, **settings: Any
+    ) -> RocksDBKeyedStateBackend:
         directory = str(tmp_path / f"rocksdb-{len(made)}")
         chosen = RocksDBSettings(cache_entries=cache_entries, **settings)
         backend = RocksDBKeyedStateBackend(
-            StateOwner("count"), key_groups, MAX_PARALLELISM, clock.now, directory, chosen
+            StateOwner("count"), key_groups, MAX_PARALLELISM, clock.now, directory, chosen, incremental
         )
         made.append(backend)
         return backend

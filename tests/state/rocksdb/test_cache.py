@@ -6,7 +6,7 @@ import pytest
 
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rekindle.state.rocksdb.cache import WriteBackCache
-from rekindle.state.rocksdb.database import walk
+from rekindle.state.rocksdb.database import BatchWriter, walk
 
 
 def cache_of(backend, name) -> WriteBackCache:
@@ -143,3 +143,54 @@ def test_equal_keys_share_an_entry_in_cache_and_database(backend):
     backend.key = 1
     assert state.value() == 3
     assert sorted(backend.keys("v")) == [1, 2]
+
+
+def test_a_cache_of_large_entries_holds_fewer(make_backend):
+    backend = make_backend(65_536)
+    value = backend.get_or_create(ValueStateDescriptor("v"))
+    entries = backend.get_or_create(MapStateDescriptor("m"))
+    elements = backend.get_or_create(ListStateDescriptor("l"))
+    large = 1_000_000
+    for step in range(600):
+        backend.key = step % 50
+        value.update(bytes([step % 256]) * large)
+        entries.put(step, bytes([step % 256]) * large)
+        elements.add(bytes([step % 256]) * large)
+        assert max(cached(backend, name) for name in ("v", "m", "l")) <= 330  # 64 MB, and as many again
+    for key in range(50):
+        backend.key = key
+        assert value.value() == bytes([(key + 550) % 256]) * large
+        assert sorted(entries.keys()) == list(range(key, 600, 50))
+        assert [element[0] for element in elements.get()] == [step % 256 for step in range(key, 600, 50)]
+
+
+def test_entries_that_become_large_are_noticed(make_backend):
+    backend = make_backend(65_536)
+    value = backend.get_or_create(ValueStateDescriptor("v"))
+    for step in range(20_000):
+        backend.key = step
+        value.update(step)
+    assert cached(backend, "v") == 20_000, "small ones all fit"
+    for step in range(5_000):
+        backend.key = step
+        value.update(bytes(100_000))
+    assert cached(backend, "v") < 5_000
+
+
+def test_batches_are_written_by_their_bytes(make_backend, monkeypatch):
+    backend = make_backend(65_536)
+    value = backend.get_or_create(ValueStateDescriptor("v"))
+    sizes = []
+    real = BatchWriter._check
+
+    def noting(self):
+        sizes.append(self._batch.size_in_bytes())
+        real(self)
+
+    monkeypatch.setattr(BatchWriter, "_check", noting)
+    for key in range(60):
+        backend.key = key
+        value.update(bytes(1_000_000))
+    cache_of(backend, "v").flush()
+    assert sizes
+    assert max(sizes) < 10_000_000

@@ -15,6 +15,7 @@ from rekindle.state.rocksdb.database import walk
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.snapshots import SnapshotRequest
 from rekindle.state.ttl.cleanup import TtlCleanup
+from rekindle.testing.backend_snapshots import take_snapshot
 
 from .conftest import MAX_PARALLELISM
 from .test_snapshots import exported, native_part
@@ -278,6 +279,33 @@ class TestStrategies:
             ("m", 0): {"new": ("new", last)},
         }
         assert len(raw(backend, "l")) == 5  # local state stays
+
+    def test_full_checkpoints_leave_it_out_too_and_are_smaller_by_it(self, make_backend, clock):
+        backend = make_backend()
+        states = opened(backend, config(cleanup_full_snapshot=(), disable_cleanup_in_background=()))
+        for key in range(2_000):
+            write(backend, states, key, f"old {key * 7919}")
+        whole = take_snapshot(backend, 1)
+        clock.advance(60)
+        write(backend, states, 0, "new")
+        clock.advance(40)
+        snapshot = take_snapshot(backend, 2)
+        last = clock.now() - 40
+        assert snapshot.entries() == {
+            "v": {0: ("new", last)},
+            "l": {0: [("new", last)]},
+            "m": {0: {"new": ("new", last)}},
+        }
+        assert sum(map(len, snapshot.files.values())) < sum(map(len, whole.files.values())) / 2
+        assert len(raw(backend, "l")) == 2_001  # local state stays
+        write(backend, states, 1, "newer")
+        assert set(take_snapshot(backend, 3).entries()["v"]) == {0, 1}
+
+    def test_incremental_checkpoints_store_files_as_they_are(self, make_backend, clock):
+        backend = make_backend(incremental=True)
+        write(backend, opened(backend, config(cleanup_full_snapshot=())), 1, "x")
+        clock.advance(TTL)
+        assert set(take_snapshot(backend, 1).entries()) == {"v", "l", "m"}
 
     def test_what_expires_after_the_barrier_is_in_the_snapshot(self, make_backend, clock):
         backend = make_backend()

@@ -64,8 +64,14 @@ class SinkWriter(ABC):
     def prepare_commit(self, checkpoint_id: int) -> list[bytes]:
         """Make what was written since the last call durable but not visible, at the barrier.
 
+        If it raises, and the job tolerates failed checkpoints, it is called again for the next one: then it has to
+        prepare what the failed call has left, too.
+
         Returns:
             One committable for each thing to be made visible; they are kept in the checkpoint.
+
+        Raises:
+            OutputLostError: Something is lost for good. The job goes back to its last checkpoint whatever it tolerates.
         """
 
     @abstractmethod

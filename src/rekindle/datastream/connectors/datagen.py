@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rekindle.datastream.basic_functions import Function
 from rekindle.datastream.connectors.base import Source
+from rekindle.datastream.connectors.number_seq import sequence_number
 from rekindle.datastream.declared_types import RecordType, declared_type
 from rekindle.datastream.function_adapters import refuse_operator_state
 from rekindle.exceptions import InvalidProgramError
@@ -105,6 +106,7 @@ class DataGeneratorSource(Source):
             type_info: Their type.
             rate_limiter_strategy: How fast they may come; as fast as they can if None.
         """
+        count = sequence_number(count)
         if count < 1:
             raise ValueError(f"a generator makes at least 1 record, and {count} was given")
         if not isinstance(generator_function, GeneratorFunction):

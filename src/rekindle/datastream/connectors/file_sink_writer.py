@@ -21,7 +21,7 @@ from rekindle.datastream.connectors.rolling_policy import RollingPolicy
 from rekindle.datastream.connectors.row_encoding import RowEncoder, chunk_encoding
 from rekindle.datastream.connectors.sink_base_path import sink_files
 from rekindle.datastream.connectors.sink_files import FileSinkError, SinkFiles
-from rekindle.exceptions import StateRestoreError
+from rekindle.exceptions import OutputLostError, StateRestoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class PartFile:
     created: int
     last_written: int
     size: int = 0
+    pending: bool = False
 
 
 class FileSinkWriter(SinkWriter):
@@ -109,7 +110,9 @@ class FileSinkWriter(SinkWriter):
         for bucket in list(self._open):
             self._roll(bucket)
         for part in self._rolled:
-            self._files.rename(part.paths.in_progress, part.paths.pending)
+            if not part.pending:  # else an earlier call got as far as that, and failed later
+                self._files.rename(part.paths.in_progress, part.paths.pending)
+                part.pending = True
         self._files.sync_directories({paths.directory_of(part.paths.pending) for part in self._rolled})
         committables = [
             FileCommittable(part.paths.pending, part.paths.finished, part.size, self._base_path)
@@ -155,7 +158,7 @@ class FileSinkWriter(SinkWriter):
             with contextlib.suppress(OSError):  # buffered bytes that find no room do not matter any more
                 part.stream.close()
         for part in unfinished:
-            self._files.remove(part.paths.in_progress)
+            self._files.remove(part.paths.pending if part.pending else part.paths.in_progress)
 
     def _by_bucket(self, values: list[Any], timestamps: list[int | None] | None, now: int) -> dict[str, list[Any]]:
         get_bucket_id = self._assigner.get_bucket_id
@@ -190,7 +193,10 @@ class FileSinkWriter(SinkWriter):
     def _roll(self, bucket: str) -> None:
         part = self._open.pop(bucket)
         self._rolled.append(part)
-        self._files.seal(part.paths.in_progress, part.stream)
+        try:
+            self._files.seal(part.paths.in_progress, part.stream)
+        except FileSinkError as error:  # what was still in buffers is gone
+            raise OutputLostError(str(error)) from error
 
     def _roll_by_time(self, now: int) -> None:
         self._last_check = now

@@ -43,19 +43,15 @@ class BroadcastWriter(ExchangeWriter):
     def flush(self) -> list[Envelope]:
         return self._for_all(self._take(0))
 
-    def _for_all(self, envelope: Envelope | None) -> list[Envelope]:
-        if envelope is None:
-            return []
-        edge, _, payload = envelope
-        return [(edge, target, payload) for target in range(self._copies)]
+    def _for_all(self, envelopes: list[Envelope]) -> list[Envelope]:
+        return [(edge, target, payload) for edge, _, payload in envelopes for target in range(self._copies)]
 
 
 class GlobalWriter(ExchangeWriter):
     """Send all records to the first target."""
 
     def write(self, chunk: Chunk) -> list[Envelope]:
-        envelope = self._add(0, _own(chunk))
-        return [] if envelope is None else [envelope]
+        return self._add(0, _own(chunk))
 
 
 def chosen_targets(edge: JobEdge, name: str, values: list[Any], parallelism: int) -> list[int]:

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
-from rekindle.exceptions import InvalidProgramError, SerializationError
+from rekindle.common.object_size import object_size
+from rekindle.exceptions import InvalidProgramError, RecordTooLargeError, SerializationError
 from rekindle.graph.job_graph import JobEdge
 from rekindle.runtime.exchange.edge_serializers import UNTYPED, EdgeSerializers
 from rekindle.runtime.exchange.payload import encode_chunk
+from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES, RECORD_BYTES, SPLIT_BYTES, payload_limit
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
@@ -18,8 +20,8 @@ from rekindle.state.key_hash import key_group_of
 Envelope = tuple[int, int, bytes]
 """An edge, a target subtask, a payload."""
 
-_FLUSH_RECORDS = 1 << 15
 _CACHED_KEYS = 1 << 20
+_WAITING_BYTES = 4 * PAYLOAD_BYTES
 
 
 class KeyRoutes(dict[Any, int]):
@@ -60,9 +62,16 @@ def keys_of(edge: JobEdge, name: str, values: list[Any], serializers: EdgeSerial
 
 
 class ExchangeWriter(ABC):
-    """Deal out the records that leave on one edge, on behalf of one task."""
+    """Deal out the records that leave on one edge, on behalf of one task.
+
+    Attributes:
+        limit: How many records go into one payload; shared by all tasks that write to the edge.
+        ends: The names of the operators that the edge connects, for messages.
+    """
 
     def __init__(self, edge: JobEdge, parallelism: int, serializers: EdgeSerializers = UNTYPED) -> None:
+        self.limit = payload_limit()
+        self.ends = ("", "")
         self._edge = edge
         self._parallelism = parallelism
         self._serializers = serializers
@@ -74,7 +83,7 @@ class ExchangeWriter(ABC):
 
     def flush(self) -> list[Envelope]:
         """Return everything that is left."""
-        return [envelope for target in range(self._parallelism) if (envelope := self._take(target)) is not None]
+        return [envelope for target in range(self._parallelism) for envelope in self._take(target)]
 
     def _deal(self, chunk: Chunk, targets: list[int], keys: list[Any] | None = None) -> list[Envelope]:
         """Send each record to the target that stands in its place."""
@@ -87,11 +96,11 @@ class ExchangeWriter(ABC):
                 None if timestamps is None else list(compress(timestamps, mine)),
                 None if keys is None else list(compress(keys, mine)),
             )
-            if part.values and (envelope := self._add(target, part)) is not None:
-                full.append(envelope)
+            if part.values:
+                full += self._add(target, part)
         return full
 
-    def _add(self, target: int, part: Chunk) -> Envelope | None:
+    def _add(self, target: int, part: Chunk) -> list[Envelope]:
         buffer = self._buffers[target]
         if not buffer.values:
             self._buffers[target] = part
@@ -103,14 +112,35 @@ class ExchangeWriter(ABC):
                 buffer.keys += part.keys or []
             if buffer.timestamps is not None:
                 buffer.timestamps += part.timestamps or []
-        return self._take(target) if len(self._buffers[target].values) >= _FLUSH_RECORDS else None
+        waiting = len(self._buffers[target].values)
+        if waiting >= self.limit.records:
+            return self._take(target, self.limit.records)
+        # Records may have become larger than those that the limit was learned from.
+        return self._take(target) if waiting * object_size(part.values[-1]) > _WAITING_BYTES else []
 
-    def _take(self, target: int) -> Envelope | None:
+    def _take(self, target: int, least: int = 1) -> list[Envelope]:
+        """Encode what waits for a target, in as many payloads as it takes; a rest below ``least`` goes on waiting."""
         chunk = self._buffers[target]
-        if not chunk.values:
-            return None
-        self._buffers[target] = Chunk([])
-        return self._edge.id, target, encode_chunk(chunk, self._serializers.values)
+        taken: list[Envelope] = []
+        start, count = 0, len(chunk.values)
+        while count - start >= least:
+            part = chunk.cut(start, start + self.limit.records)
+            start += len(part.values)
+            taken += self._encoded(target, part)
+        self._buffers[target] = chunk.cut(start, count) if start else chunk
+        return taken
+
+    def _encoded(self, target: int, chunk: Chunk) -> list[Envelope]:
+        payload = encode_chunk(chunk, self._serializers.values)
+        records, size = len(chunk.values), len(payload)
+        self.limit.learn(records, size)
+        if size <= SPLIT_BYTES or records == 1:
+            if size > RECORD_BYTES:
+                raise RecordTooLargeError(*self.ends, size, RECORD_BYTES)
+            return [(self._edge.id, target, payload)]
+        del payload
+        halves = chunk.cut(0, records // 2), chunk.cut(records // 2, records)
+        return [envelope for half in halves for envelope in self._encoded(target, half)]
 
 
 class HashWriter(ExchangeWriter):
@@ -155,8 +185,8 @@ class RoundRobinWriter(ExchangeWriter):
             start = (place - first) % step
             values = chunk.values[start::step]
             timestamps = None if chunk.timestamps is None else chunk.timestamps[start::step]
-            if values and (envelope := self._add(target, Chunk(values, timestamps))) is not None:
-                full.append(envelope)
+            if values:
+                full += self._add(target, Chunk(values, timestamps))
         self._cursor[0] = (first + len(chunk.values)) % step
         return full
 

@@ -111,10 +111,11 @@ class AttemptSlots:
                 spark_sources=tuple(replace(s, data_frame=None, described=None) for s in graph.spark_sources),
             ),
             snapshots=SnapshotSettings(
-                settings.checkpoint_files,
+                settings.state_files,
                 settings.inline_below,
                 settings.memory_limit,
                 settings.asynchronous_snapshots,
+                settings.checkpoints.tolerable_failures > 0,
             ),
             checkpointing=settings.checkpointing,
             restore=restored,

@@ -104,6 +104,7 @@ class JobMaster(ObservedJob):
         self._keeps_all = False
         self._suspended = False
         self._thread: threading.Thread | None = None
+        self._unreadable: CompletedCheckpoint | None = None  # the job failed because it could not read this one
         self._checkpoints = JobCheckpointDirectory(
             settings.checkpoint_files,
             settings.job_id,
@@ -373,7 +374,10 @@ class JobMaster(ObservedJob):
         if damage is None or not completed:
             self._repeated.note(failure, completed[-1].checkpoint_id if completed else None)
             return failure, self._repeated.prolonged(self._recovery.on_failure(now))
-        return self._recovery.explain(damage, completed), self._recovery.on_damage(now, completed)
+        decision = self._recovery.on_damage(now, completed)
+        if isinstance(decision, GiveUp):
+            self._unreadable = completed[-1]
+        return self._recovery.explain(damage, completed), decision
 
     def _as_loss(self, failure: BaseException) -> BaseException:
         """Tell what has ended the job as the loss of Spark, if it is one that no decision was made about."""
@@ -452,6 +456,7 @@ class JobMaster(ObservedJob):
             self._coordinator.damaged(),
             self._stopping.savepoint if status is JobStatus.CANCELED else None,
             self._keeps_all or status is JobStatus.SUSPENDED,
+            self._unreadable,
         )
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from dataclasses import dataclass, field
 
@@ -38,6 +39,8 @@ from rekindle.runtime.master.state_settings import (
 from rekindle.runtime.restart import RestartStrategy, restart_strategy_for
 from rekindle.state.backend_settings import BackendSettings
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class JobSettings:
@@ -46,7 +49,7 @@ class JobSettings:
     job_id: str
     job_name: str
     checkpoints: CheckpointOptions
-    checkpoint_files: CheckpointFiles | None  # None: the job master's memory
+    checkpoint_files: CheckpointFiles | None  # where metadata goes; None: the job master's memory
     memory_limit: int
     inline_below: int
     asynchronous_snapshots: bool
@@ -73,12 +76,18 @@ class JobSettings:
     watermark_interval_ms: int = 200
     signal_action: SignalAction = SignalAction.CANCEL
     archived_jobs: int = 100
+    state_in_metadata: bool = False  # slots send their state to the job master, wherever it puts the metadata
     driver_number: int | None = None  # with high availability: the entry of the log with which this driver took over
 
     @property
     def local_name(self) -> str:
         """Name what is on local disks: no two drivers of one job share anything there."""
         return self.job_id if self.driver_number is None else f"{self.job_id}-{self.driver_number}"
+
+    @property
+    def state_files(self) -> CheckpointFiles | None:
+        """Tell where slots put their state; None: they send it to the job master."""
+        return None if self.state_in_metadata else self.checkpoint_files
 
     @property
     def epoch_target_ms(self) -> int:
@@ -124,9 +133,15 @@ def settle(
                 f"{StateRecoveryOptions.SAVEPOINT_PATH.key} is {restore_path!r}, and a batch job always begins at its "
                 "beginning: unset it, or set execution.runtime-mode to STREAMING"
             )
-    high_availability = settle_high_availability(
-        configuration, job_name, enabled and isinstance(storage, JobManagerCheckpointStorage)
-    )
+    files, retention = storage.open_files(), checkpoint_config.get_externalized_checkpoint_retention()
+    if enabled and files is None and retention is ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION:
+        log.warning(
+            "%s is RETAIN_ON_CANCELLATION, and checkpoints are kept in the driver's memory: none will be left to start "
+            "from. Set %s to have them in files",
+            CheckpointingOptions.EXTERNALIZED_CHECKPOINT_RETENTION.key,
+            CheckpointingOptions.CHECKPOINTS_DIRECTORY.key,
+        )
+    high_availability = settle_high_availability(configuration, job_name, enabled and files is None)
     savepoint_directory = settle_savepoint_directory(state_backend, configuration)
     return JobSettings(
         job_id=job_id,
@@ -141,11 +156,12 @@ def settle(
             num_retained=configuration.get(CheckpointingOptions.NUM_RETAINED),
             history_size=configuration.get(CheckpointingOptions.HISTORY_SIZE),
         ),
-        checkpoint_files=storage.open_files(),
+        checkpoint_files=files,
+        state_in_metadata=isinstance(storage, JobManagerCheckpointStorage),
         memory_limit=_memory_limit(storage),
         inline_below=_inline_below(storage, configuration),
         asynchronous_snapshots=settle_asynchronous(state_backend, configuration),
-        retention=checkpoint_config.get_externalized_checkpoint_retention(),
+        retention=retention,
         restore_path=restore_path,
         allow_non_restored_state=configuration.get(StateRecoveryOptions.IGNORE_UNCLAIMED_STATE),
         restart_strategy=restart_strategy_for(

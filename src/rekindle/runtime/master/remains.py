@@ -34,6 +34,7 @@ class Remains:
         damaged: Completed ones that cannot be read.
         savepoint: The savepoint it was cancelled with, if it was.
         keeps_all: Whether nothing is deleted, whatever the retention says: somebody is to go on with the job.
+        unreadable: The checkpoint that it failed to read, if it failed by that.
     """
 
     settings: JobSettings
@@ -42,6 +43,7 @@ class Remains:
     damaged: Sequence[CompletedCheckpoint]
     savepoint: str | None = None
     keeps_all: bool = False
+    unreadable: CompletedCheckpoint | None = None
 
     def kept(self) -> list[CompletedCheckpoint]:
         """Give the checkpoints that outlive the job; all of one that another driver may go on with."""
@@ -52,7 +54,7 @@ class Remains:
         """Say in one line how to go on."""
         if self.status is JobStatus.SUSPENDED and self.settings.high_availability is not None:
             return "Start the program again, and the job goes on from its last checkpoint"
-        return what_is_left(self.settings, self.completed, self.kept(), self.savepoint)
+        return what_is_left(self.settings, self.completed, self.kept(), self.savepoint, self.unreadable)
 
     def advice(self) -> str:
         """Say in an error how to go on, if the job was to be able to."""

@@ -4,9 +4,11 @@ Who wins, from the first to the last:
 
 - **The backend**: ``set_state_backend``, then ``state.backend.type``, then the heap. Of a backend's settings, those of
   the program win over those of the configuration, one by one.
-- **The checkpoint storage**: what is set on its own (``set_checkpoint_storage``, the keys of storage and directory),
-  then what the backend brings along, then the job master's memory.
-- **The directory of savepoints**: what is set on its own, then what the backend brings along.
+- **The checkpoint storage**: what the program sets on its own (``set_checkpoint_storage``, the keys of storage and
+  directory in its configuration), then what its backend brings along, then what is set around the program (in a file,
+  the environment, on the command line), then the job master's memory.
+- **The directory of savepoints**: what the program sets on its own, then what its backend brings along, then what is
+  set around the program.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from rekindle.state.rocksdb.settings import RocksDBSettings
 
 T = TypeVar("T")
 
+_STORAGE = (CheckpointingOptions.CHECKPOINT_STORAGE, CheckpointingOptions.CHECKPOINTS_DIRECTORY)
 _FACTORY_METHODS = ("create_db_options", "create_column_options")
 _CODECS = {
     **{name: name for name in ("none", "snappy", "zlib", "bz2", "lz4", "lz4hc", "zstd")},
@@ -53,14 +56,19 @@ def settle_storage(
     program: StateBackend | None, configuration: Configuration, checkpoint_config: CheckpointConfig
 ) -> CheckpointStorage:
     """Choose where checkpoints go."""
-    storage = checkpoint_config.get_checkpoint_storage()
-    if storage is None and program is not None:
-        storage = program.get_checkpoint_storage()
+    storage = None if program is None else program.get_checkpoint_storage()
+    if storage is None or _set_by_program(configuration, *_STORAGE):
+        storage = checkpoint_config.get_checkpoint_storage() or storage
     if storage is None and program is None and configuration.get(StateBackendOptions.STATE_BACKEND) == "filesystem":
         raise ConfigurationError(
             "state.backend is 'filesystem', which needs a directory for checkpoints: set state.checkpoints.dir"
         )
-    return storage or JobManagerCheckpointStorage()
+    directory = configuration.get(CheckpointingOptions.CHECKPOINTS_DIRECTORY)
+    if storage is None:
+        return JobManagerCheckpointStorage()
+    if isinstance(storage, JobManagerCheckpointStorage) and storage.get_checkpoint_path() is None:
+        return JobManagerCheckpointStorage(directory, storage.get_max_state_size())
+    return storage
 
 
 def settle_asynchronous(program: StateBackend | None, configuration: Configuration) -> bool:
@@ -71,9 +79,16 @@ def settle_asynchronous(program: StateBackend | None, configuration: Configurati
 
 def settle_savepoint_directory(program: StateBackend | None, configuration: Configuration) -> str | None:
     """Choose where savepoints go that name no directory."""
-    return configuration.get(CheckpointingOptions.SAVEPOINT_DIRECTORY) or (
-        None if program is None else program.get_savepoint_path()
-    )
+    own = None if program is None else program.get_savepoint_path()
+    if own is None or _set_by_program(configuration, CheckpointingOptions.SAVEPOINT_DIRECTORY):
+        return configuration.get(CheckpointingOptions.SAVEPOINT_DIRECTORY) or own
+    return own
+
+
+def _set_by_program(configuration: Configuration, *options: ConfigOption[Any]) -> bool:
+    """Tell whether the program itself has set one of these, rather than what it runs in."""
+    keys = [key for option in options for key in option.all_keys() if configuration.contains_key(key)]
+    return any(configuration.origin_of(key) is None for key in keys)
 
 
 def _backend(program: StateBackend | None, configuration: Configuration) -> StateBackend:

@@ -14,6 +14,7 @@ def what_is_left(
     completed: Sequence[CompletedCheckpoint],
     kept: Collection[CompletedCheckpoint],
     savepoint: str | None = None,
+    unreadable: CompletedCheckpoint | None = None,
 ) -> str:
     """Say in one line from where the job can be started again, or why from nowhere.
 
@@ -22,15 +23,19 @@ def what_is_left(
         completed: The checkpoints it could have been restarted from, oldest first.
         kept: Those of them that are kept now that it has ended.
         savepoint: The savepoint it was cancelled with, if it was.
+        unreadable: The checkpoint that the job failed to read, if it failed by that: it is no place to start from.
     """
     if savepoint is not None:
         return f"Savepoint {savepoint} was taken at the end: {_start_from(savepoint)}"
-    for checkpoint in reversed(completed):
+    for checkpoint in reversed([checkpoint for checkpoint in completed if checkpoint is not unreadable]):
         path = _path(checkpoint)
         if path is not None and checkpoint.savepoint:
             return f"No checkpoint is newer than what the job was started from: start it from {path} again"
         if path is not None and checkpoint in kept:
             return f"Checkpoint {checkpoint.checkpoint_id} is kept: {_start_from(path)}"
+    if unreadable is not None:
+        name = "what the job was started from" if unreadable.savepoint else f"checkpoint {unreadable.checkpoint_id}"
+        return f"No checkpoint is left to start from: {name} ({_path(unreadable) or 'in memory'}) cannot be read"
     return f"No checkpoint is left to start from: {_why(settings, completed)}"
 
 

@@ -26,6 +26,7 @@ from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.encoding import EvolvingSerializer
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
+from rekindle.state.read_back import reading_back
 from rekindle.state.state_evolution import StateName
 
 ELEMENTS = "_async-elements"
@@ -55,9 +56,9 @@ class AsyncWaitOperator(UserFunctionOperator):
         self._element_type = element_type
 
     def open(self, context: OperatorContext) -> None:
-        name = StateName(context.name, context.uid, ELEMENTS)
+        self._name = StateName(context.name, context.uid, ELEMENTS)
         serializer = PickleSerializer() if self._element_type is None else serializer_of(self._element_type)
-        self._serializer = EvolvingSerializer(serializer, name)
+        self._serializer = EvolvingSerializer(serializer, self._name)
         lists = dict(context.restored_lists)
         restored = list(self._decoded(lists.pop(ELEMENTS, None)))
         super().open(replace(context, restored_lists=lists))
@@ -104,6 +105,11 @@ class AsyncWaitOperator(UserFunctionOperator):
     def snapshot_lists(self) -> dict[str, StoredList]:
         elements = self._requests.pending()
         return super().snapshot_lists() | {ELEMENTS: self._encoded(elements)}
+
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        super().read_lists_back(lists)
+        with reading_back(self._name):
+            list(self._decoded(lists.get(ELEMENTS)))
 
     def close(self) -> None:
         if hasattr(self, "_requests"):

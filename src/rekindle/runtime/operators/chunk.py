@@ -26,6 +26,17 @@ class Chunk:
         """Count the records, those of side outputs included."""
         return len(self.values) + sum(len(chunk.values) for chunk in (self.side or {}).values())
 
+    def cut(self, start: int, stop: int) -> Chunk:
+        """Give the records from one place up to another, with keys and timestamps; the chunk itself, if that is all."""
+        if start == 0 and stop >= len(self.values):
+            return self
+        timestamps, keys = self.timestamps, self.keys
+        return Chunk(
+            self.values[start:stop],
+            None if timestamps is None else timestamps[start:stop],
+            None if keys is None else keys[start:stop],
+        )
+
     def part(self, tag: str | None) -> Chunk | None:
         """Give the records of a side output, or of the main output where no tag is given; None: there are none."""
         if tag is not None:

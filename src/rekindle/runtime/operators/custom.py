@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from rekindle.common.milliseconds import milliseconds
 from rekindle.datastream.operators.internal_timers import InternalTimerService, Triggerable
 from rekindle.datastream.operators.operator_services import OperatorServices
 from rekindle.datastream.operators.output import Output
@@ -27,9 +28,11 @@ from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, sorted_out
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
-from rekindle.state.operator_state.backend import OperatorStateBackend
+from rekindle.state.operator_state.backend import FINISHED, OperatorStateBackend
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
+
+_TIMES = frozenset({int, type(None)})
 
 
 class CustomOperator(Operator):
@@ -151,6 +154,14 @@ class CustomOperator(Operator):
     def timer_blocks(self) -> Iterator[KeyGroupBlock]:
         return iter(()) if self._services.timers is None else self._services.timers.blocks()
 
+    def read_timers_back(self, block: KeyGroupBlock) -> None:
+        if self._services.timers is not None:
+            self._services.timers.read_back(block)
+
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        Finished.read(lists.get(FINISHED))
+        self._services.operator_state.read_back(lists)
+
     def timer_count(self) -> int:
         return 0 if self._services.timers is None else len(self._services.timers)
 
@@ -254,9 +265,10 @@ class _ChunkOutput(Output):
         self._timestamps.append(record.timestamp)
 
     def emit_watermark(self, mark: Watermark) -> None:
-        if mark.timestamp > self._emitted:
-            self._emitted = mark.timestamp
-            self._marks.append((len(self._values), mark.timestamp))
+        timestamp = milliseconds(mark.timestamp, "a watermark")
+        if timestamp > self._emitted:
+            self._emitted = timestamp
+            self._marks.append((len(self._values), timestamp))
 
     def take(self) -> Chunk | None:
         """Give what was emitted since the last time."""
@@ -280,6 +292,8 @@ class _ChunkOutput(Output):
 def _emitted(values: list[Any], timestamps: list[int | None]) -> Chunk | None:
     if not values:
         return None
+    if not _TIMES.issuperset(map(type, timestamps)):
+        timestamps = [None if time is None else milliseconds(time, "a record's timestamp") for time in timestamps]
     return sorted_out(values, None if timestamps.count(None) == len(timestamps) else timestamps)
 
 

@@ -38,8 +38,7 @@ class Finished:
 
     def __init__(self, context: OperatorContext) -> None:
         self._own = context.subtask, context.parallelism
-        stored = context.restored_items(FINISHED)
-        before = [msgspec.msgpack.decode(item, type=tuple[int, int]) for item in stored]
+        before = self.read(context.restored_lists.get(FINISHED))
         self.now = self._own in before or any(len(before) == parallelism for _, parallelism in before)
         if context.batch and context.restored_checkpoint_id is not None:
             self.now = True  # all that is left to do is to commit
@@ -49,6 +48,11 @@ class Finished:
         if not self.now:
             return {}
         return {FINISHED: StoredList.of(DistributionMode.UNION, [msgspec.msgpack.encode(self._own)])}
+
+    @staticmethod
+    def read(stored: StoredList | None) -> list[tuple[int, int]]:
+        """Read which subtasks had finished, of how many."""
+        return [] if stored is None else [msgspec.msgpack.decode(item, type=tuple[int, int]) for item in stored.items]
 
     @staticmethod
     def others(lists: dict[str, StoredList]) -> dict[str, StoredList]:

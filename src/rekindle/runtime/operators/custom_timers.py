@@ -81,6 +81,12 @@ class TimerServices:
         for queue in self._queues():
             yield from queue.snapshot_blocks(self._backend.max_parallelism)
 
+    def read_back(self, block: KeyGroupBlock) -> None:
+        """Read back one of :meth:`blocks`, unless it is of a service that the operator has not asked for."""
+        for queue in self._queues():
+            if queue.name == block.state:
+                queue.read_back(block, self._backend.max_parallelism)
+
     def names(self) -> list[str]:
         """Name what :meth:`blocks` gives."""
         restored = {block.state: None for block in self._restored}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from operator import index
 from typing import Any
 
+from rekindle.common.milliseconds import milliseconds
 from rekindle.common.watermark_generator import WatermarkGenerator, WatermarkOutput
 from rekindle.common.watermark_strategy import TimestampAssigner, WatermarkKind, WatermarkStrategy
 from rekindle.runtime.operators.chunk import Chunk
@@ -167,7 +168,7 @@ class _Output(WatermarkOutput):
     def emit_watermark(self, timestamp: int) -> None:
         event_time = self._event_time
         if type(timestamp) is not int:
-            timestamp = _whole(timestamp, "emit_watermark")
+            timestamp = milliseconds(timestamp, "a watermark")
         if timestamp > event_time.watermark or event_time.idle:
             event_time.watermark = max(event_time.watermark, timestamp)
             event_time.idle = False

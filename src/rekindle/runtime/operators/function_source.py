@@ -7,17 +7,17 @@ subtasks: then all that was in buffers leaves in the first epoch, and no functio
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from operator import index
 from threading import Thread
 from typing import Any
 
 import msgspec
 
+from rekindle.common.milliseconds import milliseconds
+from rekindle.common.object_size import object_size
 from rekindle.common.type_information import TypeInformation
 from rekindle.datastream.functions import SourceFunction
 from rekindle.runtime.operators.checkpoint_lock import CheckpointLock, SourceClosedError
@@ -32,6 +32,7 @@ from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.operator_state.backend import SOURCE_BUFFER, SOURCE_ENDED
 from rekindle.state.operator_state.chunk_list import decode_records, encode_records
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
+from rekindle.state.read_back import reading_back
 from rekindle.state.state_evolution import StateName
 
 _ROOM = 100_000
@@ -57,7 +58,8 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         self._context = context
         self._buffer = SourceBuffer()
         self._room = min(_FIRST_ROOM, _ROOM)
-        self._lock = CheckpointLock(lambda: len(self._buffer) >= self._room)
+        self._size_known = False
+        self._lock = CheckpointLock(self._is_full)
         self._thread: Thread | None = None
         self._failure: BaseException | None = None
         self._closing = False
@@ -99,7 +101,8 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
             self._raise_failure()
             chunk = self._buffer.take(max_records)
             if chunk is not None:
-                self._room = _room_for(chunk.values)
+                self._room = _room_for(chunk.values[0], chunk.values[-1])
+                self._size_known = True
         self._busy = chunk is not None and len(chunk.values) >= worthwhile
         self._paused = not self._busy
         return chunk
@@ -164,6 +167,13 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
             raise taken
         return taken
 
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        super().read_lists_back(lists)
+        with reading_back(self._buffer_name):
+            _said(lists.get(SOURCE_ENDED))
+            if SOURCE_BUFFER in lists:
+                list(decode_records(lists[SOURCE_BUFFER], self._serializer, self._buffer_name))
+
     def notify_complete(self, checkpoint_id: int) -> None:
         with self._lock.claim():
             super().notify_complete(checkpoint_id)
@@ -199,6 +209,12 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
             return
         self._ended = self._failure is None
         self._request_epoch()
+
+    def _is_full(self) -> bool:
+        """Tell whether the function has to wait before it emits more; until the first poll, by what came last."""
+        if not self._size_known and len(self._buffer):
+            self._room = min(self._room, _room_for(self._buffer.last()))
+        return len(self._buffer) >= self._room
 
     def _request_epoch(self) -> None:
         """See to it that an epoch comes, once for all that is emitted until the slot says that none is coming."""
@@ -255,13 +271,13 @@ class _Context(SourceFunction.SourceContext):
             element = detached(element)
         with self._lock:
             self._check_open()
-            self._buffer.add_with_timestamp(element, _milliseconds(timestamp, "collect_with_timestamp"))
+            self._buffer.add_with_timestamp(element, milliseconds(timestamp, "the timestamp of collect_with_timestamp"))
             self._added()
 
     def emit_watermark(self, timestamp: int) -> None:
         with self._lock:
             self._check_open()
-            self._buffer.mark(_milliseconds(timestamp, "emit_watermark"))
+            self._buffer.mark(milliseconds(timestamp, "the watermark of emit_watermark"))
             self._added()
 
     def mark_as_temporarily_idle(self) -> None:
@@ -285,22 +301,9 @@ class _Context(SourceFunction.SourceContext):
             self._operator._request_epoch()
 
 
-def _room_for(values: list[Any]) -> int:
+def _room_for(*elements: Any) -> int:
     """Tell how many elements may wait, by the size of some that came."""
-    try:
-        size = max(len(pickle.dumps(value, 5)) for value in (values[0], values[-1]))
-    except Exception:
-        size = 1  # it travels within the slot only
-    return min(_ROOM, max(10, _ROOM_BYTES // size))
-
-
-def _milliseconds(timestamp: Any, method: str) -> int:
-    try:
-        return index(timestamp)
-    except TypeError as error:
-        raise TypeError(
-            f"{method} was given the timestamp {timestamp!r}: it is a whole number of milliseconds since the epoch"
-        ) from error
+    return min(_ROOM, max(10, _ROOM_BYTES // max(map(object_size, elements))))
 
 
 def _said(stored: StoredList | None) -> list[tuple[bool, bool]]:

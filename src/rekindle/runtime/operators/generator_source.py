@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rekindle.exceptions import InvalidProgramError
+from rekindle.runtime.exchange.sizes import chunk_size, portion_limit
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import OperatorContext
@@ -28,6 +29,7 @@ class GeneratorSourceOperator(NumberSequenceOperator):
         super().open(context)
         self._context = context
         self._limiter: RateLimiter | None = self.strategy.create_rate_limiter(context.parallelism)
+        self._at_once = portion_limit()
         self._exhausted = False  # the last poll emitted all that was allowed
         self._paused = False  # so does the rest of this epoch go without
         if isinstance(self._limiter, PerCheckpoint) and not context.checkpointing:
@@ -46,7 +48,7 @@ class GeneratorSourceOperator(NumberSequenceOperator):
             max_records = min(max_records, allowed)
             if max_records <= 0:
                 return None
-        numbers = super().poll(max_records)
+        numbers = super().poll(min(max_records, self._at_once.records))
         if numbers is None:
             return None
         if self._limiter is not None:
@@ -57,7 +59,9 @@ class GeneratorSourceOperator(NumberSequenceOperator):
         for value in numbers.values:
             result = generate(value)
             append(result if type(result) in FIXED else detached(result))
-        return Chunk(values)
+        chunk = Chunk(values)
+        self._at_once.learn(len(values), chunk_size(chunk))
+        return chunk
 
     def has_more(self) -> bool:
         return not self.finished() and not self._exhausted

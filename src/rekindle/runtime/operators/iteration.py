@@ -124,6 +124,10 @@ class IterationHeadOperator(Operator):
             ),
         }
 
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        for name in ("input", "feedback"):
+            _chunks(lists[name].items if name in lists else [])
+
 
 class IterationTailOperator(Operator):
     """Take what is fed back; when the rounds are over, pass on what the last one gave."""

@@ -57,6 +57,11 @@ class KeyedOperator(UserFunctionOperator):
         """Give the timers in event time and those in processing time, once open; None: the operator knows no timers."""
         return None
 
+    def read_timers_back(self, block: KeyGroupBlock) -> None:
+        for queue in self.timer_queues() or ():
+            if queue.name == block.state:
+                queue.read_back(block, self.backend.max_parallelism)
+
     def open(self, context: OperatorContext) -> None:
         self.backend = context.keyed_backend()
         self._prepare(context)

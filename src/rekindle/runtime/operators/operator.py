@@ -197,6 +197,12 @@ class Operator(ABC):
         """Encode the timers; may run in a forked copy of the slot."""
         return iter(())
 
+    def read_timers_back(self, block: KeyGroupBlock) -> None:  # noqa: B027
+        """Read back one of :meth:`timer_blocks`; raise if a restore could not. May run in a forked copy of the slot."""
+
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:  # noqa: B027
+        """Read back list states that a snapshot holds; raise if a restore could not. May run in a forked copy."""
+
     def timer_count(self) -> int:
         """Count the timers."""
         return 0

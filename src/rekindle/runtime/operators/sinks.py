@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from rekindle.runtime.clock import Clock
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
 from rekindle.runtime.operators.user_function import UserFunctionOperator
+from rekindle.serialization.msgpack_serializer import shown
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 
 PRINTED = "printed"
@@ -137,7 +139,7 @@ class TwoPhaseSinkOperator(Operator):
                 context.subtask, context.parallelism, context.attempt, self._lineage, context.clock, self.type_info
             )
         )
-        pending = [msgspec.msgpack.decode(i, type=PendingCommit) for i in context.restored_items(self._PENDING)]
+        pending = _pending_commits(context.restored_lists.get(self._PENDING))
         own = [p for p in pending if p.subtask % context.parallelism == context.subtask]
         if own:
             self._writer.commit([p.committable for p in sorted(own, key=lambda p: p.checkpoint_id)])
@@ -151,6 +153,12 @@ class TwoPhaseSinkOperator(Operator):
         self._pending[checkpoint_id] = self._writer.prepare_commit(checkpoint_id)
 
     def snapshot_lists(self) -> dict[str, StoredList]:
+        for committable in chain.from_iterable(self._pending.values()):
+            if not isinstance(committable, bytes | bytearray):
+                raise TypeError(
+                    f"prepare_commit of {type(self._writer).__name__} returned {shown(committable)} among its "
+                    "committables: they are bytes, which a checkpoint keeps and a restored job commits"
+                )
         items = [
             msgspec.msgpack.encode(PendingCommit(self._subtask, number, committable))
             for number, committables in sorted(self._pending.items())
@@ -160,6 +168,9 @@ class TwoPhaseSinkOperator(Operator):
             self._LINEAGE: StoredList.of(DistributionMode.UNION, [self._lineage.encode()]),
             self._PENDING: StoredList.of(DistributionMode.UNION, items),
         }
+
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        _pending_commits(lists.get(self._PENDING))
 
     def notify_complete(self, checkpoint_id: int) -> None:
         for number in sorted(number for number in self._pending if number <= checkpoint_id):
@@ -179,6 +190,10 @@ class TwoPhaseSinkOperator(Operator):
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _pending_commits(stored: StoredList | None) -> list[PendingCommit]:
+    return [] if stored is None else [msgspec.msgpack.decode(item, type=PendingCommit) for item in stored.items]
 
 
 def unpickle_collected(data: bytes) -> list[Any]:

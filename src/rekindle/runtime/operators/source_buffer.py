@@ -45,6 +45,10 @@ class SourceBuffer:
         self._values.append(value)
         self._timestamps.append(timestamp)
 
+    def last(self) -> Any:
+        """Give the element that was added last; there must be one."""
+        return self._values[-1]
+
     def mark(self, watermark: int | None) -> None:
         """Add a watermark, or with None that the source is idle until it adds something else."""
         place = self._taken + len(self._values)

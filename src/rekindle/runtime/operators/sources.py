@@ -21,8 +21,8 @@ class CollectionSourceOperator(SourceOperator):
         self._next = 0
 
     def open(self, context: OperatorContext) -> None:
-        for item in context.restored_items(self._POSITION):
-            self._next = msgspec.msgpack.decode(item, type=int)
+        for position in _positions(context.restored_lists.get(self._POSITION), int):
+            self._next = position
 
     def poll(self, max_records: int) -> Chunk | None:
         if self.finished():
@@ -37,6 +37,9 @@ class CollectionSourceOperator(SourceOperator):
     def position(self) -> dict[str, StoredList]:
         return {self._POSITION: StoredList.of(DistributionMode.SPLIT, [msgspec.msgpack.encode(self._next)])}
 
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        _positions(lists.get(self._POSITION), int)
+
 
 class NumberSequenceOperator(SourceOperator):
     """Count from ``start`` to ``end``, both included; every subtask takes a part."""
@@ -50,8 +53,7 @@ class NumberSequenceOperator(SourceOperator):
 
     def open(self, context: OperatorContext) -> None:
         if context.restored:
-            items = context.restored_items(self._SPLITS)
-            self._splits = [msgspec.msgpack.decode(item, type=tuple[int, int]) for item in items]
+            self._splits = _positions(context.restored_lists.get(self._SPLITS), tuple[int, int])
         else:
             split = split_range(self.start, self.end, context.parallelism)[context.subtask]
             self._splits = [split] if split[0] <= split[1] else []
@@ -72,6 +74,9 @@ class NumberSequenceOperator(SourceOperator):
 
     def position(self) -> dict[str, StoredList]:
         return {self._SPLITS: StoredList.of(DistributionMode.SPLIT, map(msgspec.msgpack.encode, self._splits))}
+
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        _positions(lists.get(self._SPLITS), tuple[int, int])
 
 
 class SparkSourceOperator(Operator):
@@ -102,6 +107,10 @@ class TextLinesOperator(SparkSourceOperator):
         if charset is None:
             return Chunk([row[0] for row in chunk.values])
         return Chunk([row[0].decode(charset, "replace") for row in chunk.values])
+
+
+def _positions(stored: StoredList | None, kind: Any) -> list[Any]:
+    return [] if stored is None else [msgspec.msgpack.decode(item, type=kind) for item in stored.items]
 
 
 def split_range(start: int, end: int, parts: int) -> list[tuple[int, int]]:

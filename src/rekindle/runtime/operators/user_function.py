@@ -55,6 +55,9 @@ class UserFunctionOperator(Operator):
     def snapshot_lists(self) -> dict[str, StoredList]:
         return self.operator_state.snapshot()
 
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        self.operator_state.read_back(lists)
+
     def notify_complete(self, checkpoint_id: int) -> None:
         if isinstance(self.function, CheckpointListener):
             self.function.notify_checkpoint_complete(checkpoint_id)

@@ -29,12 +29,17 @@ class SlotDeployment(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class SnapshotSettings:
-    """Say how and where a slot keeps its snapshots. ``files`` None: in the job master's memory."""
+    """Say how and where a slot keeps its snapshots.
+
+    ``files`` None: in the job master's memory. ``tolerates_errors``: a function or sink that raises in its snapshot
+    declines the checkpoint, and fails the attempt only if too many checkpoints in a row are declined.
+    """
 
     files: CheckpointFiles | None
     inline_below: int
     inline_limit: int
     asynchronous: bool = True
+    tolerates_errors: bool = False
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ core and ends. The parent only stops for the fork: milliseconds for gigabytes.
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import stat
@@ -80,6 +81,7 @@ def _leave_the_slot() -> None:
     """Make a forked child independent: it holds no connection of the slot, and does not outlive it."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    gc.freeze()  # a collection would look at all that the slot has, and copy the pages it is in
     for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
         with suppress(OSError):
             if stat.S_ISSOCK(os.fstat(int(name)).st_mode):

@@ -205,6 +205,7 @@ class OperatorGraph:
         if chunk is None:
             return
         running.records_out += chunk.count()
+        output.note(chunk)
         given: set[str | None] = set()
         deliveries: list[tuple[JobEdge, Chunk]] = []
         for edge in running.outputs:

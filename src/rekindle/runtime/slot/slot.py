@@ -17,6 +17,7 @@ from rekindle.exceptions import SlotProtocolError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.exchange.payload import Progress, decode_all, is_batch
+from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.event_loop import EventLoopThread
@@ -31,6 +32,7 @@ from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.metrics import MetricRegistry, MetricValue
 from rekindle.runtime.slot.metrics_report import metrics_report
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
+from rekindle.runtime.slot.portions import Portions
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
@@ -63,6 +65,7 @@ class Slot:
         self._graph = OperatorGraph(job.graph, slot)
         self._iterations = SlotIterations(job.graph, self._graph)
         self._exchanges = Exchanges(job.graph, slot)
+        self._portions = Portions()
         local_name = job.local_name or job.job_id
         self._local = LocalDirectory(job.backend.local_directories, local_name, slot, attempt)
         self._databases = LocalDirectory(job.backend.database_directories, local_name, slot, attempt)
@@ -217,20 +220,19 @@ class Slot:
         if task.poll or task.level > 0:
             waited = self._emit_waiting(self._graph.level(task.level), task, output, send)
         for edge, payload in frames:
+            place = edge if task.source < 0 else ~task.source
             items = decode_all(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
-            with self._at_work(task):
-                for item in items:
-                    if isinstance(item, Progress):
-                        self._graph.receive_progress(edge, item, output)
-                    else:
-                        if is_batch(payload):
-                            self._records_in += len(item.values)
-                        if task.source >= 0:
-                            self._graph.receive_source(task.source, item, output)
-                        else:
-                            self._graph.receive(edge, item, output)
-                ready = output.take()
-            for envelope in ready:
+            counts = is_batch(payload)
+            del payload  # it may be large
+            for item in items:
+                portions = (item,) if isinstance(item, Progress) else self._portions.of(place, item, output)
+                for portion in portions:
+                    with self._at_work(task):
+                        self._receive(edge, portion, counts, task, output)
+                        ready = output.take() if output.unsent >= PAYLOAD_BYTES else ()
+                    for envelope in ready:
+                        send(envelope)
+            for envelope in output.take():
                 send(envelope)
         if task.poll:
             self._poll_sources(task, output, send)
@@ -244,6 +246,17 @@ class Slot:
                 ready = output.take() if more else output.finish()
             for envelope in ready:
                 send(envelope)
+
+    def _receive(self, edge: int, item: Chunk | Progress, counts: bool, task: m.OpenTask, output: TaskOutput) -> None:
+        if isinstance(item, Progress):
+            self._graph.receive_progress(edge, item, output)
+            return
+        if counts:
+            self._records_in += len(item.values)
+        if task.source >= 0:
+            self._graph.receive_source(task.source, item, output)
+        else:
+            self._graph.receive(edge, item, output)
 
     def _go_round(self, emitted: int, task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]) -> None:
         """Let records go round in loops that they need not leave the level for, until the epoch is long enough."""
@@ -331,10 +344,12 @@ class Slot:
                     budget -= len(chunk.values)
                     self._records_in += len(chunk.values)
                     self._records_polled += len(chunk.values)
-                    self._graph.receive_polled(running, chunk, output)
-                    ready = output.take()
-                for envelope in ready:
-                    send(envelope)
+                for portion in self._portions.of(~running.node.id, chunk, output):
+                    with self._at_work(task):
+                        self._graph.receive_polled(running, portion, output)
+                        ready = output.take()
+                    for envelope in ready:
+                        send(envelope)
 
     def _poll(self, running: RunningNode, max_records: int) -> Chunk | None:
         assert isinstance(running.operator, SourceOperator)

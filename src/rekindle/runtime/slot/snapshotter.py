@@ -18,19 +18,21 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, NativeState, StateHandle, StoredFile
 from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter
 from rekindle.checkpoint.storage import checkpoint_files
+from rekindle.exceptions import OutputLostError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.deployment import SlotJob
-from rekindle.runtime.slot.failure import OperatorError, describe_failure, explain, is_curable
+from rekindle.runtime.slot.failure import OperatorError, blaming, describe_failure, explain, is_curable
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
 from rekindle.runtime.slot.increments import Increments, StoredIncrement
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.operator_graph import RunningNode
 from rekindle.runtime.slot.snapshot_costs import SnapshotCosts
 from rekindle.runtime.slot.snapshot_store import SnapshotStore, Target
-from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, release
+from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, read_back, release
 from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
 from rekindle.state.operator_state.stored import StoredList
+from rekindle.state.read_back import read_keys_back
 from rekindle.state.snapshots import SnapshotRequest
 
 _FORK_FROM_ENTRIES = 5_000
@@ -79,9 +81,14 @@ class Snapshotter:
         costs = SnapshotCosts()
         started = time.monotonic()
         checkpoint_id = order.checkpoint_id
-        # A sink that cannot make its output durable may have lost some of it, and a function that raised may have left
-        # its state half changed: that fails the attempt, not just this checkpoint, so that the records come again.
-        self._prepare(checkpoint_id, order.timestamp, costs)
+        try:
+            self._prepare(checkpoint_id, order.timestamp, costs)
+        except OperatorError as error:
+            # What operators before it have prepared stays with them, and is part of the next snapshot.
+            if not self._job.snapshots.tolerates_errors or isinstance(error.__cause__, OutputLostError):
+                raise
+            self._fail(checkpoint_id, error)
+            return
         parts: list[SnapshotPart] = []
         try:
             base = self._increments.base(order.base_id) if self._incremental else None
@@ -198,8 +205,12 @@ class Snapshotter:
             writer.finish()
             buffer.flush()
 
+        def encode_and_read_back() -> None:
+            encode()
+            read_back(SnapshotReader(buffer, "that is being written"), parts)
+
         if self._job.snapshots.asynchronous and sum(part.entries for part in parts) >= _FORK_FROM_ENTRIES:
-            encoder = ForkedEncoder.start(buffer, self._slot, encode)
+            encoder = ForkedEncoder.start(buffer, self._slot, encode_and_read_back)
             if encoder is not None:
                 return encoder
         encode()
@@ -215,8 +226,7 @@ class Snapshotter:
         chained = self._incremental and self._job.backend.rocksdb is None
         sizes: dict[str, int] = {}
         with costs.beside(sizes):  # those of the operators that have something in the file
-            taken.wait()
-            sizes.update(SnapshotReader(buffer, "that is being written").index.sizes())
+            sizes.update(taken.wait().index.sizes())
             file = self._store.store(target, buffer, "", shared=chained)
         costs.stored(sizes)
         before: list[StoredFile] = []
@@ -225,6 +235,9 @@ class Snapshotter:
             before += base.chain
             costs.referred(base.sizes)
             sizes = {uid: sizes.get(uid, 0) + base.sizes.get(uid, 0) for uid in {*sizes, *base.sizes}}
+        for part in parts:
+            with costs.beside((part.node.uid,)), blaming(part.node):
+                part.keyed.settle()
         exported = self._export(target, parts, costs)
         if exported is not None:
             before.append(exported)
@@ -267,8 +280,9 @@ class Snapshotter:
                 if part.keyed.exported is None:
                     continue
                 size = 0
-                with costs.beside((part.node.uid,)):
+                with costs.beside((part.node.uid,)), blaming(part.node):
                     for block in part.keyed.exported():
+                        read_keys_back(block)
                         writer.keyed(part.node.uid, block)
                         size += len(block.data)
                 costs.stored({part.node.uid: size})

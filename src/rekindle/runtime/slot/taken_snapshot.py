@@ -8,16 +8,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from rekindle.checkpoint.snapshot_file import SnapshotWriter
+from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
 from rekindle.runtime.wire.messages import ListStateSize, OperatorSnapshot
-from rekindle.state.blocks import RAW, RAW_STATE, KeyGroupBlock
+from rekindle.state.blocks import RAW, RAW_STATE, TIMERS, KeyGroupBlock
+from rekindle.state.key_groups import MAX_PARALLELISM_LIMIT, KeyGroupRange
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import KeyedSnapshot
+
+_ALL_KEY_GROUPS = KeyGroupRange(0, MAX_PARALLELISM_LIMIT - 1)
 
 
 @dataclass(slots=True)
@@ -56,6 +59,20 @@ class SnapshotPart:
         for name, stored in self.lists.items():
             writer.operator_list(uid, name, stored)
 
+    def read_back(self, reader: SnapshotReader) -> None:
+        """Read what :meth:`write` has written, as a restore would, and raise if that is not possible."""
+        uid = self.node.uid
+        try:
+            for block in reader.keyed(uid, _ALL_KEY_GROUPS):
+                if block.kind == TIMERS:
+                    self.operator.read_timers_back(block)
+                elif block.kind != RAW:
+                    self.keyed.check(block)
+            lists = ((name, reader.operator_list(uid, name)) for name in self.lists)
+            self.operator.read_lists_back({name: stored for name, stored in lists if stored is not None})
+        except Exception as error:
+            raise OperatorError(self.node) from error
+
 
 class TakenSnapshot:
     """Hold a snapshot between the stop and its being stored; gives back what it holds at the end of a ``with``."""
@@ -75,11 +92,19 @@ class TakenSnapshot:
         with suppress(OSError):
             self.buffer.close()
 
-    def wait(self) -> None:
-        """Wait until everything in memory is encoded; raise if nobody wants it any more."""
+    def wait(self) -> SnapshotReader:
+        """Wait until everything in memory is encoded and was read back; raise if nobody wants it any more.
+
+        Returns:
+            What was written.
+        """
         if self._encoder is not None:
             self._encoder.wait()
         self.check()
+        reader = SnapshotReader(self.buffer, "that is being written")
+        if self._encoder is None:  # else the child has done it
+            read_back(reader, self.parts)
+        return reader
 
     def check(self) -> None:
         """Raise if nobody wants the snapshot any more."""
@@ -94,6 +119,12 @@ class TakenSnapshot:
         if self.upload is not None and self.upload.cancel():
             with self, suppress(CheckpointError):
                 self.wait()
+
+
+def read_back(reader: SnapshotReader, parts: Iterable[SnapshotPart]) -> None:
+    """Read back what the parts of a snapshot have written: what cannot be restored must not be acknowledged."""
+    for part in parts:
+        part.read_back(reader)
 
 
 def release(parts: Iterable[SnapshotPart]) -> None:

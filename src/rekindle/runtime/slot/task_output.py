@@ -10,6 +10,7 @@ from rekindle.graph.partitioning import Partitioning, rescale_targets
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.partition_writers import BroadcastWriter, CustomWriter, GlobalWriter, ShuffleWriter
 from rekindle.runtime.exchange.payload import Progress, decode_all, encode_progress, encode_several
+from rekindle.runtime.exchange.sizes import chunk_size, payload_limit
 from rekindle.runtime.exchange.writers import (
     Envelope,
     ExchangeWriter,
@@ -32,6 +33,7 @@ class Exchanges:
         self._edges = graph.edges
         self._serializers = EdgeSerializers.of(graph.edges)
         self._routes: dict[tuple[int, int], KeyRoutes] = {}
+        self._limits = {edge.id: payload_limit() for edge in graph.edges}
         self._slot = slot
         self._cursors = {edge.id: [slot % self._nodes[edge.target].parallelism] for edge in graph.edges}
         for edge in graph.edges:
@@ -55,6 +57,12 @@ class Exchanges:
 
     def writer(self, edge: JobEdge) -> ExchangeWriter:
         """Make the writer of an edge for one task."""
+        writer = self._writer(edge)
+        writer.limit = self._limits[edge.id]
+        writer.ends = (self._nodes[edge.source].name, self._nodes[edge.target].name)
+        return writer
+
+    def _writer(self, edge: JobEdge) -> ExchangeWriter:
         target = self._nodes[edge.target]
         serializers = self._serializers[edge.id]
         if edge.partitioner.kind is Partitioning.HASH:
@@ -75,12 +83,25 @@ class Exchanges:
 
 
 class TaskOutput:
-    """Gather the envelopes of one task."""
+    """Gather the envelopes of one task.
+
+    Attributes:
+        produced: About how many bytes the records have that operators have emitted since somebody set it to 0.
+        unsent: The same, since envelopes were last taken.
+    """
 
     def __init__(self, exchanges: Exchanges) -> None:
+        self.produced = 0
+        self.unsent = 0
         self._exchanges = exchanges
         self._writers: dict[int, ExchangeWriter] = {}
         self._ready: list[Envelope] = []
+
+    def note(self, chunk: Chunk) -> None:
+        """Count what an operator has emitted."""
+        size = chunk_size(chunk)
+        self.produced += size
+        self.unsent += size
 
     def write(self, edge: JobEdge, chunk: Chunk) -> None:
         """Send records over an exchange."""
@@ -99,6 +120,7 @@ class TaskOutput:
 
     def take(self) -> list[Envelope]:
         """Take the envelopes that are ready."""
+        self.unsent = 0
         ready, self._ready = self._ready, []
         return ready if len(ready) < _MANY else _fewer(ready)
 

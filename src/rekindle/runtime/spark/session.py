@@ -28,6 +28,7 @@ QUERY_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",  # an empty exchange must still run all its tasks
     "spark.sql.codegen.wholeStage": "false",  # plans are rebuilt every epoch; compiling them costs more than it gives
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",  # above that, the JVM's collector gets busy
+    "spark.sql.execution.arrow.maxBytesPerBatch": "32m",  # rows, and payloads, may be large
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.offsetLog.formatVersion": "1",
     "spark.sql.streaming.pollingDelay": "10ms",

@@ -25,6 +25,7 @@ from rekindle.state.heap.states import (
 from rekindle.state.heap.table import HeapTable
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.read_back import BlockReadBack
 from rekindle.state.scope import Scope
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
@@ -88,6 +89,7 @@ class HeapKeyedStateBackend(KeyedStateBackend):
             ),
             entries=sum(len(changed) for _, changed in changes),
             delta=True,
+            check=self._check,
         )
 
     def after_chunk(self, records: int) -> None:
@@ -118,7 +120,12 @@ class HeapKeyedStateBackend(KeyedStateBackend):
             for table in tables:
                 yield from table.whole_blocks(self.max_parallelism, self._left_out_until(table.spec.name, now))
 
-        return KeyedSnapshot(blocks=blocks, entries=sum(len(table.entries) for table in tables))
+        return KeyedSnapshot(blocks=blocks, entries=sum(len(table.entries) for table in tables), check=self._check)
+
+    def _check(self, block: KeyGroupBlock) -> None:
+        table = self._tables.get(block.state)  # None: nobody has asked for it, and it is as it was restored
+        if table is not None:
+            table.read_back.check(block)
 
     def _leaves_out(self, name: str) -> bool:
         """Tell whether whole snapshots of a state leave out what has expired."""
@@ -167,6 +174,7 @@ class HeapKeyedStateBackend(KeyedStateBackend):
         """Make the table of a state, with what was restored of it: read as it was written, by today's types."""
         claimed = self._claimed(spec, serializers)
         encoder = BlockEncoder(spec, claimed.writer, claimed.writer.stored(self.owner.state(spec.name)))
-        table = HeapTable(spec, encoder, claimed.entries(), self._incremental, self._noting)
+        read_back = BlockReadBack(claimed.writer, self.owner.state(spec.name), self.max_parallelism)
+        table = HeapTable(spec, encoder, read_back, claimed.entries(), self._incremental, self._noting)
         self._tables[spec.name] = table
         return table

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from rekindle.state.block_encoding import BlockEncoder
+from rekindle.common.object_size import typical_size
+from rekindle.state.block_encoding import BLOCK_BYTES, BlockEncoder, unwritable
 from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, StateSpec, unexpired
 from rekindle.state.heap.changes import StateChanges, union
 from rekindle.state.heap.states import HeapState
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
+from rekindle.state.read_back import BlockReadBack
 
 
 class HeapTable:
@@ -20,21 +22,29 @@ class HeapTable:
     Attributes:
         spec: The state.
         entries: Its entries; always the same dict.
+        read_back: Reads its blocks back.
 
     Changes are noted from the first snapshot on, and not while more than half of the entries have changed: such a
     snapshot is written whole anyway, and noting costs a third of a write when the keys are many.
     """
 
-    __slots__ = ("_changes", "_encoder", "_handles", "_incremental", "_sweep", "_taken", "entries", "spec")
+    __slots__ = ("_changes", "_encoder", "_handles", "_incremental", "_sweep", "_taken", "entries", "read_back", "spec")
 
     def __init__(
-        self, spec: StateSpec, encoder: BlockEncoder, entries: dict[Any, Any], incremental: bool, noting: bool
+        self,
+        spec: StateSpec,
+        encoder: BlockEncoder,
+        read_back: BlockReadBack,
+        entries: dict[Any, Any],
+        incremental: bool,
+        noting: bool,
     ) -> None:
         """Make a table.
 
         Args:
             spec: The state.
             encoder: Encodes its entries.
+            read_back: Reads back what the encoder wrote.
             entries: What was restored.
             incremental: Whether snapshots may be incremental.
             noting: Whether to note changes from now on: snapshots were taken that say the same of this state as
@@ -43,6 +53,7 @@ class HeapTable:
         self.spec = spec
         self.entries = entries
         self._encoder = encoder
+        self.read_back = read_back
         self._incremental = incremental
         self._handles: list[HeapState] = []
         self._changes = StateChanges() if noting else None  # None: not noted, anything may have changed
@@ -95,7 +106,13 @@ class HeapTable:
             left = ((key, unexpired(self.spec.kind, value, expired_until)) for key, value in entries.items())
             entries = {key: value for key, value in left if value is not None}
         for key_group, keys in self._by_key_group(list(entries), max_parallelism):
-            yield self._encoder.whole(key_group, keys, list(map(entries.__getitem__, keys)))
+            yield from self._whole(key_group, keys, list(map(entries.__getitem__, keys)))
+
+    def _whole(self, key_group: int, keys: list[Any], values: list[Any]) -> Iterator[KeyGroupBlock]:
+        """Encode entries, in several blocks where they are large: what a block holds is in memory several times."""
+        at_once = max(1, BLOCK_BYTES // typical_size(values))
+        for start in range(0, len(keys), at_once):
+            yield self._encoder.whole(key_group, keys[start : start + at_once], values[start : start + at_once])
 
     def delta_blocks(self, changes: StateChanges, max_parallelism: int, whole: bool) -> Iterator[KeyGroupBlock]:
         """Encode changes, with the entries as they are now.
@@ -114,7 +131,10 @@ class HeapTable:
             kept = [key for key in keys if key in entries]
             removed = [key for key in keys if key not in entries]
             values = [changed[key] if key in changed else self._replaced(entries[key]) for key in kept]
-            yield self._encoder.delta(key_group, kept, values, removed)
+            at_once = max(1, BLOCK_BYTES // typical_size(values))
+            for start in range(0, len(kept) or 1, at_once):
+                some = slice(start, start + at_once)
+                yield self._encoder.delta(key_group, kept[some], values[some], [] if start else removed)
 
     def _changed(self, changes: StateChanges) -> dict[Any, Any]:
         """Give the changes of entries that were not replaced as a whole, by key."""
@@ -145,7 +165,10 @@ class HeapTable:
     def _by_key_group(self, keys: list[Any], max_parallelism: int) -> Iterator[tuple[int, list[Any]]]:
         if not keys:
             return
-        groups = _key_groups([key[0] for key in keys] if self.spec.namespaced else keys, max_parallelism)
+        try:
+            groups = _key_groups([key[0] for key in keys] if self.spec.namespaced else keys, max_parallelism)
+        except Exception as error:  # objects of the user's classes are hashed by what pickle keeps of them
+            raise unwritable(self.spec.name, error) from error
         order = np.argsort(groups, kind="stable")
         ordered = [keys[position] for position in order.tolist()]
         numbers, starts = np.unique(groups[order], return_index=True)

@@ -20,6 +20,7 @@ from rekindle.state.operator_state.broadcast_state import OperatorBroadcastState
 from rekindle.state.operator_state.encoding import EvolvingSerializer, decode_broadcast, decode_list
 from rekindle.state.operator_state.list_state import OperatorListState
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
+from rekindle.state.read_back import reading_back
 from rekindle.state.state_evolution import StateName
 
 LIST_CHECKPOINTED = "_list-checkpointed"
@@ -81,18 +82,7 @@ class OperatorStateBackend(OperatorStateStore):
         return self._list(_usable(state_descriptor, ListStateDescriptor), DistributionMode.UNION)
 
     def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
-        descriptor = _usable(state_descriptor, MapStateDescriptor)
-
-        def create(name: StateName, stored: StoredList) -> OperatorBroadcastState:
-            keys = EvolvingSerializer(serializer_of(descriptor.key_type_info), name, "key")
-            values = EvolvingSerializer(serializer_of(descriptor.value_type_info), name)
-            entries = decode_broadcast(stored, keys, values, name)
-            keys.stored(), values.stored()  # raise now, rather than at the first snapshot
-            return OperatorBroadcastState(keys, values, entries)
-
-        state = self._find_or_create(descriptor, DistributionMode.BROADCAST, create)
-        assert isinstance(state, OperatorBroadcastState)
-        return state
+        return self._broadcast(_usable(state_descriptor, MapStateDescriptor))
 
     def get_registered_state_names(self) -> set[str]:
         return {name for name, mode in self._modes().items() if mode is not DistributionMode.BROADCAST}
@@ -118,6 +108,21 @@ class OperatorStateBackend(OperatorStateStore):
             result[name] = registered.state.snapshot()
         return result
 
+    def read_back(self, lists: Mapping[str, StoredList]) -> None:
+        """Read what :meth:`snapshot` gave, of the states that the program has asked for, as a restore would.
+
+        Raises:
+            SerializationError: It cannot be read.
+        """
+        restored = OperatorStateBackend(self._operator, self._uid, self._subtask, self._parallelism, lists)
+        for name, registered in list(self._registered.items()):
+            with reading_back(StateName(self._operator, self._uid, name)):
+                descriptor = registered.descriptor
+                if isinstance(descriptor, MapStateDescriptor):
+                    restored._broadcast(descriptor)
+                elif isinstance(descriptor, ListStateDescriptor):
+                    restored._list(descriptor, registered.mode)
+
     def _list(self, descriptor: ListStateDescriptor, mode: DistributionMode) -> OperatorListState:
         def create(name: StateName, stored: StoredList) -> OperatorListState:
             serializer = EvolvingSerializer(serializer_of(descriptor.elem_type_info), name)
@@ -127,6 +132,18 @@ class OperatorStateBackend(OperatorStateStore):
 
         state = self._find_or_create(descriptor, mode, create)
         assert isinstance(state, OperatorListState)
+        return state
+
+    def _broadcast(self, descriptor: MapStateDescriptor) -> OperatorBroadcastState:
+        def create(name: StateName, stored: StoredList) -> OperatorBroadcastState:
+            keys = EvolvingSerializer(serializer_of(descriptor.key_type_info), name, "key")
+            values = EvolvingSerializer(serializer_of(descriptor.value_type_info), name)
+            entries = decode_broadcast(stored, keys, values, name)
+            keys.stored(), values.stored()  # raise now, rather than at the first snapshot
+            return OperatorBroadcastState(keys, values, entries)
+
+        state = self._find_or_create(descriptor, DistributionMode.BROADCAST, create)
+        assert isinstance(state, OperatorBroadcastState)
         return state
 
     def _find_or_create(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 from rekindle.datastream.state import State, StateTtlConfig
@@ -12,13 +13,14 @@ from rekindle.exceptions import SerializationError, StateMigrationException
 from rekindle.state.blocks import StateSpec
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.read_back import reading_back
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.database import Database, walk
 from rekindle.state.rocksdb.entries import write_entries
 from rekindle.state.rocksdb.layout import end_of_key
-from rekindle.state.rocksdb.native import native_blocks
+from rekindle.state.rocksdb.native import drop_expired, native_blocks
 from rekindle.state.rocksdb.native_part import NativePart
-from rekindle.state.rocksdb.options import settle_options
+from rekindle.state.rocksdb.options import plain_options, settle_options
 from rekindle.state.rocksdb.restoring import restored_database
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state.rocksdb.states import cache_of, handle_of
@@ -40,7 +42,17 @@ _NOT_NEEDED = ("LOG", "LOCK", "IDENTITY", "OPTIONS-", "rocksdict-config.json")
 class RocksDBKeyedStateBackend(KeyedStateBackend):
     """Hold keyed state in a RocksDB database of its own."""
 
-    __slots__ = ("_caches", "_database", "_directory", "_options", "_settings", "_snapshots", "_sweepers", "_tables")
+    __slots__ = (
+        "_caches",
+        "_database",
+        "_directory",
+        "_incremental",
+        "_options",
+        "_settings",
+        "_snapshots",
+        "_sweepers",
+        "_tables",
+    )
 
     def __init__(
         self,
@@ -50,6 +62,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         now: Callable[[], int],
         directory: str,
         settings: RocksDBSettings,
+        incremental: bool = False,
     ) -> None:
         """Make an empty backend.
 
@@ -60,10 +73,12 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             now: Tells the processing time, in milliseconds.
             directory: Where the files go: a directory on local disk that nobody else uses.
             settings: How RocksDB is set up.
+            incremental: Whether snapshots share files with those before: then none of them is written anew.
         """
         super().__init__(owner, key_groups, max_parallelism, now)
         self._directory = directory
         self._settings = settings
+        self._incremental = incremental
         self._options = settle_options(settings)
         self._snapshots = 0
         self._tables: dict[str, StateTable] = {}
@@ -122,6 +137,8 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         table.set_ttl(spec.ttl, self.now())
         for entries in claimed.by_key_group():
             write_entries(table, entries)
+        if table.unproven is not None:
+            table.unproven.clear()
         return table
 
     def _migrate(self, table: StateTable, evolved: EvolvedSerializers) -> None:
@@ -146,6 +163,13 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         clock_every = max(1, strategy.get_query_time_after_num_entries())
         return TtlCleanup(0, _SWEPT_PER_RECORD, clock_every, lambda: now() - ttl)
 
+    def after_chunk(self, records: int) -> None:
+        super().after_chunk(records)
+        for table in self._tables.values():
+            if table.unproven is not None:
+                with reading_back(self.owner.state(table.spec.name)):
+                    table.unproven.limit(table.holds)
+
     # --- snapshots ---
 
     def snapshot(self, request: SnapshotRequest) -> KeyedSnapshot:
@@ -161,14 +185,39 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             shutil.rmtree(directory, ignore_errors=True)
 
         unclaimed = self._restored.unclaimed()
+        left_out = self._left_out_until()
+        prove = self._prover(directory)
         if request.canonical:
-            left_out = self._left_out_until()
             return KeyedSnapshot(
                 blocks=lambda: iter(unclaimed),
                 exported=lambda: native_blocks(directory, self.key_groups, left_out),
+                settle=prove,
                 release=release,
             )
-        return KeyedSnapshot(blocks=lambda: iter(unclaimed), native=_native_snapshot(directory), release=release)
+
+        def settle() -> None:
+            prove()
+            if left_out and not self._incremental:
+                drop_expired(directory, left_out)
+
+        return KeyedSnapshot(
+            blocks=lambda: iter(unclaimed), native=_native_snapshot(directory), settle=settle, release=release
+        )
+
+    def _prover(self, directory: str) -> Callable[[], None]:
+        """Give what reads back all that was written since that was done last, and is in a frozen copy."""
+        taken = [
+            (self.owner.state(name), table.unproven, table.unproven.take())
+            for name, table in self._tables.items()
+            if table.unproven is not None
+        ]
+
+        def prove() -> None:
+            for name, unproven, batches in taken:
+                with reading_back(name):
+                    unproven.prove(batches, lambda *entry, state=name.state: _is_in(directory, state, *entry))
+
+        return prove
 
     def restore_native(self, parts: Sequence[NativePart]) -> None:
         """Take over the files of native snapshots. Before any state is asked for.
@@ -189,13 +238,19 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _left_out_until(self) -> dict[str, int]:
-        """Tell, by state, up to which time of last access entries are left out of canonical snapshots."""
+        """Tell, by state, up to which time of last access entries are left out of whole snapshots."""
         now = self.now()
         return {
             name: now - config.get_ttl().to_milliseconds()
             for name, config in self.ttl_configs.items()
             if config.get_cleanup_strategies().in_full_snapshot()
         }
+
+
+def _is_in(directory: str, state: str, database_key: bytes, data: bytes) -> bool:
+    """Tell whether an entry is in the copy of a database."""
+    with closing(Database(directory, plain_options(), read_only=True)) as database:
+        return bool(database.column(state).get(database_key) == data)
 
 
 def _distinct_keys(table: StateTable, entries: Iterator[tuple[bytes, bytes]]) -> Iterator[Any]:
@@ -209,7 +264,8 @@ def _distinct_keys(table: StateTable, entries: Iterator[tuple[bytes, bytes]]) ->
 
 
 def _native_snapshot(directory: str) -> NativeSnapshot:
-    files = tuple(
-        name for name in sorted(os.listdir(directory)) if not name.startswith(_NOT_NEEDED) and not name.endswith(".log")
-    )
-    return NativeSnapshot(directory, files, frozenset(name for name in files if name.endswith((".sst", ".blob"))))
+    def list_files() -> tuple[str, ...]:
+        names = sorted(os.listdir(directory))
+        return tuple(name for name in names if not name.startswith(_NOT_NEEDED) and not name.endswith(".log"))
+
+    return NativeSnapshot(directory, list_files, lambda name: name.endswith((".sst", ".blob")))

@@ -10,13 +10,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
+from rekindle.common.object_size import object_size
 from rekindle.state.rocksdb.table import StateTable
+
+_MOST_BYTES = 64 << 20
+_FIRST_LOOK, _LOOK_EVERY = 16, 4096  # how many entries are put in before their size is looked at
+_SAMPLES = 4
 
 
 class WriteBackCache(ABC):
     """Keep ``entries`` entries of a state, and as many again that were not asked for lately; none at all with 0.
+
+    Fewer, if they are large: about 64 MiB of them. That is looked at whenever some thousands have been put in.
 
     Attributes:
         table: The state in RocksDB.
@@ -26,7 +34,7 @@ class WriteBackCache(ABC):
         room: How many more entries may be put in before :meth:`make_room` is called. Who puts one in counts it down.
     """
 
-    __slots__ = ("_limit", "clean", "dirty", "old", "room", "table")
+    __slots__ = ("_limit", "_reserve", "clean", "dirty", "old", "room", "table")
 
     def __init__(self, table: StateTable, entries: int) -> None:
         self.table = table
@@ -34,24 +42,48 @@ class WriteBackCache(ABC):
         self.clean: dict[Any, Any] = {}
         self.old: dict[Any, Any] = {}
         self._limit = entries
-        self.room = self._limit
+        self.room = min(entries, _FIRST_LOOK)
+        self._reserve = entries - self.room  # what may be put in besides, if entries are not too large
 
-    def make_room(self) -> None:
-        """Write what is dirty, and forget what was not asked for since the last time; neither, if it all fits."""
+    def make_room(self, scope_key: Any = None) -> None:
+        """Write what is dirty, and forget what was not asked for since the last time; neither, if it all fits.
+
+        Args:
+            scope_key: What was put in last, if that is known: others may have the same size.
+        """
         if not self._limit:
             self._write(self.dirty)
             self.dirty.clear()
             self.clean.clear()
             return
+        limit = self._limit if self._limit <= _FIRST_LOOK else min(self._limit, self._fitting(scope_key))
+        if self._reserve > 0 and limit == self._limit:
+            more = min(self._reserve, _LOOK_EVERY)
+            self._reserve -= more
+            self.room += more
+            if self.room > 0:
+                return
         self._drop_shadowed()
         weight = self._weight(self.dirty) + self._weight(self.clean)
-        if weight < self._limit - self._limit // 8:  # the same entries were put in again and again
-            self.room = self._limit - weight
+        if weight < limit - limit // 8:  # the same entries were put in again and again
+            self._give_room(limit - weight)
             return
         self.flush()
-        self.old = self.clean if weight <= 2 * self._limit else {}
+        self.old = self.clean if weight <= 2 * limit else {}
         self.clean = {}
-        self.room = self._limit
+        self._give_room(limit)
+
+    def _give_room(self, entries: int) -> None:
+        self.room = min(entries, _LOOK_EVERY)
+        self._reserve = entries - self.room
+
+    def _fitting(self, scope_key: Any) -> int:
+        """Tell how many entries of the size of those that were put in last may be kept."""
+        lately = [cell for cells in (self.dirty, self.clean) for cell in islice(reversed(cells.values()), _SAMPLES)]
+        if scope_key in self.dirty:
+            lately.append(self.dirty[scope_key])
+        largest = max((object_size(cell) // max(1, self._weight({None: cell})) for cell in lately), default=1)
+        return max(_SAMPLES, _MOST_BYTES // largest)
 
     def flush(self) -> None:
         """Write what is dirty."""

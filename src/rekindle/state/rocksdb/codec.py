@@ -89,11 +89,14 @@ class Codec:
             key, map_key = key
         if self._namespaced:
             key, namespace = key
-            parts = [self._serializers.key.to_bytes(key), self._serializers.namespace.to_bytes(namespace)]
+            parts = [
+                self._serializers.key.to_readable_bytes(key),
+                self._serializers.namespace.to_readable_bytes(namespace),
+            ]
         else:
-            parts = [self._serializers.key.to_bytes(key)]
+            parts = [self._serializers.key.to_readable_bytes(key)]
         if self._is_map:
-            parts.append(self._serializers.map_key.to_bytes(map_key))
+            parts.append(self._serializers.map_key.to_readable_bytes(map_key))
         return _encode_parts(parts)
 
 

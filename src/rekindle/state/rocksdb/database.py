@@ -23,6 +23,8 @@ _VERSION_KEY = b"version"
 _STATE_PREFIX = b"state/"
 _DEFAULT = "default"
 _BATCH_BYTES = 4 << 20
+_BATCH_ENTRIES = 1024  # after so many the size of a batch is looked at, or after fewer that are large
+_LARGE = _BATCH_BYTES // _BATCH_ENTRIES
 _DAMAGE = ("Corruption", "No such file or directory", "does not exist")
 
 
@@ -167,15 +169,15 @@ class BatchWriter:
     def put(self, key: bytes, value: bytes) -> None:
         """Set an entry."""
         self._batch[key] = value
-        self._until_check -= 1
-        if not self._until_check:
+        self._until_check -= 1 if len(value) < _LARGE else 1 + len(value) // _LARGE
+        if self._until_check <= 0:
             self._check()
 
     def delete(self, key: bytes) -> None:
         """Remove an entry."""
         del self._batch[key]
         self._until_check -= 1
-        if not self._until_check:
+        if self._until_check <= 0:
             self._check()
 
     def delete_range(self, start: bytes, end: bytes) -> None:
@@ -194,11 +196,11 @@ class BatchWriter:
     def _begin(self) -> None:
         self._batch = WriteBatch(raw_mode=True)
         self._batch.set_default_column_family(self._root.get_column_family_handle(self._column))
-        self._until_check = 1024
+        self._until_check = _BATCH_ENTRIES
 
     def _check(self) -> None:
         if self._batch.size_in_bytes() < _BATCH_BYTES:
-            self._until_check = 1024
+            self._until_check = _BATCH_ENTRIES
             return
         self._root.write(self._batch)
         self._begin()

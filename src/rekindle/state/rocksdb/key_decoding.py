@@ -6,14 +6,15 @@ import datetime
 import pickle
 import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
 import msgspec
 
 from rekindle.common.types import Row, RowKind, row_from
-from rekindle.exceptions import StateRestoreError
+from rekindle.exceptions import SerializationError, StateRestoreError
 from rekindle.serialization.class_names import ClassName, class_here
 from rekindle.serialization.stand_ins import made_stand_in
 from rekindle.state.key_hash import fields_of_key
@@ -34,6 +35,17 @@ def decode_key(data: bytes) -> Any:
 def decode_at(data: bytes, at: int) -> tuple[Any, int]:
     """Decode the key whose encoding starts at an index; also give the index behind it."""
     return _DECODERS[data[at]](data, at + 1)
+
+
+@contextmanager
+def reading_key_back(key: Any) -> Iterator[None]:
+    """Turn what is raised by an encoded key into an error that says so."""
+    try:
+        yield
+    except Exception as error:
+        raise SerializationError(
+            f"a key ({type(key).__name__}) was written and cannot be read back: {type(error).__name__}: {error}"
+        ) from error
 
 
 def sized_at(data: bytes, at: int) -> tuple[int, int]:
@@ -133,6 +145,14 @@ def _decode_row(data: bytes, at: int) -> tuple[Row, int]:
     return row, end
 
 
+def _time_of_day(number: int) -> datetime.time:
+    """Give a time of day so many microseconds after midnight in UTC: in UTC, unless it is on another day there."""
+    day, minute = 86_400_000_000, 60_000_000
+    ahead = -(number // minute) if number < 0 else -((number - day) // minute + 1) if number >= day else 0
+    zone = datetime.timezone(datetime.timedelta(minutes=ahead)) if ahead else datetime.UTC
+    return (_EPOCH + (number + ahead * minute) * _MICROSECOND).time().replace(tzinfo=zone)
+
+
 def _from_integer(make: Callable[[int], Any]) -> Callable[[bytes, int], tuple[Any, int]]:
     def decode(data: bytes, at: int) -> tuple[Any, int]:
         number, end = decode_at(data, at)
@@ -164,6 +184,7 @@ _DECODERS: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
     ord("T"): _from_integer(lambda number: _EPOCH + number * _MICROSECOND),
     ord("U"): _from_integer(lambda number: _UTC_EPOCH + number * _MICROSECOND),
     ord("l"): _from_integer(lambda number: number * _MICROSECOND),
+    ord("h"): _from_integer(_time_of_day),
     ord("u"): lambda data, at: (uuid.UUID(bytes=data[at : at + 16]), at + 16),
     ord("p"): _decode_pickled,
 }

@@ -12,9 +12,10 @@ A key is a tag of one byte and what the tag asks for::
     I larger integer: sized        D dataclass, struct: class, count, fields in the order of their names
     f float                        e member of an enum: class, name
     q fraction: two integers       r Row: kind, whether it has names, values, names
-    c complex: two floats          d date, T time without zone, U time in UTC, l timedelta: an integer
-    s string: sized UTF-8          u UUID
-    b bytes: sized                 p anything else: sized pickle
+    c complex: two floats          d date, T datetime without zone, U datetime in UTC, l timedelta: an integer
+    s string: sized UTF-8          h time of day with a zone, as if it were UTC: an integer
+    b bytes: sized                 u UUID
+                                   p anything else: sized pickle
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ import msgspec
 import numpy as np
 
 from rekindle.common.types import Row
-from rekindle.state.key_hash import fields_of_key
+from rekindle.state.key_hash import canonical, fields_of_key, plain_time
 
 _pack_long = struct.Struct(">q").pack
 _pack_double = struct.Struct(">d").pack
@@ -134,14 +135,19 @@ def _other(key: Any) -> tuple[bytes, bool]:
         return data, exact and type(key) is frozenset
     if isinstance(key, datetime.date | datetime.timedelta):
         return _time(key)
-    if type(key) is uuid.UUID:
-        return b"u" + key.bytes, True
+    if isinstance(key, datetime.time):
+        return _time_of_day(key)
+    if isinstance(key, uuid.UUID):
+        return b"u" + key.bytes, type(key) is uuid.UUID
     if isinstance(key, msgspec.Struct) or (dataclasses.is_dataclass(key) and not isinstance(key, type)):
         return _dataclass(key)
     return _pickled(key)
 
 
 def _number(key: Any) -> tuple[bytes, bool]:
+    if isinstance(key, np.datetime64 | np.timedelta64):
+        plain = plain_time(key)
+        return (_pickled(plain) if isinstance(plain, np.generic) else encode(plain))[0], False
     if isinstance(key, int):
         return _integer(int(key)), False
     if isinstance(key, float):
@@ -157,7 +163,7 @@ def _number(key: Any) -> tuple[bytes, bool]:
         return _ratio(int(key.numerator), int(key.denominator)), False
     if isinstance(key, np.longdouble):
         return _ratio(*key.as_integer_ratio()) if np.isfinite(key) else _float(float(key)), False
-    if isinstance(key, np.number | np.bool_) and not isinstance(key, np.timedelta64 | np.clongdouble):
+    if isinstance(key, np.number | np.bool_) and not isinstance(key, np.clongdouble):
         return encode(key.item())[0], False
     return _pickled(key)
 
@@ -191,6 +197,17 @@ def _time(key: datetime.date | datetime.timedelta) -> tuple[bytes, bool]:
     return b"l" + _integer(key // _MICROSECOND), type(key) is datetime.timedelta
 
 
+def _time_of_day(key: datetime.time) -> tuple[bytes, bool]:
+    """Encode a time of day; one whose zone needs a date to tell its offset equals one without a zone."""
+    plain = datetime.time(key.hour, key.minute, key.second, key.microsecond)
+    exact = type(key) is datetime.time and not key.fold
+    offset = key.utcoffset()
+    if offset is None:
+        return _pickled(plain)[0], exact and key.tzinfo is None
+    of_day = datetime.datetime.combine(_EPOCH, plain) - _EPOCH
+    return b"h" + _integer((of_day - offset) // _MICROSECOND), exact and key.tzinfo is datetime.UTC
+
+
 def _dataclass(key: Any) -> tuple[bytes, bool]:
     hash(key)  # raises where the class has no hash, as a lookup in a dict does
     kind: Any = type(key)
@@ -201,11 +218,12 @@ def _dataclass(key: Any) -> tuple[bytes, bool]:
 
 def _pickled(key: Any) -> tuple[bytes, bool]:
     hash(key)  # raises for what can be no key: a list, or the lack of a key
+    stands_for = canonical(key)
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, 5)
     pickler.fast = True  # no memo: whether two parts are one object makes no difference
-    pickler.dump(key)
-    return b"p" + sized(buffer.getvalue()), True
+    pickler.dump(stands_for)
+    return b"p" + sized(buffer.getvalue()), stands_for is key
 
 
 @functools.lru_cache

@@ -10,8 +10,9 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+from rekindle.serialization.pickle_serializer import NAMES_A_CLASS
 from rekindle.state.key_hash import key_group_of
-from rekindle.state.rocksdb.key_decoding import decode_at, sized_at
+from rekindle.state.rocksdb.key_decoding import decode_at, reading_key_back, sized_at
 from rekindle.state.rocksdb.key_encoding import encode, sized
 
 KEY_GROUP_BYTES = 2
@@ -45,6 +46,9 @@ class Layout:
             data, namespace_exact = encode(namespace)
             prefix += sized(data)
             exact = exact and namespace_exact
+        if NAMES_A_CLASS in prefix:
+            with reading_key_back(key):
+                self.scope_key(prefix)
         self._last = scope_key
         self._placed = (prefix, exact)
         return self._placed

@@ -78,7 +78,7 @@ class ListCache(WriteBackCache):
         self.dirty[scope_key] = Elements(elements, complete=True, stale=not nothing_stored)
         self.room -= 1 + len(elements)
         if self.room <= 0:
-            self.make_room()
+            self.make_room(scope_key)
 
     def expire(self, scope_key: Any, threshold: int) -> int:
         cell = self.dirty.get(scope_key, ())
@@ -105,17 +105,21 @@ class ListCache(WriteBackCache):
         return sum(map(len, cells.values())) + len(cells)
 
     def _changes(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
+        # All are encoded before any is written: if one cannot be, none may be there when they are written again.
         table = self.table
         codec = table.codec
+        sequence = table.sequence
+        changes: list[tuple[bytes, bytes | None]] = []
         for scope_key, cell in cells.items():
             prefix, exact = table.layout.place(scope_key)
             if cell.stale:
-                for database_key, _ in table.entries(scope_key):
-                    yield database_key, None
+                changes += ((database_key, None) for database_key, _ in table.entries(scope_key))
             for element in cell[cell.written :] if cell.written else cell:
                 data = codec.encode(element) if exact else codec.encode_with_key(scope_key, element)
-                yield prefix + pack_sequence(table.sequence), data
-                table.sequence += 1
+                changes.append((prefix + pack_sequence(sequence), data))
+                sequence += 1
+        table.sequence = sequence
+        return iter(changes)
 
     def _keep(self, cells: dict[Any, Any]) -> None:
         for scope_key, cell in cells.items():
@@ -152,7 +156,7 @@ class RocksListState(ListState[Any]):
         cell.append(value)
         cache.room -= 1
         if cache.room <= 0:
-            cache.make_room()
+            cache.make_room(key)
 
     def add_all(self, values: Iterable[Any]) -> None:
         added = without_none(values, self._name)
@@ -165,7 +169,7 @@ class RocksListState(ListState[Any]):
             cell.extend(added)
             cache.room -= len(added)
             if cache.room <= 0:
-                cache.make_room()
+                cache.make_room(key)
 
     def update(self, values: Iterable[Any]) -> None:
         self._cache.replace(self._scope.key, without_none(values, self._name))

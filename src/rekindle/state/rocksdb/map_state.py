@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
+from rekindle.serialization.pickle_serializer import NAMES_A_CLASS
 from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.rocksdb.cache import WriteBackCache
+from rekindle.state.rocksdb.key_decoding import decode_at, reading_key_back
 from rekindle.state.rocksdb.key_encoding import encode
 from rekindle.state.scope import Scope
 
@@ -84,6 +86,9 @@ class MapCache(WriteBackCache):
             prefix, scope_exact = place(scope_key)
             for map_key, value in cell.items():
                 tail, exact = encode(map_key)
+                if NAMES_A_CLASS in tail:
+                    with reading_key_back(map_key):
+                        decode_at(tail, 0)
                 if value is _REMOVED:
                     yield prefix + tail, None
                 elif exact and scope_exact:
@@ -127,7 +132,7 @@ class RocksMapState(RangedMapState):
             cell[key] = value
         cache.room -= 1
         if cache.room <= 0:
-            cache.make_room()
+            cache.make_room(own)
 
     def put_all(self, dict_value: dict[Any, Any]) -> None:
         if dict_value:
@@ -135,7 +140,7 @@ class RocksMapState(RangedMapState):
             cache.dirty.setdefault(self._scope.key, {}).update(dict_value)
             cache.room -= len(dict_value)
             if cache.room <= 0:
-                cache.make_room()
+                cache.make_room(self._scope.key)
 
     def remove(self, key: Any) -> None:
         self.put(key, _REMOVED)

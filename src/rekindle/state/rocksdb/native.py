@@ -6,12 +6,12 @@ Values are copied as they are, and not deserialized: that is fast, and works for
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
 from rekindle.exceptions import SerializerSnapshotError
-from rekindle.state.block_encoding import BlockEncoder
+from rekindle.state.block_encoding import BLOCK_BYTES, BlockEncoder
 from rekindle.state.blocks import KeyGroupBlock, StateKind
 from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.rocksdb.codec import last_access_of, split_value
@@ -42,6 +42,30 @@ def native_blocks(
             yield from state_blocks(database, name, key_groups, (expired_until or {}).get(name))
 
 
+def drop_expired(directory: str, expired_until: Mapping[str, int]) -> None:
+    """Remove expired entries from a copy of a database, and the room that they take.
+
+    Args:
+        directory: Where the copy is. Files that it shares with the database stay as they are there.
+        expired_until: By state: the last access up to which entries are removed.
+    """
+    with closing(Database(directory, plain_options())) as database:
+        for name, threshold in expired_until.items():
+            record = database.states.get(name)
+            if record is None or not record.ttl:
+                continue
+            column = database.column(name)
+            removed = 0
+            with database.writer(name) as writer:
+                for database_key, data in walk(column, b""):
+                    if last_access_of(data) <= threshold:
+                        writer.delete(database_key)
+                        removed += 1
+            if removed:
+                column.flush()
+                column.compact_range(None, None)
+
+
 def state_blocks(
     database: Database, name: str, key_groups: KeyGroupRange, expired_until: int | None = None
 ) -> Iterator[KeyGroupBlock]:
@@ -63,9 +87,25 @@ def state_blocks(
     threshold = expired_until if table.spec.ttl else None
     entries = walk(table.column, key_group_start(key_groups.start), key_group_start(key_groups.end + 1))
     for key_group, own in itertools.groupby(entries, lambda entry: key_group_at(entry[0])):
-        block = _block(table, encoder, key_group, own, threshold)
-        if block.entries:
-            yield block
+        for part in _parts(own, table.layout.split):
+            block = _block(table, encoder, key_group, part, threshold)
+            if block.entries:
+                yield block
+
+
+def _parts(
+    entries: Iterable[tuple[bytes, bytes]], split: Callable[[bytes], int]
+) -> Iterator[list[tuple[bytes, bytes]]]:
+    """Cut up the entries of a key group, where there are many bytes of them; what one key has stays together."""
+    part: list[tuple[bytes, bytes]] = []
+    size = 0
+    for entry in entries:
+        if size > BLOCK_BYTES and entry[0][: split(entry[0])] != part[-1][0][: split(part[-1][0])]:
+            yield part
+            part, size = [], 0
+        part.append(entry)
+        size += len(entry[1])
+    yield part
 
 
 def _block(

@@ -18,6 +18,7 @@ from rekindle.state.rocksdb.database import Database, walk
 from rekindle.state.rocksdb.key_decoding import decode_at
 from rekindle.state.rocksdb.key_encoding import encode_key
 from rekindle.state.rocksdb.layout import Layout, end_of_prefix, key_group_start, key_of
+from rekindle.state.rocksdb.unproven import UnprovenEntries
 from rekindle.state.state_evolution import StateName, other_keys
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers
 
@@ -34,9 +35,10 @@ class StateTable:
         layout: Where its entries stand.
         codec: How its values are encoded.
         sequence: The next sequence number, in a list state.
+        unproven: What was written and not read back yet; None where all that is written can be read.
     """
 
-    __slots__ = ("_database", "_serializers", "codec", "column", "layout", "sequence", "spec")
+    __slots__ = ("_database", "_serializers", "codec", "column", "layout", "sequence", "spec", "unproven")
 
     def __init__(self, database: Database, name: str, max_parallelism: int, serializers: StateSerializers) -> None:
         """Give access to a state that is in the database.
@@ -55,6 +57,7 @@ class StateTable:
         self.layout = Layout(max_parallelism, record.namespaced)
         self.codec = self._codec()
         self.sequence = record.sequence
+        self.unproven = None if serializers.value.always_readable else UnprovenEntries(serializers.value, self.spec.ttl)
 
     def explain(self, error: Exception) -> None:
         """Add to an error that was raised while values were written that it was then, and whose values."""
@@ -82,6 +85,10 @@ class StateTable:
             if low <= high:
                 yield from walk(self.column, prefix + encode_key(low), prefix + encode_key(high) + b"\0")
 
+    def holds(self, database_key: bytes, data: bytes) -> bool:
+        """Tell whether an entry is there as it was written."""
+        return bool(self.column.get(database_key) == data)
+
     def scope_key(self, database_key: bytes, data: bytes) -> Any:
         """Give the scope key of an entry, as it was when the entry was written."""
         known = self.codec.key_in(data)
@@ -106,6 +113,8 @@ class StateTable:
 
     def write(self, changes: Iterator[tuple[bytes, bytes | None]]) -> None:
         """Set entries, and remove those whose new value is None."""
+        if self.unproven is not None:
+            changes = self.unproven.noting(changes)
         few = list(itertools.islice(changes, _FEW))
         if len(few) < _FEW:
             column = self.column
@@ -143,6 +152,8 @@ class StateTable:
             self.write((database_key, data[LAST_ACCESS_BYTES:]) for database_key, data in entries)
         self.spec = dataclasses.replace(self.spec, ttl=ttl)
         self.codec = self._codec()
+        if self.unproven is not None:
+            self.unproven = UnprovenEntries(self._serializers.value, ttl)
         self.describe()
 
     def migrate(self, reader: TypeSerializer[Any], stored: StoredSerializers, progress: Callable[[int], None]) -> None:

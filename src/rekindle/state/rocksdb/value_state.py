@@ -86,7 +86,7 @@ class RocksValueState(ValueState[Any]):
         cache.dirty[self._scope.key] = value
         cache.room -= 1
         if cache.room <= 0:
-            cache.make_room()
+            cache.make_room(self._scope.key)
 
     def clear(self) -> None:
         self.update(None)
@@ -115,7 +115,10 @@ class UncachedValueState(ValueState[Any]):
         key = self._scope.key
         prefix, exact = table.layout.place(key)
         try:
-            table.column[prefix] = table.codec.encode(value) if exact else table.codec.encode_with_key(key, value)
+            data = table.codec.encode(value) if exact else table.codec.encode_with_key(key, value)
+            if table.unproven is not None:
+                table.unproven.check(data)
+            table.column[prefix] = data
         except Exception as error:
             table.explain(error)
             raise
