@@ -44,6 +44,7 @@ from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import JobSettings, settle
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.savepoints import Savepoints
+from rekindle.runtime.master.start_times import StartTimes
 from rekindle.runtime.master.stopping import Stopping
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.testing import ManualClock
@@ -184,7 +185,7 @@ def running_attempt(scratch: Path, **values: object) -> tuple[Attempt, list[Any]
         plan=SimpleNamespace(layout=tuple, static_uids=set),
     )
     subject = CheckpointCoordinator(settings.checkpoints, frozenset({0, 1}), 0, 1, 0)
-    attempt = Attempt(shared, 0, subject)
+    attempt = Attempt(shared, 0, subject, StartTimes(clock.now))
     attempt._epochs.positions = list  # type: ignore[method-assign]
     return attempt, told
 

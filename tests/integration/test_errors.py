@@ -18,7 +18,7 @@ from rekindle.exceptions import (
     SlotLostError,
     UserCodeError,
 )
-from rekindle.runtime.slot.deployment import SlotDeployment
+from rekindle.runtime.slot.slot_deployment import SlotDeployment
 from rekindle.runtime.spark.slot_launcher import launch_slots
 from support.balances import environment
 from support.driver import driver

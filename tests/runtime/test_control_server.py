@@ -190,6 +190,80 @@ class TestAttempts:
         assert scene.listener.heard_nothing()
 
 
+class TestTheNextAttempt:
+    """Slots of the next attempt may come while the one before is still there."""
+
+    def test_its_slots_are_let_in_and_told_so_but_nobody_hears_of_them_yet(self, scene: Scene) -> None:
+        current = scene.registered(0)
+        scene.server.expect(2)
+        early = scene.slot(0, attempt=2)
+        assert m.decode_to_slot(receive_frame(early.socket)[2]) == m.Heartbeat()
+        current.say(READY)
+        assert scene.listener.next() == Said(0, READY)
+        assert scene.listener.heard_nothing()
+        assert [each.registration.attempt for each in scene.server.connections().values()] == [1]
+
+    def test_orders_for_the_current_attempt_do_not_reach_them(self, scene: Scene) -> None:
+        current = scene.registered(0)
+        scene.server.expect(2)
+        early = scene.slot(0, attempt=2)
+        assert m.decode_to_slot(receive_frame(early.socket)[2]) == m.Heartbeat()
+        scene.server.broadcast(m.Shutdown())
+        assert current.hear() == m.Shutdown()
+        scene.server.begin_attempt(2, Listener())
+        scene.server.broadcast(m.OpenJob(None))
+        assert early.hear() == m.OpenJob(None)
+
+    def test_what_they_have_said_is_heard_in_order_when_it_begins(self, scene: Scene) -> None:
+        scene.server.expect(2)
+        failure = m.SlotFailed("", 0, "ImportError: no module", "traceback")
+        early = scene.slot(0, attempt=2)
+        assert m.decode_to_slot(receive_frame(early.socket)[2]) == m.Heartbeat()
+        early.say(failure)
+        early.socket.shutdown(socket.SHUT_WR)
+        assert early.is_turned_away(), "the server has read all of it"
+        scene.server.hang_up()
+        following = Listener()
+        scene.server.begin_attempt(2, following)
+        heard = [following.next() for _ in range(3)]
+        assert heard == [
+            Said(0, registration(0, attempt=2)),
+            Said(0, failure),
+            Lost(0, "its process ended or its connection broke"),
+        ]
+        assert scene.server.connections() == {}
+
+    def test_hanging_up_on_the_current_attempt_leaves_them_alone(self, scene: Scene) -> None:
+        current = scene.registered(0)
+        scene.server.expect(2)
+        early = scene.slot(1, attempt=2)
+        assert m.decode_to_slot(receive_frame(early.socket)[2]) == m.Heartbeat()
+        scene.server.hang_up()
+        assert current.is_turned_away()
+        following = Listener()
+        scene.server.begin_attempt(2, following)
+        assert following.next() == Said(1, registration(1, attempt=2))
+        early.say(READY)
+        assert following.next() == Said(1, READY)
+
+    def test_an_attempt_that_does_not_come_about_takes_them_along(self, scene: Scene) -> None:
+        scene.server.expect(2)
+        early = scene.slot(0, attempt=2)
+        assert m.decode_to_slot(receive_frame(early.socket)[2]) == m.Heartbeat()
+        scene.server.begin_attempt(3, Listener())
+        early.say(READY)
+        early.socket.shutdown(socket.SHUT_WR)
+        assert early.is_turned_away()
+        assert scene.slot(0, attempt=2).is_turned_away()
+
+    def test_closing_the_server_ends_them(self, scene: Scene) -> None:
+        scene.server.expect(2)
+        early = scene.slot(0, attempt=2)
+        assert m.decode_to_slot(receive_frame(early.socket)[2]) == m.Heartbeat()
+        scene.server.close()
+        assert early.is_turned_away()
+
+
 class TestOrders:
     def test_an_order_goes_to_every_slot(self, scene: Scene) -> None:
         slots = [scene.registered(index) for index in range(3)]

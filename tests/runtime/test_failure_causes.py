@@ -21,7 +21,7 @@ from rekindle.exceptions import (
     UserCodeError,
 )
 from rekindle.graph.job_graph import JobNode
-from rekindle.runtime.master.failures import query_error, slot_error, spark_error
+from rekindle.runtime.master.failures import ended_error, slot_error, spark_error
 from rekindle.runtime.slot.failure import OperatorError, describe_failure, explain
 from rekindle.runtime.wire import messages as m
 from support.in_process_job import InProcessJob, collect
@@ -108,10 +108,10 @@ def test_an_error_that_is_ours_stays_as_it_is() -> None:
 
 
 def test_a_query_that_ended_by_itself_is_an_error_too() -> None:
-    ended: Any = SimpleNamespace(exception=lambda: None)
-    assert "Spark ended the query" in str(query_error(ended))
-    failed: Any = SimpleNamespace(exception=lambda: RuntimeError("boom"))
-    assert str(query_error(failed)) == "an epoch failed in Spark: boom"
+    ended: Any = SimpleNamespace(error=None)
+    assert "Spark ended the query" in str(ended_error(ended))
+    failed: Any = SimpleNamespace(error=RuntimeError("boom"))
+    assert str(ended_error(failed)) == "an epoch failed in Spark: boom"
 
 
 @pytest.mark.parametrize("kind", [StateRestoreError, StateMigrationException, SerializerSnapshotError])

@@ -23,7 +23,7 @@ def write_batch(directory: Path, batch: int, *lines: str) -> None:
     """Write an offset log entry as Spark does; the tick comes last."""
     offsets = directory / "offsets"
     offsets.mkdir(parents=True, exist_ok=True)
-    (offsets / str(batch)).write_text("\n".join(["v1", HEAD, *lines, json.dumps({"tick": batch})]))
+    (offsets / str(batch)).write_text("\n".join(["v1", HEAD, *lines, str(batch)]))
     (offsets / f".{batch}.crc").write_bytes(b"crc")
 
 
@@ -34,7 +34,7 @@ class TestPrepare:
         version, head, *lines = (directory / "offsets" / "0").read_text().split("\n")
         assert version == "v1"
         assert json.loads(head)["batchTimestampMs"] == 1_234
-        assert lines == ["-", "-", "-", '{"tick": 0}']
+        assert lines == ["-", "-", "-", "-1"]
 
     def test_batch_0_is_done_so_that_spark_goes_on_with_batch_1(self, tmp_path: Path) -> None:
         directory = tmp_path / "spark-0"

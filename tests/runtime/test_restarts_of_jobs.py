@@ -115,7 +115,7 @@ def run(
     class InProcessAttempt:
         damage = None
 
-        def __init__(self, shared: Any, number: int, coordinator: Any) -> None:
+        def __init__(self, shared: Any, number: int, coordinator: Any, *_: Any) -> None:
             self._graph, self._number, self._coordinator = shared.graph, number, coordinator
 
         def run(self) -> Outcome:
@@ -136,6 +136,7 @@ def run(
     session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[1]"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job_master, "Attempt", InProcessAttempt)
+        patch.setattr(job_master, "SlotLaunch", lambda shared, number: None)
         patch.setattr("random.random", lambda: 0.5)  # no jitter
         settings = settle(JobID().to_hex_string(), "job", env._configuration, env._checkpoint_config, env._config)
         master = JobMaster(session, env._compile(), settings, clock, ProgressView("job"))

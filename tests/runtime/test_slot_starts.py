@@ -14,9 +14,9 @@ from rekindle.common import JobStatus
 from rekindle.datastream import MapFunction, StreamExecutionEnvironment
 from rekindle.exceptions import JobExecutionError, SlotLostError
 from rekindle.runtime.master.control_server import ControlServer
-from rekindle.runtime.slot.deployment import SlotDeployment
-from rekindle.runtime.spark import slot_launcher
-from rekindle.runtime.spark.slot_launcher import start_slot
+from rekindle.runtime.slot.slot_deployment import SlotDeployment
+from rekindle.runtime.spark import slot_starter
+from rekindle.runtime.spark.slot_starter import start_slot
 from rekindle.runtime.wire import messages as m
 from support.in_process_job import collect
 from support.slot_processes import SlotProcesses, slot_processes
@@ -156,7 +156,7 @@ def test_a_slot_that_cannot_be_started_fails_the_attempt_with_what_it_said(
     cluster: SlotProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = with_site(tmp_path, "import sys; sys.exit('not on this machine')")
-    monkeypatch.setattr("support.slot_processes.start_slot", lambda each, _: slot_launcher.start_slot(each, paths))
+    monkeypatch.setattr("support.slot_processes.start_slot", lambda each, _: slot_starter.start_slot(each, paths))
     failure = failure_of(cluster, DiesWhenItArrives())
     assert "could not start slot 0" in failure
     assert "not on this machine" in failure

@@ -12,8 +12,6 @@ import pytest
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import SparkSetupError
 from rekindle.runtime.spark import versions
-from rekindle.runtime.spark.tick_file import write_tick
-from rekindle.runtime.spark.tick_source import TickReader
 
 
 def session(version: str) -> Any:
@@ -72,17 +70,3 @@ def test_there_is_a_number_for_each_partition_of_a_hash_partitioning(partitions:
 def test_numbers_are_hashed_as_spark_hashes_them() -> None:
     """Compare with ``SELECT hash(0), hash(1), hash(42)``."""
     assert [versions._hash(number) for number in (0, 1, 42)] == [933_211_791, -559_580_957, 29_417_773]
-
-
-def test_a_reader_that_is_not_told_where_spark_is_remembers_it(tmp_path: Any) -> None:
-    """Spark 4.0 and 4.1 ask for the latest offset without an argument."""
-    path = str(tmp_path / "tick")
-    reader = TickReader(path, slots=1, wait=0)
-    reader._quiet = True
-    write_tick(path, 3)
-    assert reader.latestOffset() == {"tick": 3}
-    assert reader.latestOffset() == {"tick": 3}
-    write_tick(path, 4)
-    assert reader.latestOffset() == {"tick": 4}
-    write_tick(path, 0)
-    assert reader.latestOffset() == {"tick": 4}, "an offset never goes back"

@@ -1,6 +1,6 @@
 """Runs the real job master without Spark: attempts, epochs, checkpoints, restarts, with slots in the test's process.
 
-The test's process plays Spark (a thread that runs an epoch whenever the tick rises, and carries envelopes from level to
+The test's process plays Spark (a thread that runs an epoch whenever it is asked to, and carries envelopes from level to
 level) and the machines (slots that can be lost). Programs may use every source that lives in slots. One job at a time.
 """
 
@@ -24,18 +24,18 @@ from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import plan_of
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.master import attempt_slots as attempt_slots_module
 from rekindle.runtime.master import job_master as job_master_module
+from rekindle.runtime.master import slot_launch as slot_launch_module
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.lost_spark import Renew
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.operators.operator import SourceOperator
-from rekindle.runtime.slot.deployment import SlotDeployment
+from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.runtime.slot.slot import Slot
-from rekindle.runtime.spark.tick_file import read_tick
+from rekindle.runtime.slot.slot_deployment import SlotDeployment
 from rekindle.runtime.wire import messages as m
 from support.processes import wait_until
 
@@ -46,13 +46,20 @@ class InProcessSlot:
     def __init__(self, cluster: Cluster, deployment: SlotDeployment, index: int) -> None:
         self.index = index
         self.lost = False
+        self.opened = False
         self._cluster = cluster
-        self._listener = cluster.listener
+        self._listener: Any = None  # the attempt may not have begun
         self._orders: queue.SimpleQueue[m.ToSlot] = queue.SimpleQueue()
-        self.slot = Slot(pickle.loads(deployment.job), index, deployment.attempt, SystemClock(), self.say)
-        self.say(m.Register(deployment.attempt, index, os.getpid(), "nowhere"))
+        self._deployment = deployment
+        self._job: SlotJob = pickle.loads(deployment.job)
+        self.slot: Slot
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"slot {index}")
         self._thread.start()
+
+    def begin(self, listener: Any) -> None:
+        """Let the attempt have begun, for which this slot waits."""
+        self._listener = listener
+        self.say(m.Register(self._deployment.attempt, self.index, os.getpid(), "nowhere"))
 
     def say(self, message: m.ToMaster) -> None:
         """Tell the job master something."""
@@ -86,15 +93,20 @@ class InProcessSlot:
             self._close(job_over=True)
 
     def _close(self, job_over: bool) -> None:
+        if not self.opened:
+            return
         self.slot._snapshotter._uploads.shutdown(wait=True)  # a process would end, and its files with it
         self.slot.close(job_over)
 
+    def _open(self, order: m.OpenJob) -> None:
+        if order.restore is not None:
+            self._job.restore = RestoredCheckpoint.ordered(order.restore, self._job.snapshots.files)
+        self.slot = Slot(self._job, self.index, self._deployment.attempt, SystemClock(), self.say)
+        self.opened = True
+        self.slot.open()
+        self.say(m.Ready("", 0, ""))
+
     def _run(self) -> None:
-        try:
-            self.slot.open()
-            self.say(m.Ready("", 0, ""))
-        except Exception as error:
-            self.say(describe_failure(error, self.index))
         while True:
             order = self._orders.get()
             if not self.lost and not self._cluster.obeys(self.index, order):
@@ -103,6 +115,8 @@ class InProcessSlot:
                 return
             try:
                 match order:
+                    case m.OpenJob():
+                        self._open(order)
                     case m.BeginEpoch():
                         self.slot.begin_epoch(order)
                     case m.EndEpoch():
@@ -146,6 +160,9 @@ class Cluster:
     def __init__(self) -> None:
         self.slots: dict[int, InProcessSlot] = {}
         self.listener: Any = None
+        self._lock = threading.Lock()
+        self._attempt = -1
+        self._waiting: dict[int, dict[int, InProcessSlot]] = {}  # of attempts that are yet to begin
         self.hears: Callable[[int, m.ToMaster], bool] = lambda slot, message: True
         self.obeys: Callable[[int, m.ToSlot], bool] = lambda slot, order: True
         self.attempts: list[int | None] = []
@@ -180,8 +197,16 @@ class Cluster:
 
     # --- what stands in for the control server ---
 
+    def expect(self, attempt: int) -> None:
+        """Let slots in that are launched ahead; here all are."""
+
     def begin_attempt(self, attempt: int, listener: Any) -> None:
-        self.listener = listener
+        with self._lock:
+            self._attempt, self.listener = attempt, listener
+            self.slots = self._waiting.pop(attempt, {})
+            waiting = list(self.slots.values())
+        for slot in waiting:
+            slot.begin(listener)
 
     def connections(self) -> dict[int, Any]:
         registration = SimpleNamespace(host="nowhere", pid=0)
@@ -192,21 +217,34 @@ class Cluster:
             slot.order(message)
 
     def hang_up(self) -> list[Any]:
-        for slot in list(self.slots.values()):
-            slot.lost = True
-            slot.order(m.Heartbeat())
-        self.slots.clear()
+        with self._lock:
+            slots, self.slots, self._attempt = self.slots, {}, -1
+        _cut_off(slots)
         return []
 
     def close(self) -> None:
         self.hang_up()
+        for slots in self._waiting.values():
+            _cut_off(slots)
 
     # --- what stands in for Spark ---
 
     def launch(self, session: Any, deployment: SlotDeployment, slots: int) -> None:
-        for index in range(slots):
-            self.slots[index] = slot = InProcessSlot(self, deployment, index)
-            self.all_slots.append(slot)
+        launched = {index: InProcessSlot(self, deployment, index) for index in range(slots)}
+        self.all_slots += launched.values()
+        with self._lock:
+            if deployment.attempt != self._attempt:
+                self._waiting[deployment.attempt] = launched
+                return
+            self.slots.update(launched)
+        for slot in launched.values():
+            slot.begin(self.listener)
+
+
+def _cut_off(slots: dict[int, InProcessSlot]) -> None:
+    for slot in list(slots.values()):
+        slot.lost = True
+        slot.order(m.Heartbeat())
 
 
 class _View(ProgressView):
@@ -236,9 +274,9 @@ class _Plan:
     def source_tasks(self, epoch: Any, ticked: Any) -> int:
         return 0
 
-    def start(self, directory: Any, tick_path: str, scratch: str, run: Callable[[Any, int], None]) -> _Query:
+    def start(self, directory: Any, scratch: str, run: Callable[[Any, int], None]) -> _Epochs:
         self._attempt = directory.attempt
-        return _Query(tick_path, scratch, run)
+        return _Epochs(run)
 
     def without_sources(self, epoch: Any, directory: Any) -> Any:
         return epoch
@@ -262,35 +300,36 @@ class _Plan:
                     raise
 
 
-class _Query:
-    """Runs an epoch whenever the tick has risen."""
+class _Epochs:
+    """Runs an epoch whenever one is asked for."""
 
-    def __init__(self, tick_path: str, scratch: str, run: Callable[[Any, int], None]) -> None:
+    error = None
+
+    def __init__(self, run: Callable[[Any, int], None]) -> None:
         self._stopped = threading.Event()
-        self._tick_path, self._scratch, self._run_epoch = tick_path, scratch, run
-        self._thread = threading.Thread(target=self._run, daemon=True, name="query")
+        self._asked = threading.Event()
+        self._run_epoch = run
+        self._thread = threading.Thread(target=self._run, daemon=True, name="epochs")
         self._thread.start()
 
     @property
-    def isActive(self) -> bool:
+    def active(self) -> bool:
         return self._thread.is_alive()
 
-    def exception(self) -> None:
-        return None
+    def tick(self) -> None:
+        self._asked.set()
 
     def stop(self) -> None:
         self._stopped.set()
+        self._asked.set()
         self._thread.join(30)
 
     def _run(self) -> None:
-        seen = epoch = 0
-        while not self._stopped.wait(0.001):
-            tick = read_tick(self._tick_path)
-            if tick != seen:
-                seen, epoch = tick, epoch + 1
-                with open(os.path.join(self._scratch, "offsets", str(epoch)), "w") as file:
-                    file.write('v1\n{}\n{"tick": 0}')
-                self._run_epoch(epoch, epoch)
+        epoch = 0
+        while self._asked.wait() and not self._stopped.is_set():
+            self._asked.clear()
+            epoch += 1
+            self._run_epoch(epoch, epoch)
 
 
 def run_jobs_here(monkeypatch: pytest.MonkeyPatch) -> Cluster:
@@ -299,8 +338,8 @@ def run_jobs_here(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(job_master_module, "is_local", lambda session: True)
     monkeypatch.setattr(job_master_module, "ControlServer", lambda *settings: cluster)
     monkeypatch.setattr(job_master_module, "EpochPlan", lambda session, graph: _Plan(cluster, graph))
-    monkeypatch.setattr(attempt_slots_module, "is_local", lambda session: True)
-    monkeypatch.setattr(attempt_slots_module, "launch_slots", cluster.launch)
+    monkeypatch.setattr(slot_launch_module, "is_local", lambda session: True)
+    monkeypatch.setattr(slot_launch_module, "launch_slots", cluster.launch)
     return cluster
 
 

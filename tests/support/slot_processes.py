@@ -15,11 +15,11 @@ import pytest
 
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.master import attempt_slots as attempt_slots_module
 from rekindle.runtime.master import job_master as job_master_module
-from rekindle.runtime.slot.deployment import SlotDeployment
+from rekindle.runtime.master import slot_launch as slot_launch_module
+from rekindle.runtime.slot.slot_deployment import SlotDeployment
 from rekindle.runtime.spark.forwarder import SlotDirectory, _forward
-from rekindle.runtime.spark.slot_launcher import start_slot
+from rekindle.runtime.spark.slot_starter import start_slot
 from rekindle.runtime.wire import messages as m
 from support.in_process_master import Cluster, _Plan
 
@@ -60,10 +60,10 @@ def slot_processes() -> Iterator[SlotProcesses]:
     """Let job masters of this process run jobs in slot processes of this machine."""
     cluster = SlotProcesses()
     with pytest.MonkeyPatch.context() as patch:
-        for module in (job_master_module, attempt_slots_module):
+        for module in (job_master_module, slot_launch_module):
             patch.setattr(module, "is_local", lambda session: True)
         patch.setattr(job_master_module, "EpochPlan", lambda session, graph: _ForwardingPlan(cluster, graph))
-        patch.setattr(attempt_slots_module, "launch_slots", cluster.launch)
+        patch.setattr(slot_launch_module, "launch_slots", cluster.launch)
         try:
             yield cluster
         finally:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -18,6 +19,7 @@ from rekindle.demo.verification import Verdict, verify
 from rekindle.runtime.master.checkpoint_lines import describe_checkpoint
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.progress import EpochSummary, ProgressView
+from rekindle.runtime.master.start_times import Phase, describe_start
 
 _KILL_AFTER_CHECKPOINTS = 2
 
@@ -62,6 +64,9 @@ class DemoView(ProgressView):
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         follow = "the job fails" if delay_ms is None else f"restart in {delay_ms} ms"
         self.say(f"[red]failure:[/red] {str(error).splitlines()[0]}; {follow}")
+
+    def recovered(self, attempt: int, milliseconds: Mapping[Phase, int]) -> None:
+        self.say(f"working again, {describe_start(milliseconds)}")
 
     def ended(self, status: str) -> None:
         self.say(status)

@@ -1,6 +1,6 @@
-"""One attempt at running the job: its slots, its query, its checkpoints, until it ends one way or another.
+"""One attempt at running the job: its slots, its epochs, its checkpoints, until it ends one way or another.
 
-Three kinds of threads meet here. Spark runs epochs from the query's thread, see ``epoch_runner``; slots speak from the
+Three kinds of threads meet here. Epochs run in a thread of their own, see ``epoch_runner``; slots speak from the
 threads of their connections; and the job master's own thread sits in :meth:`Attempt.run`, takes events one by one and
 decides. What they share is under one lock; what slots are told under it arrives in that order.
 """
@@ -17,8 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
-
-from pyspark.sql.streaming.query import StreamingQuery
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
@@ -41,12 +39,15 @@ from rekindle.runtime.master.attempt_stop import AttemptStop
 from rekindle.runtime.master.barriers import only_between_epochs
 from rekindle.runtime.master.checkpointing import CheckpointExecutor, measurements
 from rekindle.runtime.master.epoch_runner import EpochRunner
-from rekindle.runtime.master.failures import query_error, slot_error
+from rekindle.runtime.master.failures import ended_error, slot_error
 from rekindle.runtime.master.job_history import SlotPlace
 from rekindle.runtime.master.job_shared import JobShared
+from rekindle.runtime.master.slot_launch import SlotLaunch
 from rekindle.runtime.master.slot_metrics import SlotMetrics, SlotReadings
+from rekindle.runtime.master.start_times import Phase, StartTimes
 from rekindle.runtime.operators.sinks import COLLECTED
 from rekindle.runtime.slot.__main__ import STDERR
+from rekindle.runtime.spark.epoch_driver import EpochDriver
 from rekindle.runtime.wire import messages as m
 
 log = logging.getLogger(__name__)
@@ -87,6 +88,10 @@ class _InputEnded:
     pass
 
 
+class _FirstEpochEnded:
+    pass
+
+
 class _Cancel:
     pass
 
@@ -99,9 +104,23 @@ class Attempt:
 
     Attributes:
         damage: What a slot said about the checkpoint it was to restore, if that is damaged.
+
+    Args:
+        shared: The job.
+        number: Which attempt this is, counted from 0.
+        coordinator: Knows of all checkpoints so far.
+        times: What follows how long the start takes.
+        launch: The slots, if they were started already.
     """
 
-    def __init__(self, shared: JobShared, number: int, coordinator: CheckpointCoordinator) -> None:
+    def __init__(
+        self,
+        shared: JobShared,
+        number: int,
+        coordinator: CheckpointCoordinator,
+        times: StartTimes,
+        launch: SlotLaunch | None = None,
+    ) -> None:
         self.coordinator = coordinator
         self.damage: CheckpointCorruptError | None = None
         self._shared = shared
@@ -133,9 +152,10 @@ class Attempt:
             lambda: self._events.put(_Cancel()),
             self._fail,
         )
-        self._running_slots = AttemptSlots(shared, number)
+        self._times = times
+        self._running_slots = AttemptSlots(shared, number, times, launch)
         self._metrics = SlotMetrics(lambda: len(shared.server.connections()), shared.server.broadcast)
-        self._query: StreamingQuery | None = None
+        self._driver: EpochDriver | None = None
         self._outcome: Outcome | None = None
         self._stopping = False
         # What was collected is already on its way.
@@ -164,12 +184,12 @@ class Attempt:
         if self._shared.stopping.ends_with(None if restore is None else restore.metadata.checkpoint_id):
             self._outcome = Outcome.FINISHED
             return self._outcome
-        self._query = self._epochs.start(slots)
-        self._outcome = self._supervise(self._query)
+        self._driver = self._epochs.start(slots)
+        self._outcome = self._supervise(self._driver)
         return self._outcome
 
     def stop(self, job_over: bool, failure: BaseException | None = None) -> None:
-        """Stop the query and end the slots.
+        """Stop the epochs and end the slots.
 
         Args:
             job_over: Whether no other attempt follows.
@@ -179,9 +199,9 @@ class Attempt:
             self._stopping = True
         self._epochs.stop()
         self._running_slots.fail(JobExecutionError("the attempt has ended"))
-        if self._query is not None:
+        if self._driver is not None:
             with suppress(Exception):
-                self._query.stop()
+                self._driver.stop()
         self._running_slots.release(job_over, _GRACE if self._outcome is not None else _GRACE / 5)
         with self._lock:
             self._stop.attempt_ended(failure)
@@ -216,7 +236,7 @@ class Attempt:
         """Let the attempt see that there is something new to do, such as a savepoint."""
         self._events.put(None)
 
-    def _supervise(self, query: StreamingQuery) -> Outcome:
+    def _supervise(self, driver: EpochDriver) -> Outcome:
         while True:
             event = self._next_event()
             if isinstance(event, _SlotSaid):
@@ -227,8 +247,10 @@ class Attempt:
                 return Outcome.CANCELLED
             elif isinstance(event, _InputEnded):
                 self._input_ended = True
-            elif not query.isActive:
-                raise self._root_cause(_Failed(query_error(query), primary=False))
+            elif isinstance(event, _FirstEpochEnded):
+                self._shared.view.recovered(self._number, self._times.milliseconds())
+            elif not driver.active:
+                raise self._root_cause(_Failed(ended_error(driver), primary=False))
             if self._commit_awaited is not None and len(self._committed) == self._slots:
                 return Outcome.FINISHED
             self._check_owner()
@@ -310,6 +332,9 @@ class Attempt:
     # --- checkpoints, under the lock ---
 
     def _epoch_ended(self) -> None:
+        if self._number and self._epochs.last_epoch == 1:
+            self._times.mark(Phase.FIRST_EPOCH)
+            self._events.put(_FirstEpochEnded())
         if self._epochs.finished:
             self._events.put(_InputEnded())
         else:

@@ -5,52 +5,48 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sys
 import time
 from contextlib import suppress
-from dataclasses import replace
 
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
-from rekindle.graph.pickling import main_classes
-from rekindle.graph.struct_pickling import dumps
 from rekindle.runtime.master.epoch_reports import Gathering
 from rekindle.runtime.master.job_history import SlotPlace
 from rekindle.runtime.master.job_shared import JobShared
-from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotDeployment, SlotJob, SnapshotSettings
+from rekindle.runtime.master.slot_launch import SlotLaunch
+from rekindle.runtime.master.start_times import Phase, StartTimes
 from rekindle.runtime.spark.forwarder import SlotAddress, SlotDirectory
-from rekindle.runtime.spark.session import is_local
-from rekindle.runtime.spark.slot_launcher import launch_slots
 from rekindle.runtime.wire import messages as m
-from rekindle.serialization.snapshot_aliases import known_aliases
 
 
 class AttemptSlots:
-    """Start and end the slots of an attempt."""
+    """Start and end the slots of an attempt.
 
-    def __init__(self, shared: JobShared, number: int) -> None:
+    Args:
+        shared: The job.
+        number: The attempt.
+        times: What follows how long all of it takes.
+        launch: Its slots, if they were started already.
+    """
+
+    def __init__(self, shared: JobShared, number: int, times: StartTimes, launch: SlotLaunch | None = None) -> None:
         self._shared = shared
         self._number = number
+        self._launch = launch
+        self._times = times
         self._slots = shared.graph.slots
         self._registered: Gathering[m.Register] = Gathering(self._slots)
         self._ready: Gathering[m.Ready] = Gathering(self._slots)
 
     def start(self, restore: StoredCheckpoint | None) -> SlotDirectory:
-        """Start the slots and wait until all have restored their state."""
-        shared, settings = self._shared, self._shared.settings
-        deployment = SlotDeployment(
-            attempt=self._number,
-            slot=-1,
-            secret=shared.secret,
-            master_host=shared.host,
-            master_port=shared.server.port,
-            listen_tcp=not is_local(shared.session),
-            sys_path=user_sys_path(),
-            heartbeat_ms=settings.heartbeat_ms,
-            orphan_timeout_ms=settings.orphan_timeout_ms,
-            job=dumps(self._slot_job(restore)),
-        )
-        launch_slots(shared.session, deployment, self._slots)
-        registered, ready = self._registered.wait(), self._ready.wait()
+        """Wait until all slots run and have restored their state."""
+        shared = self._shared
+        launch = self._launch or SlotLaunch(shared, self._number)
+        launch.on_failure(self.fail)
+        registered = self._registered.wait()
+        self._times.mark(Phase.SLOTS)
+        shared.server.broadcast(_open_order(shared, restore))
+        ready = self._ready.wait()
+        self._times.mark(Phase.RESTORE)
         addresses = (
             SlotAddress(slot.host, served.unix_name, served.address, served.port)
             for slot, served in zip(registered, ready, strict=True)
@@ -97,41 +93,12 @@ class AttemptSlots:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(connection.registration.pid, signal.SIGKILL)
 
-    def _slot_job(self, restore: StoredCheckpoint | None) -> SlotJob:
-        graph, settings = self._shared.graph, self._shared.settings
-        restored = None
-        if restore is not None:
-            beside = restore.files is settings.checkpoint_files and restore.metadata.job_id == settings.job_id
-            own = beside and not restore.metadata.savepoint
-            restored = RestoredCheckpoint(restore.metadata, restore.files, restore.directory, own)
-        return SlotJob(
-            job_id=settings.job_id,
-            graph=replace(
-                graph,
-                spark_sources=tuple(replace(s, data_frame=None, described=None) for s in graph.spark_sources),
-            ),
-            snapshots=SnapshotSettings(
-                settings.state_files,
-                settings.inline_below,
-                settings.memory_limit,
-                settings.asynchronous_snapshots,
-                settings.checkpoints.tolerable_failures > 0,
-            ),
-            checkpointing=settings.checkpointing,
-            restore=restored,
-            epoch_max_ms=settings.epoch_max_ms,
-            main_classes=main_classes(),
-            snapshot_aliases=known_aliases(),
-            job_parameters=settings.job_parameters,
-            backend=settings.backend,
-            local_name=settings.local_name,
-            watermark_interval_ms=settings.watermark_interval_ms,
-            show_records=settings.show_records,
-        )
 
-
-def user_sys_path() -> list[str]:
-    """Give the directories from which the driver imports user code; a slot has its own Python and its packages."""
-    own = tuple({os.path.realpath(prefix) + os.sep for prefix in (sys.prefix, sys.base_prefix)})
-    paths = [os.path.abspath(entry or os.getcwd()) for entry in sys.path]
-    return [path for path in paths if not (os.path.realpath(path) + os.sep).startswith(own) and os.path.exists(path)]
+def _open_order(shared: JobShared, restore: StoredCheckpoint | None) -> m.OpenJob:
+    if restore is None:
+        return m.OpenJob(None)
+    settings = shared.settings
+    own_files = restore.files is settings.checkpoint_files
+    root = None if own_files or restore.files is None else restore.files.root
+    own = own_files and restore.metadata.job_id == settings.job_id and not restore.metadata.savepoint
+    return m.OpenJob(m.RestoreOrder(restore.metadata, root, restore.directory, own))

@@ -1,7 +1,7 @@
 """The job master's end of the control connections: slots call in, prove the secret, register, and are heard.
 
 Slots of an old attempt are turned away: once :meth:`ControlServer.begin_attempt` has named a higher one, nothing from
-an older one gets past this file.
+an older one gets past this file. Those of the next one may call in before it begins, and are heard when it does.
 """
 
 from __future__ import annotations
@@ -58,6 +58,15 @@ class SlotConnection:
         self._socket.close()
 
 
+class _Room:
+    """Keep the slots of one attempt, and what they say before somebody listens."""
+
+    def __init__(self) -> None:
+        self.connections: dict[int, SlotConnection] = {}
+        self.listener: SlotListener | None = None
+        self.early: list[Callable[[SlotListener], None]] = []
+
+
 class ControlServer:
     """Accept the slots of one job."""
 
@@ -65,26 +74,39 @@ class ControlServer:
         self._heartbeat = heartbeat_ms / 1000
         self._timeout = timeout_ms / 1000
         self._lock = threading.Lock()
+        self._rooms: dict[int, _Room] = {}  # by attempt
         self._attempt = -1
-        self._listener: SlotListener | None = None
-        self._connections: dict[int, SlotConnection] = {}
         self._closed = threading.Event()
         listening = _listen(host, port)
         self.port: int = listening.getsockname()[1]
         self._port = Listener(listening, secret, f"control port {host}:{self.port}", self._serve)
         threading.Thread(target=self._beat, daemon=True, name="control-beat").start()
 
-    def begin_attempt(self, attempt: int, listener: SlotListener) -> None:
-        """Take slots of this attempt from now on, and of no other."""
+    def expect(self, attempt: int) -> None:
+        """Let slots of this attempt in, too, though it has not begun."""
         with self._lock:
+            self._rooms.setdefault(attempt, _Room())
+
+    def begin_attempt(self, attempt: int, listener: SlotListener) -> None:
+        """Hear slots of this attempt from now on, and of no other; those that are there already first."""
+        with self._lock:
+            room = self._rooms.get(attempt) or _Room()
+            self._rooms = {attempt: room}
             self._attempt = attempt
-            self._listener = listener
-            self._connections = {}
+        while True:
+            with self._lock:
+                early, room.early = room.early, []
+                if not early:
+                    room.listener = listener
+                    return
+            for tell in early:
+                tell(listener)
 
     def connections(self) -> dict[int, SlotConnection]:
         """Give the slots that are connected."""
         with self._lock:
-            return dict(self._connections)
+            room = self._rooms.get(self._attempt)
+            return {} if room is None else dict(room.connections)
 
     def broadcast(self, message: m.ToSlot) -> None:
         """Send a message to every slot."""
@@ -95,10 +117,8 @@ class ControlServer:
     def hang_up(self) -> list[SlotConnection]:
         """Fence off the current attempt: close its connections and listen to none of it any more."""
         with self._lock:
-            connections = list(self._connections.values())
-            self._connections = {}
-            self._listener = None
-            self._attempt = -1
+            room = self._rooms.pop(self._attempt, None)
+        connections = [] if room is None else list(room.connections.values())
         for connection in connections:
             connection.close()
         return connections
@@ -107,7 +127,11 @@ class ControlServer:
         """Stop listening."""
         self._closed.set()
         self._port.close()
-        self.hang_up()
+        with self._lock:
+            rooms, self._rooms = list(self._rooms.values()), {}
+        for room in rooms:
+            for connection in room.connections.values():
+                connection.close()
 
     def _serve(self, sock: socket.socket, first: bytes) -> None:
         connection = None
@@ -126,13 +150,14 @@ class ControlServer:
             self._lost(connection, "its process ended or its connection broke")
 
     def _register(self, connection: SlotConnection) -> bool:
-        """Let a slot be one of the attempt's; it is told so by its first heartbeat."""
+        """Let a slot be one of its attempt's; it is told so by its first heartbeat."""
         registration = connection.registration
         with self._lock:
-            if registration.attempt != self._attempt or registration.slot in self._connections:
+            room = self._rooms.get(registration.attempt)
+            if room is None or registration.slot in room.connections:
                 return False
-            self._connections[registration.slot] = connection
-        self._tell(lambda listener: listener.slot_said(registration.slot, registration))
+            room.connections[registration.slot] = connection
+        self._tell(room, lambda listener: listener.slot_said(registration.slot, registration))
         connection.send(m.encode(m.Heartbeat()))
         return True
 
@@ -140,31 +165,39 @@ class ControlServer:
         slot = connection.registration.slot
         while True:
             message = connection.receive()
-            if not isinstance(message, m.Heartbeat) and self._is_current(connection):
-                self._tell(lambda listener, message=message: listener.slot_said(slot, message))  # type: ignore[misc]
+            room = self._room_of(connection)
+            if room is not None and not isinstance(message, m.Heartbeat):
+                self._tell(room, lambda listener, message=message: listener.slot_said(slot, message))  # type: ignore[misc]
 
-    def _is_current(self, connection: SlotConnection) -> bool:
+    def _room_of(self, connection: SlotConnection) -> _Room | None:
         with self._lock:
-            return self._connections.get(connection.registration.slot) is connection
+            room = self._rooms.get(connection.registration.attempt)
+            known = room is not None and room.connections.get(connection.registration.slot) is connection
+            return room if known else None
 
     def _lost(self, connection: SlotConnection, why: str) -> None:
         slot = connection.registration.slot
         with self._lock:
-            if self._connections.get(slot) is not connection:
+            room = self._rooms.get(connection.registration.attempt)
+            if room is None or room.connections.get(slot) is not connection:
                 return
-            del self._connections[slot]
-        self._tell(lambda listener: listener.slot_lost(slot, why))
+            del room.connections[slot]
+        self._tell(room, lambda listener: listener.slot_lost(slot, why))
 
-    def _tell(self, what: Callable[[SlotListener], None]) -> None:
+    def _tell(self, room: _Room, what: Callable[[SlotListener], None]) -> None:
         with self._lock:
-            listener = self._listener
+            listener = room.listener
+            if listener is None:
+                room.early.append(what)
         if listener is not None:
             what(listener)
 
     def _beat(self) -> None:
         while not self._closed.wait(self._heartbeat):
             data = m.encode(m.Heartbeat())
-            for connection in self.connections().values():
+            with self._lock:
+                connections = [each for room in self._rooms.values() for each in room.connections.values()]
+            for connection in connections:
                 silence = time.monotonic() - connection.heard
                 if silence > self._timeout:
                     self._lost(connection, f"nothing was heard of it for {silence:.0f} s")

@@ -1,7 +1,7 @@
-"""Runs the epochs of one attempt: what Spark's thread does, and how far its sources are.
+"""Runs the epochs of one attempt: what is done in each, and how far Spark's sources are.
 
-Spark calls :meth:`EpochRunner._run` from the query's thread, once for each micro-batch. Between two epochs, under the
-attempt's lock, whoever owns the runner is told, so that a checkpoint can stand exactly there.
+:meth:`EpochRunner._run` is called from the thread in which epochs begin, the query's if there is one. Between two
+epochs, under the attempt's lock, whoever owns the runner is told, so that a checkpoint can stand exactly there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.query import StreamingQuery
 
 from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.exceptions import JobExecutionError
@@ -23,9 +22,9 @@ from rekindle.runtime.master.iterations import IterationControl
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.pacing import EpochPacer
 from rekindle.runtime.master.progress import EpochSummary
+from rekindle.runtime.spark.epoch_driver import EpochDriver
 from rekindle.runtime.spark.forwarder import SlotDirectory
 from rekindle.runtime.spark.positions import SparkScratch
-from rekindle.runtime.spark.tick_file import write_tick
 from rekindle.runtime.wire import messages as m
 
 
@@ -62,8 +61,7 @@ class EpochRunner:
         self._lock = lock
         self._on_end = ended
         self._on_failure = failed
-        self._tick = 0
-        self._tick_path = os.path.join(shared.scratch, f"tick-{number}")
+        self._driver: EpochDriver | None = None
         self._spark = SparkScratch(os.path.join(shared.scratch, f"spark-{number}"), shared.plan.layout())
         self._pacer = EpochPacer(shared.settings.epoch_target_ms, shared.settings.epoch_max_records)
         self._iterations = IterationControl(shared.graph.iterations)
@@ -86,14 +84,13 @@ class EpochRunner:
         self._unread = {uid for uid in self._statics if not (uid in positions and positions[uid].consumed)}
         self._ended = self._statics - self._unread
         self._spark.prepare(positions, self._shared.clock.now())
-        write_tick(self._tick_path, 0)
 
-    def start(self, slots: SlotDirectory) -> StreamingQuery:
-        """Start the query, and its first epoch."""
+    def start(self, slots: SlotDirectory) -> EpochDriver:
+        """Start the first epoch."""
         self._slots = slots
-        query = self._shared.plan.start(slots, self._tick_path, self._spark.directory, self._run)
-        self.raise_tick()
-        return query
+        driver = self._driver = self._shared.plan.start(slots, self._spark.directory, self._run)
+        driver.tick()
+        return driver
 
     def positions(self) -> list[SparkPosition]:
         """Tell where Spark's sources stand after the last epoch that read from them."""
@@ -113,10 +110,9 @@ class EpochRunner:
             self.raise_tick()
 
     def raise_tick(self) -> None:
-        """Let Spark start an epoch, though its own sources may have nothing new."""
-        with self._lock:
-            self._tick += 1
-            write_tick(self._tick_path, self._tick)
+        """Let an epoch begin, though Spark's own sources may have nothing new."""
+        if self._driver is not None:  # else the first is yet to come
+            self._driver.tick()
 
     def hold(self) -> None:
         """Begin no other epoch until :meth:`release`. What Spark has planned waits, and is not lost."""
@@ -157,7 +153,7 @@ class EpochRunner:
         """Delete Spark's scratch directory; the query has ended."""
         shutil.rmtree(self._spark.directory, ignore_errors=True)
 
-    # --- Spark's thread ---
+    # --- the thread in which epochs begin ---
 
     def _run(self, envelopes: DataFrame, epoch: int) -> None:
         """Run an epoch. A failure is told to the attempt, which stops the query; Spark need not hear it."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pyspark.sql.streaming.query import StreamingQuery
-
 from rekindle.exceptions import (
     CheckpointCorruptError,
     JobExecutionError,
@@ -12,6 +10,7 @@ from rekindle.exceptions import (
     kind_named,
 )
 from rekindle.runtime.slot.failure import is_curable
+from rekindle.runtime.spark.epoch_driver import EpochDriver
 from rekindle.runtime.wire import messages as m
 
 _ERROR_LINES = 12
@@ -51,9 +50,9 @@ def slot_error(message: m.SlotFailed) -> RekindleError:
     return JobExecutionError(f"slot {message.subtask} failed: {message.summary}\n\n{message.traceback}")
 
 
-def query_error(query: StreamingQuery) -> BaseException:
-    """Say why a query is no longer active."""
-    error = query.exception()
+def ended_error(driver: EpochDriver) -> BaseException:
+    """Say why no more epochs begin."""
+    error = driver.error
     return spark_error(error) if error is not None else JobExecutionError("Spark ended the query of this job")
 
 

@@ -54,6 +54,8 @@ from rekindle.runtime.master.remains import Remains
 from rekindle.runtime.master.repeated_failures import RepeatedFailures
 from rekindle.runtime.master.reported_view import reported
 from rekindle.runtime.master.savepoints import Savepoints, savepoint_directory
+from rekindle.runtime.master.slot_launch import SlotLaunch
+from rekindle.runtime.master.start_times import Phase, StartTimes
 from rekindle.runtime.master.stopping import StopMode, Stopping
 from rekindle.runtime.master.takeover import take_over
 from rekindle.runtime.restart import GiveUp, Restart, driver_restarts
@@ -65,6 +67,10 @@ from rekindle.runtime.spark.spark_loss import spark_loss
 from rekindle.runtime.wire.handshake import new_secret
 
 log = logging.getLogger(__name__)
+
+_Decision = Restart | GiveUp | FallBack | NewSpark
+
+_LAUNCH_AHEAD_MS = 10_000  # slots that wait for longer would hold memory for nothing
 
 
 class JobMaster(ObservedJob):
@@ -294,9 +300,10 @@ class JobMaster(ObservedJob):
 
     def _attempts(self, shared: JobShared) -> Outcome:
         number = 0
+        times, launch = StartTimes(self._clock.now), None
         while True:
             self._ownership.check()
-            attempt = Attempt(shared, number, self._coordinator)
+            attempt = Attempt(shared, number, self._coordinator, times, launch)
             with self._lock:
                 if self._cancelled.is_set():
                     return Outcome.CANCELLED
@@ -306,15 +313,20 @@ class JobMaster(ObservedJob):
             try:
                 return attempt.run()
             except Exception as error:
+                times = StartTimes(self._clock.now)
                 failed_by = error
                 if self._cancelled.is_set() or self._stopping.cancels:
                     return Outcome.CANCELLED
                 self._stop_if_fenced()
                 failure, decision = self._decide(error, attempt.damage)
                 job_over = isinstance(decision, GiveUp)
+                self._view.failed(failure, _delay_of(decision))
+                launch = self._launch_ahead(decision, shared, number + 1)
             finally:
                 attempt.stop(job_over, failed_by)
-            self._follow(failure, decision, shared)
+            times.mark(Phase.STOP)
+            self._follow(failure, decision, shared, times.so_far())
+            times.mark(Phase.DELAY)
             if self._cancelled.is_set():
                 return Outcome.CANCELLED
             if self._collected is not None:
@@ -323,6 +335,12 @@ class JobMaster(ObservedJob):
             self._coordinator = self._coordinator.successor(
                 number, frozenset(range(shared.graph.slots)), self._clock.now()
             )
+
+    def _launch_ahead(self, decision: _Decision, shared: JobShared, number: int) -> SlotLaunch | None:
+        """Start the slots of the next attempt before it begins, unless it runs something else, or much later."""
+        if isinstance(decision, Restart) and decision.delay_ms <= _LAUNCH_AHEAD_MS:
+            return SlotLaunch(shared, number)
+        return None
 
     def _stop_if_fenced(self) -> None:
         """End the job here if another driver goes on with it: what has failed most likely follows from that."""
@@ -354,9 +372,7 @@ class JobMaster(ObservedJob):
             )
         return status, error
 
-    def _decide(
-        self, failure: Exception, damage: CheckpointCorruptError | None
-    ) -> tuple[Exception, Restart | GiveUp | FallBack | NewSpark]:
+    def _decide(self, failure: Exception, damage: CheckpointCorruptError | None) -> tuple[Exception, _Decision]:
         """Decide what follows a failure; give the failure, too, as it is to be told."""
         now = self._clock.now()
         loss = spark_loss(self._session)
@@ -386,10 +402,9 @@ class JobMaster(ObservedJob):
         loss = spark_loss(self._session)
         return failure if loss is None else lost_error(loss, self._remains(JobStatus.SUSPENDED))
 
-    def _follow(self, failure: Exception, decision: Restart | GiveUp | FallBack | NewSpark, shared: JobShared) -> None:
-        """Wait for the restart, go back further, or let the job fail."""
+    def _follow(self, failure: Exception, decision: _Decision, shared: JobShared, passed: int) -> None:
+        """Wait for the restart, go back further, or let the job fail; ``passed`` ms are over since the failure."""
         if isinstance(decision, GiveUp):
-            self._view.failed(failure, None)
             if isinstance(failure, SparkLostError):
                 raise failure
             self._keeps_all = isinstance(decision, Hopeless)
@@ -397,14 +412,12 @@ class JobMaster(ObservedJob):
             raise JobExecutionError(
                 f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}{advice}"
             ) from failure
-        delay_ms = 0 if isinstance(decision, FallBack) else decision.delay_ms
-        self._view.failed(failure, delay_ms)
         if isinstance(decision, FallBack):
             self._fall_back(failure, decision, shared)
         with self._lock:
             if not self._cancelled.is_set():
                 self._status = JobStatus.RESTARTING
-        self._cancelled.wait(delay_ms / 1000)
+        self._cancelled.wait(max(0, (_delay_of(decision) or 0) - passed) / 1000)
         if isinstance(decision, NewSpark) and not self._cancelled.is_set():
             self._renew_spark(shared)
 
@@ -495,3 +508,10 @@ class JobMaster(ObservedJob):
         host = self._session.conf.get("spark.driver.host")
         assert host is not None
         return host
+
+
+def _delay_of(decision: _Decision) -> int | None:
+    """Tell how long to wait from a failure to the restart; None: there is none."""
+    if isinstance(decision, GiveUp):
+        return None
+    return 0 if isinstance(decision, FallBack) else decision.delay_ms

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -13,6 +14,7 @@ from rekindle.common.job_status import JobStatus
 from rekindle.exceptions import JobFencedError, SparkLostError
 from rekindle.logs.events import log_event
 from rekindle.runtime.master.checkpoint_lines import CheckpointLines, Line, describe_checkpoint
+from rekindle.runtime.master.start_times import Phase, describe_start
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 
 _LINE_EVERY_SECONDS = 5.0
@@ -67,6 +69,9 @@ class ProgressView:
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         """Show a failure; ``delay_ms`` until the restart, None when there is none."""
+
+    def recovered(self, attempt: int, milliseconds: Mapping[Phase, int]) -> None:
+        """Show that an attempt works again, and how long it took since the failure, by phase."""
 
     def ended(self, status: str) -> None:
         """Show how the job ended."""
@@ -141,6 +146,11 @@ class LogView(ProgressView):
         level = logging.ERROR if delay_ms is None else logging.WARNING
         text, kind = f"failure ({follow}): {error}", type(error).__name__
         self._log("failed", text, level, error=kind, restart_delay_ms=delay_ms)
+
+    def recovered(self, attempt: int, milliseconds: Mapping[Phase, int]) -> None:
+        fields = {f"{phase.name.lower()}_ms": each for phase, each in milliseconds.items()}
+        text = f"attempt {attempt + 1} works, {describe_start(milliseconds)}"
+        self._log("recovered", text, attempt=attempt + 1, recovery_ms=sum(milliseconds.values()), **fields)
 
     def ended(self, status: str) -> None:
         self._sum_up_checkpoints()
@@ -223,6 +233,10 @@ class LiveView(LogView):
         self._state = "failed" if delay_ms is None else "restarting"
         self._print(f"failure: {error}", style="red")
         self._refresh()
+
+    def recovered(self, attempt: int, milliseconds: Mapping[Phase, int]) -> None:
+        super().recovered(attempt, milliseconds)
+        self._print(f"attempt {attempt + 1} works, {describe_start(milliseconds)}")
 
     def ended(self, status: str) -> None:
         super().ended(status)

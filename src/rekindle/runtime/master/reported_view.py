@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TextIO
@@ -20,6 +21,7 @@ from rekindle.exceptions import CheckpointError
 from rekindle.program_errors import RUN_REPORT
 from rekindle.runtime.master.progress import EpochSummary, ProgressView
 from rekindle.runtime.master.run_report import JobReport, write_line
+from rekindle.runtime.master.start_times import Phase
 
 
 def reported(view: ProgressView, job_id: str, recoverable: bool = False) -> ProgressView:
@@ -74,6 +76,9 @@ class ReportedView(ProgressView):
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         self._view.failed(error, delay_ms)
         self._tell(JobStatus.FAILING if delay_ms is None else JobStatus.RESTARTING, failure=str(error))
+
+    def recovered(self, attempt: int, milliseconds: Mapping[Phase, int]) -> None:
+        self._view.recovered(attempt, milliseconds)
 
     def ended(self, status: str) -> None:
         self._view.ended(status)

@@ -24,16 +24,15 @@ from rekindle.exceptions import InvalidProgramError, SlotLostError
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.slot.control_client import ControlClient
 from rekindle.runtime.slot.data_server import DataServer
-from rekindle.runtime.slot.deployment import SlotDeployment, SlotJob
+from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failure import describe_failure
 from rekindle.runtime.slot.slot import Slot
+from rekindle.runtime.slot.slot_deployment import REGISTERED, SlotDeployment
 from rekindle.runtime.wire import messages as m
 from rekindle.serialization.snapshot_aliases import adopt_aliases
 
 STDOUT = "stdout"
 STDERR = "stderr"
-REGISTERED = b"registered"
-"""What the starting process says on its standard output when its slot has registered."""
 
 
 def main() -> int:
@@ -67,6 +66,11 @@ def main() -> int:
         # here as there.
         vars(sys.modules["__main__"]).update(job.main_classes)
         adopt_aliases(job.snapshot_aliases)
+        opening = control.first_order()
+        if not isinstance(opening, m.OpenJob):
+            return 0  # the attempt does not come about
+        if opening.restore is not None:
+            job.restore = RestoredCheckpoint.ordered(opening.restore, job.snapshots.files)
         slot = Slot(job, deployment.slot, deployment.attempt, SystemClock(), control.send)
         control.at_exit = slot.abandon
         server = DataServer(slot, deployment.secret, control.own_host if deployment.listen_tcp else None, failed)

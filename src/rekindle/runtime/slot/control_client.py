@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 from rekindle.exceptions import SlotLostError, SlotProtocolError
-from rekindle.runtime.slot.deployment import SlotDeployment
+from rekindle.runtime.slot.slot_deployment import SlotDeployment
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.call import call
 from rekindle.runtime.wire.framing import MESSAGE, receive_frame, send_frame
@@ -52,6 +52,10 @@ class ControlClient:
         data = m.encode(message)
         with self._sending:
             send_frame(self._socket, MESSAGE, 0, data)
+
+    def first_order(self) -> m.ToSlot | None:
+        """Wait for an order; None: the job master is gone."""
+        return self._orders.get()
 
     def receive_all(self, handle: Callable[[m.ToSlot], None]) -> None:
         """Handle orders one after the other until the job master is gone."""

@@ -1,30 +1,14 @@
-"""What a slot is told when it is started: by whom, for which attempt, and what to run."""
+"""What a slot runs: the job as a slot sees it, and what it restores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import msgspec
-
 from rekindle.checkpoint.metadata import CheckpointMetadata
-from rekindle.checkpoint.storage import CheckpointFiles
+from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.graph.job_graph import JobGraph
+from rekindle.runtime.wire.messages import RestoreOrder
 from rekindle.state.backend_settings import BackendSettings
-
-
-class SlotDeployment(msgspec.Struct, frozen=True):
-    """Start a slot. ``job`` is a pickled :class:`SlotJob`, read only after ``sys_path`` is in place."""
-
-    attempt: int
-    slot: int
-    secret: bytes
-    master_host: str
-    master_port: int
-    listen_tcp: bool
-    sys_path: list[str]
-    heartbeat_ms: int
-    orphan_timeout_ms: int
-    job: bytes
 
 
 @dataclass(slots=True)
@@ -53,6 +37,12 @@ class RestoredCheckpoint:
     files: CheckpointFiles | None
     directory: str
     own: bool = False
+
+    @staticmethod
+    def ordered(order: RestoreOrder, own_files: CheckpointFiles | None) -> RestoredCheckpoint:
+        """Take what the job master says, which knows nothing of the files that this slot has opened."""
+        files = own_files if order.root is None else checkpoint_files(order.root)
+        return RestoredCheckpoint(order.metadata, files, order.directory, order.own)
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""One query over all sources of a job, one Spark action per epoch.
+"""One Spark action per epoch, and one query over the streams that Spark reads, if there are any.
 
 streaming plan:  union over the sources of  source ─ forward (level 0)                       → envelopes
 per epoch:       envelopes ─ repartition by id (slots, target) ─ forward (level 1) ─ … ─ collect
@@ -11,12 +11,14 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
-from pyspark.sql.streaming.query import StreamingQuery
 
 from rekindle.graph.job_graph import JobGraph, SparkSource
 from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.slot.arrivals import record_order
 from rekindle.runtime.spark.data_frames import streaming_sources
+from rekindle.runtime.spark.epoch_driver import EpochDriver
+from rekindle.runtime.spark.epoch_loop import EpochLoop
+from rekindle.runtime.spark.epoch_query import EpochQuery, Ticks
 from rekindle.runtime.spark.forwarder import (
     ENVELOPE_DDL,
     ForwardLevel,
@@ -27,12 +29,8 @@ from rekindle.runtime.spark.forwarder import (
 )
 from rekindle.runtime.spark.positions import SourceLayout
 from rekindle.runtime.spark.routed_source import column_routes
-from rekindle.runtime.spark.session import query_settings
+from rekindle.runtime.spark.session import cloned_session, query_settings
 from rekindle.runtime.spark.versions import repartition_by_id
-
-# How long an idle query waits for a tick before it looks at Spark's own sources again.
-_WAIT_ALONE = 1.0
-_WAIT_BESIDE_SPARK_SOURCES = 0.2
 
 
 class EpochPlan:
@@ -68,25 +66,24 @@ class EpochPlan:
         """Name the bounded DataFrames: each is read whole, in one epoch."""
         return {source.uid for source in self._static}
 
-    def start(
-        self,
-        directory: SlotDirectory,
-        tick_path: str,
-        scratch: str,
-        run_epoch: Callable[[DataFrame, int], None],
-    ) -> StreamingQuery:
-        """Start the query of an attempt."""
-        from rekindle.runtime.spark.tick_source import NAME, TickSource
+    def start(self, directory: SlotDirectory, scratch: str, run_epoch: Callable[[DataFrame, int], None]) -> EpochDriver:
+        """Let the epochs of an attempt begin, once somebody asks for the first.
 
-        self._session.dataSource.register(TickSource)
-        wait = _WAIT_BESIDE_SPARK_SOURCES if self._streaming else _WAIT_ALONE
-        reader = self._session.readStream.format(NAME).option("path", tick_path).option("wait", wait)
-        ticks = reader.option("slots", self.polled_slots).load()
-        polls = ticks.mapInArrow(ForwardTick(directory, self.hosts_sources), ENVELOPE_DDL)
-        branches = [self._source(directory, source) for source in self._streaming]
-        plan = reduce(DataFrame.union, [*branches, polls])
+        Args:
+            directory: Where the slots are.
+            scratch: The directory of Spark's logs.
+            run_epoch: Runs an epoch: given what the slots and the streams of Spark give in it, and its number.
+        """
+        if not self._streaming:
+            with query_settings(self._session):
+                session = cloned_session(self._session)
+            return EpochLoop(session.sparkContext, lambda epoch: run_epoch(self._polls(session, directory), epoch))
+        ticks = Ticks(self._session, self.polled_slots)
+        polls = ticks.frame.mapInArrow(ForwardTick(directory, self.hosts_sources), ENVELOPE_DDL)
+        plan = reduce(DataFrame.union, [*(self._source(directory, source) for source in self._streaming), polls])
         with query_settings(self._session):
-            return plan.writeStream.foreachBatch(run_epoch).option("checkpointLocation", f"file://{scratch}").start()
+            writer = plan.writeStream.foreachBatch(run_epoch).option("checkpointLocation", f"file://{scratch}")
+            return EpochQuery(writer.start(), ticks)
 
     def run(self, envelopes: DataFrame, directory: SlotDirectory, unread: set[str]) -> None:
         """Run the one action of an epoch; returns when all its records have been processed.
@@ -112,15 +109,18 @@ class EpochPlan:
             envelopes: What the streaming plan gave.
             ticked: Tells whether the slots are polled in this epoch: that takes tasks, too.
         """
-        if not self._tasks_matter:
+        if not self._streaming or not self._tasks_matter:
             return 0
         tasks: int = envelopes._jdf.queryExecution().logical().rdd().getNumPartitions()
         return tasks - (self.polled_slots if ticked() else 0)
 
     def without_sources(self, envelopes: DataFrame, directory: SlotDirectory) -> DataFrame:
         """Give what the streaming plan would give if Spark's sources had nothing: only the slots are polled."""
+        return self._polls(envelopes.sparkSession, directory)
+
+    def _polls(self, session: SparkSession, directory: SlotDirectory) -> DataFrame:
         slots = self.polled_slots
-        ticks = envelopes.sparkSession.range(0, slots, 1, slots).select(F.col("id").cast("int").alias("slot"))
+        ticks = session.range(0, slots, 1, slots).select(F.col("id").cast("int").alias("slot"))
         return ticks.mapInArrow(ForwardTick(directory, self.hosts_sources), ENVELOPE_DDL)
 
     def _source(self, directory: SlotDirectory, source: SparkSource) -> DataFrame:

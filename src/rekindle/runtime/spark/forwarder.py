@@ -110,10 +110,10 @@ class ForwardTick:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
         epoch, partition, attempt = _task()
-        for batch in batches:
-            for slot in batch.column(0).to_pylist() if self.polling else ():
-                task = m.OpenTask(self.directory.attempt, epoch, 0, partition, attempt, poll=True)
-                yield from _forward(self.directory, slot, task, iter(()))
+        slots = {slot for batch in batches for slot in batch.column(0).to_pylist()}  # a tick may have come twice
+        for slot in sorted(slots) if self.polling else ():
+            task = m.OpenTask(self.directory.attempt, epoch, 0, partition, attempt, poll=True)
+            yield from _forward(self.directory, slot, task, iter(()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from rekindle.checkpoint.metadata import SourceLog, SparkPosition
 from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
+from rekindle.runtime.spark.epoch_query import FIRST_TICK
 
 _NO_OFFSET = "-"
 
@@ -27,7 +28,10 @@ class SourceLayout:
 
 
 class SparkScratch:
-    """Manage Spark's checkpoint directory of one attempt. The tick is always the last source."""
+    """Manage Spark's checkpoint directory of one attempt. The tick is always the last source.
+
+    Without a source of Spark's there is no query, and nothing in the directory.
+    """
 
     def __init__(self, directory: str, layout: tuple[SourceLayout, ...]) -> None:
         self.directory = directory
@@ -36,6 +40,8 @@ class SparkScratch:
 
     def prepare(self, positions: dict[str, SparkPosition], now: int) -> None:
         """Write a directory from which Spark starts at the given positions, and at its own beginning elsewhere."""
+        if not self._layout:
+            return
         for name in ("offsets", "commits", "sources"):
             os.makedirs(os.path.join(self.directory, name))
         self._write("metadata", json.dumps({"id": str(uuid.uuid4())}))
@@ -53,11 +59,13 @@ class SparkScratch:
             for log in position.logs:
                 self._write_log(source.first + log.source, log)
         head = {"batchWatermarkMs": 0, "batchTimestampMs": now, "conf": {"spark.sql.shuffle.partitions": "1"}}
-        self._write("offsets/0", "\n".join(["v1", json.dumps(head), *lines, json.dumps({"tick": 0})]))
+        self._write("offsets/0", "\n".join(["v1", json.dumps(head), *lines, FIRST_TICK]))
         self._write("commits/0", 'v1\n{"nextBatchWatermarkMs":0}')
 
     def positions(self, batch: int) -> list[SparkPosition]:
         """Read where every source stands at the end of a batch."""
+        if not self._layout:
+            return []
         lines = self._offsets(batch)
         return [
             SparkPosition(
@@ -71,6 +79,8 @@ class SparkScratch:
 
     def moved(self, batch: int) -> set[str]:
         """Tell which sources got records in a batch, by uid."""
+        if not self._layout:
+            return set()
         now, before = self._offsets(batch), self._offsets(batch - 1)
         return {
             source.uid

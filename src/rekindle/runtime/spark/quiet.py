@@ -23,11 +23,11 @@ LEVELS = {
     f"{_SPARK}.scheduler.TaskSetManager": "OFF",
     f"{_SPARK}.sql.execution.datasources.v2": "OFF",
     f"{_SPARK}.sql.execution.streaming": "OFF",
+    f"{_SPARK}.storage.ShuffleBlockFetcherIterator": "OFF",
     f"{_SPARK}.util.Utils": "OFF",
-    # Queries and tasks are stopped while they work, and the tick source is registered every time.
+    # Queries and tasks are stopped while they work.
     f"{_SPARK}.scheduler.DAGScheduler": "ERROR",
     f"{_SPARK}.scheduler.TaskSchedulerImpl": "ERROR",  # which executor was lost, and why, only Spark can say
-    f"{_SPARK}.sql.execution.datasources.DataSourceManager": "ERROR",
     f"{_SPARK}.sql.execution.python": "ERROR",
     "org.apache.hadoop.util.Shell": "ERROR",
 }

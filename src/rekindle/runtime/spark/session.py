@@ -31,7 +31,7 @@ QUERY_SETTINGS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": "32m",  # rows, and payloads, may be large
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.offsetLog.formatVersion": "1",
-    "spark.sql.streaming.pollingDelay": "10ms",
+    "spark.sql.streaming.pollingDelay": "100ms",  # between two looks at sources that had nothing new
 }
 
 _NO_REPETITION = {
@@ -197,6 +197,12 @@ def _changed_settings(session: SparkSession) -> Iterator[None]:
                 session.conf.unset(key)
             else:
                 session.conf.set(key, old)
+
+
+def cloned_session(session: SparkSession) -> SparkSession:
+    """Make a session with the settings that another one has now, and its own from now on."""
+    java_session: Any = session._jsparkSession
+    return SparkSession(session.sparkContext, java_session.cloneSession())
 
 
 def is_local(session: SparkSession) -> bool:

@@ -1,10 +1,9 @@
 """The Sparks that Rekindle runs on, and all that differs between them. The rest of the code knows one Spark.
 
-4.0        has no ``repartitionById``, keeps the classes of its streaming logs in another package, calls the plan of
-           ``transformWithState`` in Python by another name, and cannot speak with its workers through Unix sockets
-           (it ignores their settings)
-4.0, 4.1   ask a source for its latest offset without saying where they are: see ``tick_source``
-4.2, 4.3   alike, as far as Rekindle is concerned
+4.0        has no ``repartitionById``, keeps the classes of its streaming logs and of streams in memory in another
+           package, makes the latter from another class, calls the plan of ``transformWithState`` in Python by another
+           name, and cannot speak with its workers through Unix sockets (it ignores their settings)
+4.1 to 4.3 alike, as far as Rekindle is concerned
 
 Where a Spark can be asked what it has, it is asked; its version settles only whether it is supported at all.
 """
@@ -13,6 +12,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any
 
 import pyspark
 from py4j.java_gateway import JavaClass
@@ -42,6 +42,8 @@ _FILE_MANAGERS = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",  # from 4.1 on
     "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager",  # 4.0
 )
+_MEMORY_STREAM = "org.apache.spark.sql.execution.streaming.runtime.MemoryStream"
+_MEMORY_STREAM_4_0 = "org.apache.spark.sql.execution.streaming.MemoryStream"
 _HASH_SEED = 42  # of Spark's hash partitioning
 _BITS = 0xFFFFFFFF
 
@@ -65,14 +67,28 @@ def _require(what: str, version: str) -> None:
 
 def checkpoint_file_manager(session: SparkSession) -> str:
     """Name the class that writes Spark's own logs of a query by plain files."""
-    assert session._jvm is not None
     for name in _FILE_MANAGERS:
-        found = session._jvm
-        for part in name.split("."):
-            found = getattr(found, part)
-        if isinstance(found, JavaClass):
+        if _java_class(session, name) is not None:
             return name
     raise SparkSetupError(f"Spark {session.version} has none of the classes {', '.join(_FILE_MANAGERS)}")
+
+
+def memory_stream(session: SparkSession, partitions: int) -> Any:
+    """Make a stream of integers that is fed by calls; what is added at once is dealt out over its partitions."""
+    jvm: Any = session._jvm
+    encoder, some = jvm.org.apache.spark.sql.Encoders.INT(), jvm.scala.Option.apply(partitions)
+    java_session: Any = session._jsparkSession
+    make = _java_class(session, _MEMORY_STREAM)
+    if make is not None:
+        return make(0, java_session, some, encoder)
+    return _java_class(session, _MEMORY_STREAM_4_0)(0, java_session.sqlContext(), some, encoder)
+
+
+def _java_class(session: SparkSession, name: str) -> Any:
+    found: Any = session._jvm
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found if isinstance(found, JavaClass) else None
 
 
 def repartition_by_id(frame: DataFrame, partitions: int, column: str) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rekindle.checkpoint.metadata import StateHandle
+from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle
 from rekindle.runtime.iteration_phase import IterationPhase
 from rekindle.runtime.slot.metrics import MetricValue
 from rekindle.state.operator_state.stored import DistributionMode
@@ -23,6 +23,24 @@ class IterationOrder(msgspec.Struct, frozen=True, array_like=True):
     head: int
     phase: IterationPhase
     round: int = 0
+
+
+class RestoreOrder(msgspec.Struct, frozen=True):
+    """Say what to restore. ``directory`` is that of the metadata, below ``root``; None: where the job keeps its own.
+
+    ``own``: it is of this very job, whose next checkpoints may refer to its files.
+    """
+
+    metadata: CheckpointMetadata
+    root: str | None
+    directory: str
+    own: bool
+
+
+class OpenJob(_Message, frozen=True):
+    """Restore state, and open the functions; the first order of all. Answered by Ready."""
+
+    restore: RestoreOrder | None
 
 
 class BeginEpoch(_Message, frozen=True):
@@ -244,7 +262,8 @@ class SlotFailed(_Message, frozen=True):
 
 
 ToSlot = (
-    BeginEpoch
+    OpenJob
+    | BeginEpoch
     | EndEpoch
     | TriggerSnapshot
     | NotifyComplete
