@@ -604,8 +604,8 @@ def kept(piece: str, value: Any) -> Any:
         return value if value is not None else NOTHING
     if piece in TYPES and value is not None:
         return serializer_of(TYPES[piece]).converted([value])[0]
-    if piece == "raw operator state" and isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
+    if piece in ("raw keyed state", "raw operator state"):
+        return memoryview(value).tobytes()  # as every stream of bytes, it takes whatever is made of them
     return value
 
 
