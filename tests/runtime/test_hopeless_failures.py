@@ -52,6 +52,7 @@ from rekindle.runtime.slot.failure import describe_failure
 from support.ha_drivers import latest_entry
 from support.in_process_job import collect
 from support.in_process_master import Cluster, cluster
+from support.odd_values import NeedsTwoArguments
 
 __all__ = ["cluster"]
 
@@ -209,6 +210,10 @@ UNWRITABLE: dict[str, tuple[Program, str]] = {
         keyed(Asks(ValueStateDescriptor("x", None), use=lambda state: state.update(threading.Lock()))),
         "cannot pickle '_thread.lock' object",
     ),
+    "a value that can be written and not be read": (
+        keyed(Asks(ValueStateDescriptor("x", None), use=lambda state: state.update(NeedsTwoArguments(1, 2)))),
+        "missing 1 required positional argument: 'second'",
+    ),
 }
 
 
@@ -219,6 +224,17 @@ def test_state_that_cannot_be_written_fails_the_job_at_once(cluster: Cluster, wh
     error = run(cluster, program, lambda env: env.set_state_backend(backend()))
     assert words in str(error)
     assert "a restart would not cure this" in str(error)
+    assert cluster.masters[0].history.restarts == 0
+
+
+def test_metadata_that_cannot_be_written_fails_the_job_at_once(cluster: Cluster, tmp_path: Path) -> None:
+    error = run(
+        cluster,
+        lambda numbers: numbers.map(lambda number: number).name("\ud800"),
+        lambda env: env.get_checkpoint_config().set_checkpoint_storage_dir(f"file://{tmp_path}"),
+    )
+    assert "cannot be written" in str(error)
+    assert "Names of jobs and operators are strings" in str(error)
     assert cluster.masters[0].history.restarts == 0
 
 

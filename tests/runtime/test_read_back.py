@@ -57,7 +57,7 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.datastream.window import GlobalWindows, Trigger, TriggerResult, Window, WindowAssigner
-from rekindle.exceptions import CheckpointError
+from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.wire import messages as m
 from rekindle.serialization import SimpleTypeSerializerSnapshot, TypeSerializer
@@ -767,7 +767,7 @@ def test_a_committable_that_is_not_bytes_declines_the_checkpoint(tmp_path: Path)
 @pytest.mark.parametrize("name", [7, None, b"job", "\ud800"])
 def test_metadata_that_could_not_be_read_back_is_not_written(name: Any) -> None:
     metadata = CheckpointMetadata(1, "id", name, 0, 0, [], [], [])
-    with pytest.raises(CheckpointError, match="the metadata of checkpoint 1 cannot be written"):
+    with pytest.raises(InvalidProgramError, match="the metadata of checkpoint 1 cannot be written"):
         encode_metadata(metadata)
     good = CheckpointMetadata(1, "id", "job", 0, 0, [], [], [])
     assert decode_metadata(encode_metadata(good), "x") == good
