@@ -45,6 +45,7 @@ from rekindle.exceptions import (
     StateMigrationException,
     UserCodeError,
 )
+from rekindle.runtime.exchange import writers
 from rekindle.runtime.master.failure_kinds import hopeless
 from rekindle.runtime.master.failures import slot_error, spark_error
 from rekindle.runtime.slot.__main__ import load_job
@@ -223,6 +224,23 @@ def test_state_that_cannot_be_written_fails_the_job_at_once(cluster: Cluster, wh
     program, words = UNWRITABLE[what]
     error = run(cluster, program, lambda env: env.set_state_backend(backend()))
     assert words in str(error)
+    assert "a restart would not cure this" in str(error)
+    assert cluster.masters[0].history.restarts == 0
+
+
+def test_a_record_that_spark_cannot_carry_fails_the_job_at_once(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("SPLIT_BYTES", "RECORD_BYTES"):
+        monkeypatch.setattr(writers, limit, 1_000_000)
+    error = run(
+        cluster,
+        lambda numbers: (
+            numbers.map(lambda _: bytes(2_000_000)).name("Enlarge").rebalance().map(lambda x: len(x)).name("Measure")
+        ),
+    )
+    assert "a record that operator 'Enlarge' sends to 'Measure' has 2,000," in str(error)
+    assert "Spark carries at most 1,000,000" in str(error)
     assert "a restart would not cure this" in str(error)
     assert cluster.masters[0].history.restarts == 0
 
