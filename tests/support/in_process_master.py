@@ -11,7 +11,7 @@ import pickle
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -90,8 +90,10 @@ class InProcessSlot:
         self.slot.close(job_over)
 
     def _run(self) -> None:
+        opened = False
         try:
             self.slot.open()
+            opened = True
             self.say(m.Ready("", 0, ""))
         except Exception as error:
             self.say(describe_failure(error, self.index))
@@ -119,7 +121,7 @@ class InProcessSlot:
                         self.slot.report_metrics(order)
                     case m.Shutdown():
                         try:
-                            with suppress(OperatorError):  # some could not be opened
+                            with nullcontext() if opened else suppress(OperatorError):  # some could not be opened
                                 self._close(order.job_over)
                         finally:
                             self._leave()  # as the connection of a process ends with it
