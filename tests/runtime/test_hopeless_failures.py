@@ -109,6 +109,15 @@ class SetsTimers(ProcessFunction):
         yield value
 
 
+class SetsTimersAt(KeyedProcessFunction):
+    def __init__(self, time: Any) -> None:
+        self._time = time
+
+    def process_element(self, value: int, ctx: Any) -> Any:
+        ctx.timer_service().register_event_time_timer(self._time)
+        yield value
+
+
 class SetsTimersOnTwo(CoProcessFunction):
     def process_element1(self, value: int, ctx: Any) -> Any:
         ctx.timer_service().register_processing_time_timer(1)
@@ -144,6 +153,7 @@ NEVER_WORKS: dict[str, tuple[Program, str]] = {
         keyed(Asks(ValueStateDescriptor("x", Types.INT()), ListStateDescriptor("x", Types.INT()))),
         "give the second state another name",
     ),
+    "a timer at half a millisecond": (keyed(SetsTimersAt(0.5)), "was given as 0.5, a float: it is a whole number"),
     "the wrong descriptor": (
         lambda numbers: numbers.key_by(lambda n: n).map(AsksForTheWrongKind()),
         "is described by a ListStateDescriptor",
