@@ -37,6 +37,7 @@ from rekindle.datastream.functions import (
     AggregateFunction,
     CheckpointedFunction,
     ListCheckpointed,
+    ProcessWindowFunction,
     SourceFunction,
 )
 from rekindle.datastream.operators import (
@@ -430,6 +431,30 @@ class Odd(ProcessFunction):
             yield CASE.value
 
 
+class OddOrAsked(Odd):
+    """Turn "put" into the value, and pass "find" on."""
+
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        yield from super().process_element(value, ctx)
+        if isinstance(value, str) and value == "find":
+            yield value
+
+
+class FiresWhenAsked(Kept):
+    """Fire when "find" comes."""
+
+    def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
+        return TriggerResult.FIRE if isinstance(element, str) and element == "find" else TriggerResult.CONTINUE
+
+
+class ShowsFirst(ProcessWindowFunction):
+    """Show the first element of the window."""
+
+    def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
+        CASE.found = first(elements)
+        return ()
+
+
 class Unanswered(AsyncFunction):
     """Never answer, and note what is asked."""
 
@@ -509,6 +534,13 @@ PIECES: dict[str, Callable[[DataStream], Any]] = {
     "raw operator state": lambda stream: stream.transform("odd", Types.PICKLED_BYTE_ARRAY(), RawWriter(False)),
     "trigger's state": lambda stream: (
         stream.key_by(lambda _: "key").window(GlobalWindows.create()).trigger(Kept()).reduce(lambda one, _: one)
+    ),
+    "element of a window": lambda stream: (
+        stream.process(OddOrAsked())
+        .key_by(lambda _: "key")
+        .window(GlobalWindows.create())
+        .trigger(FiresWhenAsked())
+        .process(ShowsFirst())
     ),
     "async element": lambda stream: AsyncDataStream.unordered_wait(
         stream.process(Odd()), Unanswered(), Time.hours(1), 10
@@ -660,7 +692,10 @@ def test_what_is_put_into_state_is_refused_or_declined_or_restored(
 
 @pytest.mark.parametrize("form", ["heap", "heap, incremental", "RocksDB", "RocksDB, savepoint"])
 @pytest.mark.parametrize("odd", UNREADABLE)
-@pytest.mark.parametrize("piece", ["value", "list", "map value", "reducing", "tuple with a pickle", "trigger's state"])
+@pytest.mark.parametrize(
+    "piece",
+    ["value", "list", "map value", "reducing", "tuple with a pickle", "trigger's state", "element of a window"],
+)
 def test_what_can_be_written_and_not_be_read_declines_the_checkpoint(
     piece: str, odd: str, form: str, tmp_path: Path
 ) -> None:
