@@ -98,18 +98,8 @@ class SerializationError(RekindleError):
 class RecordTooLargeError(SerializationError):
     """A record has more bytes than Spark carries from one operator to another; it would have after a restart, too.
 
-    Attributes:
-        size: How many it has.
-        limit: How many it may have.
+    The message names both operators, the size and the limit.
     """
-
-    def __init__(self, sender: str, receiver: str, size: int, limit: int) -> None:
-        super().__init__(
-            f"a record that operator {sender!r} sends to {receiver!r} has {size:,} bytes, and Spark carries at most "
-            f"{limit:,} in one piece. Send it in parts, or send where it is kept: a path, or the key of an object store"
-        )
-        self.size = size
-        self.limit = limit
 
 
 class SparkSetupError(RekindleError):

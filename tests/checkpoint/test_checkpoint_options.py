@@ -391,17 +391,19 @@ def job(settings: JobSettings) -> InProcessJob:
 
 
 def test_dir_and_storage(tmp_path: Path) -> None:
-    for values, in_files in (
-        ({"dir": tmp_path / "a"}, True),
-        ({"state.checkpoints.dir": tmp_path / "b"}, True),
-        ({"storage": "filesystem", "dir": tmp_path / "c"}, True),
-        ({"storage": "jobmanager", "dir": tmp_path / "d"}, False),
-        ({}, False),
+    for values, in_files, with_state in (
+        ({"dir": tmp_path / "a"}, True, False),
+        ({"state.checkpoints.dir": tmp_path / "b"}, True, False),
+        ({"storage": "filesystem", "dir": tmp_path / "c"}, True, False),
+        ({"storage": "jobmanager", "dir": tmp_path / "d"}, True, True),
+        ({}, False, True),
     ):
-        with job(settled(**values)) as running:
+        settings = settled(**values)
+        with job(settings) as running:
             running.run_epoch(100)
             stored = running.checkpoint()
         assert (stored.external_path is not None) == in_files
+        assert (settings.state_files is None) == with_state, "slots send their state to whoever writes the metadata"
         if in_files:
             assert Path(stored.external_path or "", paths.METADATA).exists()
     with pytest.raises(ConfigurationError, match=r"execution\.checkpointing\.dir"):

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from rekindle.cli.exit_codes import ExitCode
-from support.command_line import Ended, rekindle_command, rekindle_here
+from support.command_line import Ended, rekindle, rekindle_command, rekindle_here
 from support.fake_rest import FakeJob, FakeRest, serving
 from support.odd_text import any_text
 from support.snapshot_job import take_snapshot
@@ -114,6 +114,15 @@ def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     program.write_text("")
     missing = str(tmp_path / "missing" / "job.log")
     ended = rekindle_here("run", "-d", "--log", missing, str(program))
+    assert ended.code == ExitCode.USAGE
+    assert f"error: the log cannot be written to {missing}: No such file or directory" in ended.err
+    program.write_text(
+        "from rekindle.datastream import StreamExecutionEnvironment\n"
+        "env = StreamExecutionEnvironment.get_execution_environment()\n"
+        "env.from_collection([1]).print()\n"
+        "env.execute()\n"
+    )
+    ended = rekindle("info", "--svg", missing, str(program))
     assert ended.code == ExitCode.FAILED
     assert f"error: [Errno 2] No such file or directory: {missing!r}" in ended.err
 

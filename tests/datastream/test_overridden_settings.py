@@ -10,7 +10,13 @@ import pytest
 
 from rekindle.common import Configuration, RestartStrategies
 from rekindle.common.configuration_environment import DYNAMIC_PROPERTIES
-from rekindle.datastream import HashMapStateBackend, StreamExecutionEnvironment
+from rekindle.datastream import (
+    FsStateBackend,
+    HashMapStateBackend,
+    MemoryStateBackend,
+    RocksDBStateBackend,
+    StreamExecutionEnvironment,
+)
 from rekindle.datastream.overridden_settings import warn_of_overridden_settings
 
 Set = Callable[[StreamExecutionEnvironment], object]
@@ -60,6 +66,18 @@ def warned(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) ->
             "-D state.backend=rocksdb has no effect: the program sets a state backend",
         ),
         (
+            {"state.checkpoints.dir": "file:///around"},
+            lambda env: env.set_state_backend(FsStateBackend("file:///mine")),
+            "-D state.checkpoints.dir=file:///around has no effect: the program sets a state backend with "
+            "the directory file:///mine",
+        ),
+        (
+            {"execution.checkpointing.savepoint-dir": "/around"},
+            lambda env: env.set_state_backend(RocksDBStateBackend(None, None, FsStateBackend("/a", "/b"))),
+            "-D execution.checkpointing.savepoint-dir=/around has no effect: the program sets a state backend with the "
+            "directory /b",
+        ),
+        (
             {"spark.master": "local[2]"},
             lambda env: env.configure(Configuration.from_dict({"spark.master": "local[4]"})),
             "-D spark.master=local[2] has no effect: the program sets spark.master to local[4]",
@@ -97,6 +115,9 @@ def test_secrets_are_not_told(warned: Callable[..., list[str]]) -> None:
         ({"execution.checkpointing.interval": "10 s"}, lambda env: env.enable_checkpointing(10_000)),
         ({"state.backend": "rocksdb"}, lambda env: None),
         ({"rest.token": "x"}, lambda env: env.set_parallelism(2)),
+        ({"state.checkpoints.dir": "/around"}, lambda env: env.set_state_backend(MemoryStateBackend())),
+        ({"state.savepoints.dir": "/around"}, lambda env: env.set_state_backend(FsStateBackend("/mine"))),
+        ({"state.checkpoints.dir": "/mine"}, lambda env: env.set_state_backend(FsStateBackend("/mine"))),
     ],
 )
 def test_what_is_in_force_is_no_matter(

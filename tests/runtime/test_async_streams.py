@@ -116,7 +116,7 @@ def test_elements_under_way_at_a_crash_are_neither_lost_nor_doubled(
                 wait_until(lambda function=function: function.started, "requests are under way")
                 head = function.started[0]
                 function.answer(head, [head, -head] if head % 3 else [])
-            wait_until(lambda: job.requests, "an epoch is asked for")
+            wait_until(lambda: job.requests == len(functions(job)), "all subtasks have asked for an epoch")
             job.run_epoch(max_records=0)
             results += job.collected
             stored = job.checkpoint()

@@ -137,8 +137,9 @@ def test_a_budget_that_is_smaller_than_the_rate_asks_for_the_next_epoch() -> Non
         assert len(job.collected) == 301
 
 
-def test_so_many_records_come_per_checkpoint(tmp_path: Path) -> None:
-    source = squares(25, rate_limiter_strategy=RateLimiterStrategy.per_checkpoint(10))
+@pytest.mark.parametrize("each", [10, 1_000])
+def test_so_many_records_come_per_checkpoint(tmp_path: Path, each: int) -> None:
+    source = squares(5 * each // 2, rate_limiter_strategy=RateLimiterStrategy.per_checkpoint(each))
     with InProcessJob(program(source), files=checkpoint_files(f"file://{tmp_path}")) as job:
         seen = []
         for _ in range(3):
@@ -147,7 +148,7 @@ def test_so_many_records_come_per_checkpoint(tmp_path: Path) -> None:
             seen.append(len(job.collected))
             assert not any(report.more for report in reports)
             job.checkpoint()
-        assert seen == [10, 20, 25]
+        assert seen == [each, 2 * each, 5 * each // 2]
         assert all(report.finished for report in job.run_epoch())
 
 

@@ -45,6 +45,7 @@ from rekindle.exceptions import (
     StateMigrationException,
     UserCodeError,
 )
+from rekindle.runtime.exchange import writers
 from rekindle.runtime.master.failure_kinds import hopeless
 from rekindle.runtime.master.failures import slot_error, spark_error
 from rekindle.runtime.slot.__main__ import load_job
@@ -52,6 +53,7 @@ from rekindle.runtime.slot.failure import describe_failure
 from support.ha_drivers import latest_entry
 from support.in_process_job import collect
 from support.in_process_master import Cluster, cluster
+from support.odd_values import NeedsTwoArguments
 
 __all__ = ["cluster"]
 
@@ -107,6 +109,15 @@ class SetsTimers(ProcessFunction):
         yield value
 
 
+class SetsTimersAt(KeyedProcessFunction):
+    def __init__(self, time: Any) -> None:
+        self._time = time
+
+    def process_element(self, value: int, ctx: Any) -> Any:
+        ctx.timer_service().register_event_time_timer(self._time)
+        yield value
+
+
 class SetsTimersOnTwo(CoProcessFunction):
     def process_element1(self, value: int, ctx: Any) -> Any:
         ctx.timer_service().register_processing_time_timer(1)
@@ -142,6 +153,7 @@ NEVER_WORKS: dict[str, tuple[Program, str]] = {
         keyed(Asks(ValueStateDescriptor("x", Types.INT()), ListStateDescriptor("x", Types.INT()))),
         "give the second state another name",
     ),
+    "a timer at half a millisecond": (keyed(SetsTimersAt(0.5)), "was given as 0.5, a float: it is a whole number"),
     "the wrong descriptor": (
         lambda numbers: numbers.key_by(lambda n: n).map(AsksForTheWrongKind()),
         "is described by a ListStateDescriptor",
@@ -209,6 +221,10 @@ UNWRITABLE: dict[str, tuple[Program, str]] = {
         keyed(Asks(ValueStateDescriptor("x", None), use=lambda state: state.update(threading.Lock()))),
         "cannot pickle '_thread.lock' object",
     ),
+    "a value that can be written and not be read": (
+        keyed(Asks(ValueStateDescriptor("x", None), use=lambda state: state.update(NeedsTwoArguments(1, 2)))),
+        "missing 1 required positional argument: 'second'",
+    ),
 }
 
 
@@ -219,6 +235,34 @@ def test_state_that_cannot_be_written_fails_the_job_at_once(cluster: Cluster, wh
     error = run(cluster, program, lambda env: env.set_state_backend(backend()))
     assert words in str(error)
     assert "a restart would not cure this" in str(error)
+    assert cluster.masters[0].history.restarts == 0
+
+
+def test_a_record_that_spark_cannot_carry_fails_the_job_at_once(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("SPLIT_BYTES", "RECORD_BYTES"):
+        monkeypatch.setattr(writers, limit, 1_000_000)
+    error = run(
+        cluster,
+        lambda numbers: (
+            numbers.map(lambda _: bytes(2_000_000)).name("Enlarge").rebalance().map(lambda x: len(x)).name("Measure")
+        ),
+    )
+    assert "a record that operator 'Enlarge' sends to 'Measure' has 2,000," in str(error)
+    assert "Spark carries at most 1,000,000" in str(error)
+    assert "a restart would not cure this" in str(error)
+    assert cluster.masters[0].history.restarts == 0
+
+
+def test_metadata_that_cannot_be_written_fails_the_job_at_once(cluster: Cluster, tmp_path: Path) -> None:
+    error = run(
+        cluster,
+        lambda numbers: numbers.map(lambda number: number).name("\ud800"),
+        lambda env: env.get_checkpoint_config().set_checkpoint_storage_dir(f"file://{tmp_path}"),
+    )
+    assert "cannot be written" in str(error)
+    assert "Names of jobs and operators are strings" in str(error)
     assert cluster.masters[0].history.restarts == 0
 
 

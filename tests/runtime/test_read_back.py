@@ -37,6 +37,7 @@ from rekindle.datastream.functions import (
     AggregateFunction,
     CheckpointedFunction,
     ListCheckpointed,
+    ProcessWindowFunction,
     SourceFunction,
 )
 from rekindle.datastream.operators import (
@@ -57,7 +58,7 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.datastream.window import GlobalWindows, Trigger, TriggerResult, Window, WindowAssigner
-from rekindle.exceptions import CheckpointError
+from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.wire import messages as m
 from rekindle.serialization import SimpleTypeSerializerSnapshot, TypeSerializer
@@ -430,6 +431,30 @@ class Odd(ProcessFunction):
             yield CASE.value
 
 
+class OddOrAsked(Odd):
+    """Turn "put" into the value, and pass "find" on."""
+
+    def process_element(self, value: Any, ctx: Any) -> Iterable[Any]:
+        yield from super().process_element(value, ctx)
+        if isinstance(value, str) and value == "find":
+            yield value
+
+
+class FiresWhenAsked(Kept):
+    """Fire when "find" comes."""
+
+    def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
+        return TriggerResult.FIRE if isinstance(element, str) and element == "find" else TriggerResult.CONTINUE
+
+
+class ShowsFirst(ProcessWindowFunction):
+    """Show the first element of the window."""
+
+    def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
+        CASE.found = first(elements)
+        return ()
+
+
 class Unanswered(AsyncFunction):
     """Never answer, and note what is asked."""
 
@@ -509,6 +534,13 @@ PIECES: dict[str, Callable[[DataStream], Any]] = {
     "raw operator state": lambda stream: stream.transform("odd", Types.PICKLED_BYTE_ARRAY(), RawWriter(False)),
     "trigger's state": lambda stream: (
         stream.key_by(lambda _: "key").window(GlobalWindows.create()).trigger(Kept()).reduce(lambda one, _: one)
+    ),
+    "element of a window": lambda stream: (
+        stream.process(OddOrAsked())
+        .key_by(lambda _: "key")
+        .window(GlobalWindows.create())
+        .trigger(FiresWhenAsked())
+        .process(ShowsFirst())
     ),
     "async element": lambda stream: AsyncDataStream.unordered_wait(
         stream.process(Odd()), Unanswered(), Time.hours(1), 10
@@ -604,8 +636,8 @@ def kept(piece: str, value: Any) -> Any:
         return value if value is not None else NOTHING
     if piece in TYPES and value is not None:
         return serializer_of(TYPES[piece]).converted([value])[0]
-    if piece == "raw operator state" and isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
+    if piece in ("raw keyed state", "raw operator state"):
+        return memoryview(value).tobytes()  # as every stream of bytes, it takes whatever is made of them
     return value
 
 
@@ -660,7 +692,10 @@ def test_what_is_put_into_state_is_refused_or_declined_or_restored(
 
 @pytest.mark.parametrize("form", ["heap", "heap, incremental", "RocksDB", "RocksDB, savepoint"])
 @pytest.mark.parametrize("odd", UNREADABLE)
-@pytest.mark.parametrize("piece", ["value", "list", "map value", "reducing", "tuple with a pickle", "trigger's state"])
+@pytest.mark.parametrize(
+    "piece",
+    ["value", "list", "map value", "reducing", "tuple with a pickle", "trigger's state", "element of a window"],
+)
 def test_what_can_be_written_and_not_be_read_declines_the_checkpoint(
     piece: str, odd: str, form: str, tmp_path: Path
 ) -> None:
@@ -767,7 +802,7 @@ def test_a_committable_that_is_not_bytes_declines_the_checkpoint(tmp_path: Path)
 @pytest.mark.parametrize("name", [7, None, b"job", "\ud800"])
 def test_metadata_that_could_not_be_read_back_is_not_written(name: Any) -> None:
     metadata = CheckpointMetadata(1, "id", name, 0, 0, [], [], [])
-    with pytest.raises(CheckpointError, match="the metadata of checkpoint 1 cannot be written"):
+    with pytest.raises(InvalidProgramError, match="the metadata of checkpoint 1 cannot be written"):
         encode_metadata(metadata)
     good = CheckpointMetadata(1, "id", "job", 0, 0, [], [], [])
     assert decode_metadata(encode_metadata(good), "x") == good

@@ -35,7 +35,7 @@ STRATEGY = "restart-strategy.type"
 
 
 class FailsAtFirst(MapFunction):
-    """Raise in the first attempts."""
+    """Raise in the first attempts: always at the first record, or in turn at the first and the second."""
 
     def __init__(self, failures: int, alike: bool = False) -> None:
         self._failures = failures
@@ -45,7 +45,8 @@ class FailsAtFirst(MapFunction):
         self._attempt = runtime_context.get_attempt_number()
 
     def map(self, value: int) -> int:
-        if self._attempt < self._failures:
+        at = 1 if self._alike else 1 + self._attempt % 2
+        if self._attempt < self._failures and value == at:
             raise RuntimeError("always the same" if self._alike else f"attempt {self._attempt}")
         return value * 2
 
@@ -287,7 +288,7 @@ class TestTheSameFailureAgain:
         assert ran.status is JobStatus.FAILED
         assert [text.splitlines()[0] for text in ran.told] == [
             "RuntimeError: always the same",
-            "the same failure 2 times, with no checkpoint in between: RuntimeError: always the same",
-            "the same failure 3 times, with no checkpoint in between: RuntimeError: always the same",
+            "the same failure 2 times at the same record, with no checkpoint in between: RuntimeError: always the same",
+            "the same failure 3 times at the same record, with no checkpoint in between: RuntimeError: always the same",
         ]
         assert "the same failure 3 times" in str(ran.error)

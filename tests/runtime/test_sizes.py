@@ -14,6 +14,7 @@ import pytest
 
 from rekindle.common import WatermarkStrategy
 from rekindle.common.object_size import object_size
+from rekindle.common.watermark_generator import WatermarkGenerator, WatermarkOutput
 from rekindle.datastream import ProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.connectors.datagen import DataGeneratorSource
 from rekindle.exceptions import RecordTooLargeError
@@ -164,16 +165,31 @@ class TestWriters:
         assert len(envelopes) <= 2 * (300_000 // (1 << 15) + 2)
 
 
-def test_a_record_above_what_spark_carries_names_operators_size_and_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+class Enlarge(ProcessFunction):
+    def process_element(self, value: int, ctx: Any) -> Iterator[bytes]:
+        yield bytes(value)
+
+
+class OfEach(WatermarkGenerator):
+    """Emit a watermark behind each record, so that all before it leave with it."""
+
+    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+        output.emit_watermark(len(event))
+
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        pass
+
+
+@pytest.mark.parametrize("flushed_by", ["the end of the task", "a watermark"])
+def test_a_record_above_what_spark_carries_names_operators_size_and_limit(
+    flushed_by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(writers, "RECORD_BYTES", MEGABYTE)
-
-    class Enlarge(ProcessFunction):
-        def process_element(self, value: int, ctx: Any) -> Iterator[bytes]:
-            yield bytes(value)
-
     env = StreamExecutionEnvironment.get_execution_environment()
-    enlarged = env.from_collection([10, 20, 2 * MEGABYTE, 30]).process(Enlarge()).name("Enlarge")
-    collect(enlarged.key_by(len).map(len).name("Measure"))
+    enlarged = env.from_collection([10, 20, 2 * MEGABYTE, 30]).process(Enlarge())
+    if flushed_by == "a watermark":
+        enlarged = enlarged.assign_timestamps_and_watermarks(WatermarkStrategy.for_generator(OfEach))
+    collect(enlarged.name("Enlarge").key_by(len).map(len).name("Measure"))
     with InProcessJob(env, 2) as job, pytest.raises(OperatorError) as caught:
         job.run_to_end()
     error = caught.value.__cause__

@@ -11,7 +11,7 @@ import pickle
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -46,7 +46,7 @@ class InProcessSlot:
     def __init__(self, cluster: Cluster, deployment: SlotDeployment, index: int) -> None:
         self.index = index
         self.lost = False
-        self.opened = False
+        self.made = self.opened = False
         self._cluster = cluster
         self._listener: Any = None  # the attempt may not have begun
         self._orders: queue.SimpleQueue[m.ToSlot] = queue.SimpleQueue()
@@ -93,7 +93,7 @@ class InProcessSlot:
             self._close(job_over=True)
 
     def _close(self, job_over: bool) -> None:
-        if not self.opened:
+        if not self.made:
             return
         self.slot._snapshotter._uploads.shutdown(wait=True)  # a process would end, and its files with it
         self.slot.close(job_over)
@@ -102,8 +102,9 @@ class InProcessSlot:
         if order.restore is not None:
             self._job.restore = RestoredCheckpoint.ordered(order.restore, self._job.snapshots.files)
         self.slot = Slot(self._job, self.index, self._deployment.attempt, SystemClock(), self.say)
-        self.opened = True
+        self.made = True
         self.slot.open()
+        self.opened = True
         self.say(m.Ready("", 0, ""))
 
     def _run(self) -> None:
@@ -133,7 +134,7 @@ class InProcessSlot:
                         self.slot.report_metrics(order)
                     case m.Shutdown():
                         try:
-                            with suppress(OperatorError):  # some could not be opened
+                            with nullcontext() if self.opened else suppress(OperatorError):  # some could not be opened
                                 self._close(order.job_over)
                         finally:
                             self._leave()  # as the connection of a process ends with it

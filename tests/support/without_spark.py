@@ -13,4 +13,4 @@ from support.in_process_master import run_jobs_here
 _patch = pytest.MonkeyPatch()
 cluster = run_jobs_here(_patch)
 _patch.setattr(StreamExecutionEnvironment, "_spark_session", lambda *arguments: None)
-_patch.setattr(stream_execution_environment, "load_files", lambda graph, session: graph)
+_patch.setattr(stream_execution_environment, "load_data_frames", lambda graph, session: graph)

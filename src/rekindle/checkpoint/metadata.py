@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rekindle.exceptions import CheckpointCorruptError, CheckpointError
+from rekindle.exceptions import CheckpointCorruptError, InvalidProgramError
 from rekindle.state.operator_state.stored import DistributionMode
 
 MAGIC = b"RKMD"
@@ -139,13 +139,13 @@ def encode_metadata(metadata: CheckpointMetadata) -> bytes:
     """Encode the metadata file.
 
     Raises:
-        CheckpointError: It could not be read back.
+        InvalidProgramError: It could not be read back.
     """
     try:
         body = msgspec.msgpack.encode(metadata)
         msgspec.msgpack.decode(body, type=CheckpointMetadata)  # encoding does not check that all is of its type
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
-        raise CheckpointError(
+        raise InvalidProgramError(
             f"the metadata of checkpoint {metadata.checkpoint_id} cannot be written: {error}. Names of jobs and "
             "operators are strings"
         ) from error

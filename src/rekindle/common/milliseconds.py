@@ -6,6 +6,8 @@ from contextlib import suppress
 from operator import index
 from typing import Any
 
+from rekindle.exceptions import InvalidCallError
+
 EARLIEST = -(1 << 63)
 LATEST = (1 << 63) - 1
 
@@ -18,7 +20,7 @@ def milliseconds(time: Any, what: str) -> int:
         what: What it is the time of, for messages: "the time of a timer".
 
     Raises:
-        TypeError: It is no integer.
+        InvalidCallError: It is no integer; this is a TypeError, too.
         ValueError: It does not fit into 64 bits.
     """
     number = None
@@ -26,7 +28,7 @@ def milliseconds(time: Any, what: str) -> int:
         with suppress(TypeError):
             number = index(time)
     if number is None:
-        raise TypeError(
+        raise InvalidCallError(
             f"{what} was given as {_shown(time)}, a {type(time).__name__}: it is a whole number of milliseconds since "
             "the epoch; pass an int"
         )

@@ -12,6 +12,7 @@ from rekindle.common.configuration_environment import command_line_in
 from rekindle.common.configuration_listing import is_secret
 from rekindle.common.configuration_origin import OriginKind
 from rekindle.common.options import (
+    CheckpointingOptions,
     CoreOptions,
     PipelineOptions,
     RestartStrategyOptions,
@@ -19,6 +20,7 @@ from rekindle.common.options import (
     all_options,
 )
 from rekindle.common.restart_strategy_configuration import FallbackRestartStrategyConfiguration
+from rekindle.datastream.checkpoint_storage import FileSystemCheckpointStorage, JobManagerCheckpointStorage
 from rekindle.datastream.state_backend import StateBackend
 from rekindle.logs.events import log_event
 
@@ -42,7 +44,11 @@ def overridden_settings(
         execution: What the program set there.
         backend: The state backend that the program set.
     """
-    found = {**_in_configuration(command_line, in_force), **_elsewhere(command_line, execution, backend)}
+    found = {
+        **_brought_along(command_line, backend),
+        **_in_configuration(command_line, in_force),
+        **_elsewhere(command_line, execution, backend),
+    }
     given = command_line.to_dict()
     return [f"{_given(key, given[key])} has no effect: the program sets {what}" for key, what in sorted(found.items())]
 
@@ -80,6 +86,24 @@ def _elsewhere(command_line: Configuration, execution: ExecutionConfig, backend:
         same = what.endswith(f" to {command_line.get(option)}")
         if key is not None and is_set and not same:
             found[key] = what
+    return found
+
+
+def _brought_along(command_line: Configuration, backend: StateBackend | None) -> dict[str, str]:
+    """Look at the directories that a backend of Flink 1.x brings along."""
+    storage = None if backend is None else backend.get_checkpoint_storage()
+    checkpoints = None
+    if isinstance(storage, FileSystemCheckpointStorage | JobManagerCheckpointStorage):
+        checkpoints = storage.get_checkpoint_path()
+    ways = (
+        (CheckpointingOptions.CHECKPOINTS_DIRECTORY, checkpoints),
+        (CheckpointingOptions.SAVEPOINT_DIRECTORY, None if backend is None else backend.get_savepoint_path()),
+    )
+    found = {}
+    for option, path in ways:
+        key = option.key_in(command_line)
+        if key is not None and path is not None and path != command_line.get(option):
+            found[key] = f"a state backend with the directory {path}"
     return found
 
 

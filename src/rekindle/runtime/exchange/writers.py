@@ -136,7 +136,12 @@ class ExchangeWriter(ABC):
         self.limit.learn(records, size)
         if size <= SPLIT_BYTES or records == 1:
             if size > RECORD_BYTES:
-                raise RecordTooLargeError(*self.ends, size, RECORD_BYTES)
+                sender, receiver = self.ends
+                raise RecordTooLargeError(
+                    f"a record that operator {sender!r} sends to {receiver!r} has {size:,} bytes, and Spark carries at "
+                    f"most {RECORD_BYTES:,} in one piece. Send it in parts, or send where it is kept: a path, or the "
+                    "key of an object store"
+                )
             return [(self._edge.id, target, payload)]
         del payload
         halves = chunk.cut(0, records // 2), chunk.cut(records // 2, records)

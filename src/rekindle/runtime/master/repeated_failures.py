@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from rekindle.exceptions import UserCodeError
 from rekindle.runtime.restart import Restart, RestartDecision
 
 LONGEST_DELAY_MS = 60_000
 _FIRST_DELAY_MS = 2_000
 _FREE = 2  # so often a failure may come with nothing but the restart strategy's own delay
-_ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 
 
 class RepeatedFailures:
@@ -33,9 +30,7 @@ class RepeatedFailures:
         if not isinstance(failure, UserCodeError):
             self._last, self._times = None, 0
             return
-        # Two runs of the same code differ in the addresses of its objects. The subtask may differ, too.
-        where = failure.identity or _ADDRESS.sub("0x", failure.user_traceback)
-        this = (failure.operator, failure.uid, where, checkpoint_id)
+        this = (failure.identity, checkpoint_id)
         self._times = self._times + 1 if this == self._last else 1
         self._last = this
         if self._times > 1:

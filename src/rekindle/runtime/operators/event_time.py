@@ -109,6 +109,8 @@ class EventTime:
     def _observe(self, timestamps: list[int | None] | None) -> None:
         if self.strategy.kind is not WatermarkKind.NONE and timestamps is not None:
             highest = max((stamp for stamp in timestamps if stamp is not None), default=MIN_WATERMARK)
+            if highest > MAX_WATERMARK:
+                milliseconds(highest, "the timestamp of a record")  # raises
             self._highest = max(self._highest, highest)
 
     def _show(self, values: list[Any], timestamps: list[int | None] | None) -> list[tuple[int, int, bool]]:
@@ -167,7 +169,7 @@ class _Output(WatermarkOutput):
 
     def emit_watermark(self, timestamp: int) -> None:
         event_time = self._event_time
-        if type(timestamp) is not int:
+        if type(timestamp) is not int or not MIN_WATERMARK <= timestamp <= MAX_WATERMARK:
             timestamp = milliseconds(timestamp, "a watermark")
         if timestamp > event_time.watermark or event_time.idle:
             event_time.watermark = max(event_time.watermark, timestamp)
@@ -237,13 +239,4 @@ def _checked(value: Any, timestamp: Any, assigner: TimestampAssigner) -> int:
         raise TypeError(
             f"{type(assigner).__name__}.extract_timestamp returned {timestamp!r} for {value!r}: a timestamp is a whole "
             "number of milliseconds since the epoch; return an int"
-        ) from error
-
-
-def _whole(timestamp: Any, method: str) -> int:
-    try:
-        return index(timestamp)
-    except TypeError as error:
-        raise TypeError(
-            f"{method} was given {timestamp!r}: a watermark is a whole number of milliseconds since the epoch"
         ) from error

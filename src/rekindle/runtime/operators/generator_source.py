@@ -40,6 +40,7 @@ class GeneratorSourceOperator(NumberSequenceOperator):
         self.function.open(SlotRuntimeContext(context, None))
 
     def poll(self, max_records: int) -> Chunk | None:
+        max_records = min(max_records, self._at_once.records)
         if self._limiter is not None:
             if self._paused:
                 return None
@@ -48,7 +49,7 @@ class GeneratorSourceOperator(NumberSequenceOperator):
             max_records = min(max_records, allowed)
             if max_records <= 0:
                 return None
-        numbers = super().poll(min(max_records, self._at_once.records))
+        numbers = super().poll(max_records)
         if numbers is None:
             return None
         if self._limiter is not None:

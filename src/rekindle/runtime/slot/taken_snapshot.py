@@ -70,7 +70,7 @@ class SnapshotPart:
                     self.keyed.check(block)
             lists = ((name, reader.operator_list(uid, name)) for name in self.lists)
             self.operator.read_lists_back({name: stored for name, stored in lists if stored is not None})
-        except Exception as error:
+        except BaseException as error:
             raise OperatorError(self.node) from error
 
 

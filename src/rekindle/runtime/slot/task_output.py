@@ -114,7 +114,8 @@ class TaskOutput:
         """Send word of progress to every target of an exchange, after all records so far."""
         writer = self._writers.get(edge.id)
         if writer is not None:
-            self._ready += writer.flush()
+            with blaming(self._exchanges.source(edge.id)):
+                self._ready += writer.flush()
         payload = encode_progress(progress)
         self._ready += [(edge.id, target, payload) for target in self._exchanges.targets(edge)]
 
