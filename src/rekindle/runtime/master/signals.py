@@ -13,6 +13,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from types import FrameType
@@ -95,9 +96,11 @@ class SignalWatch:
         except Exception:
             log.exception("the jobs could not be ended after %s; the program ends", number.name)
         self._over.set()
-        main = threading.main_thread().ident
-        if main is not None and not self._leaving:
-            signal.pthread_kill(main, number)
+        main = threading.main_thread()
+        while main.ident is not None and main.is_alive() and not self._leaving:
+            # Again and again: a system call that begins right after a signal is not interrupted by it.
+            signal.pthread_kill(main.ident, number)
+            time.sleep(_POLL_SECONDS)
 
     def _wait_for(self, jobs: Sequence[RegisteredJob]) -> None:
         while not all(job.settled for job in jobs):
