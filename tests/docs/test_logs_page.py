@@ -14,6 +14,7 @@ from rekindle.common.log_options import LogOptions
 from rekindle.common.options import RekindleOptions, option_groups
 from rekindle.runtime.master.progress import EpochSummary, LogView
 from rekindle.runtime.master.signal_action import SignalAction
+from rekindle.runtime.master.start_times import Phase
 
 PAGE = (Path(__file__).parents[2] / "docs" / "logs.md").read_text()
 
@@ -44,6 +45,7 @@ def test_every_event_of_a_view_is_listed_with_its_fields(
     view.checkpoint_completed(CompletedCheckpoint(1, 1, 0, "here", duration_ms=1, size=1))
     view.savepoint_completed("/s")
     view.failed(ValueError("x"), None)
+    view.recovered(1, dict.fromkeys(Phase, 1))
     view.reachable_at("http://")
     view.notice("x")
     view.ended("FINISHED")
