@@ -19,11 +19,11 @@ from pyspark.sql import Row as SparkRow
 
 from rekindle.common.types import Row, RowKind
 from rekindle.exceptions import SerializationError
+from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.exchange.object_lists import Form, read_objects, write_objects
 from rekindle.runtime.exchange.payload import (
     Progress,
     decode,
-    encode_batch,
     encode_chunk,
     encode_progress,
     is_batch,

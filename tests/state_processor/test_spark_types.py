@@ -24,7 +24,7 @@ from rekindle.datastream.declared_types import declared_type
 from rekindle.datastream.window import TimeWindow
 from rekindle.datastream.windowing.serializers import TimeWindowSerializer
 from rekindle.exceptions import ConfigurationError
-from rekindle.runtime.exchange.payload import column_values
+from rekindle.runtime.exchange.arrow_batches import column_values
 from rekindle.serialization import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.type_serializer import TypeSerializer

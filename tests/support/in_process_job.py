@@ -29,7 +29,7 @@ from rekindle.datastream import DataStream, StreamExecutionEnvironment
 from rekindle.graph.batch_mode import as_batch
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.stream_graph import StreamGraph
-from rekindle.runtime.exchange.payload import encode_batch
+from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint, measurements
 from rekindle.runtime.master.iterations import IterationControl

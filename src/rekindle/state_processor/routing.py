@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import types as t
 
 from rekindle.exceptions import ConfigurationError
-from rekindle.runtime.exchange.payload import column_values
+from rekindle.runtime.exchange.arrow_batches import column_values
 from rekindle.runtime.rows import row_maker
 from rekindle.serialization.hinted_serializer import HintedSerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer

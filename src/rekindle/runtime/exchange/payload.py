@@ -8,16 +8,15 @@ went in.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from operator import is_, itemgetter
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from rekindle.runtime.exchange.object_lists import Written, read_objects, write_objects
 from rekindle.runtime.operators.chunk import Chunk
-from rekindle.runtime.rows import is_schema_row, row_maker
+from rekindle.runtime.rows import is_schema_row
 from rekindle.serialization.type_serializer import TypeSerializer
 
 _CHUNK = 0
@@ -30,8 +29,10 @@ _ABSENT = 255
 _TYPED = 254  # by the serializer of the edge
 _FIELD = 253  # the keys are a field of the values
 
-_KEY = b"rekindle.key"  # columns of the key, separated by commas; a comma at the end: the key is a tuple
-_ARROW_TAG, _PROGRESS_TAG, _SEVERAL_TAG = bytes([_ARROW]), bytes([_PROGRESS]), bytes([_SEVERAL])
+ARROW_TAG = bytes([_ARROW])
+"""How the payload of a batch of Spark's begins."""
+
+_PROGRESS_TAG, _SEVERAL_TAG = bytes([_PROGRESS]), bytes([_SEVERAL])
 _LENGTH = struct.Struct(">I")
 _HEADER = struct.Struct(">BBBBII")  # tag; forms of values, keys and timestamps; sizes of keys and timestamps
 _FIELDS_SEARCHED = 16
@@ -65,17 +66,6 @@ def encode_chunk(chunk: Chunk, serializer: TypeSerializer[Any] | None = None) ->
     timestamp_form, timestamps = _write(chunk.timestamps)
     header = _HEADER.pack(_CHUNK, value_form, key_form, timestamp_form, len(keys), len(timestamps))
     return b"".join((header, keys, timestamps, values))
-
-
-def encode_batch(batch: pa.RecordBatch, key: tuple[int, ...] = (), single_key: bool = True) -> pa.Buffer:
-    """Encode a batch of a DataFrame's rows; ``key`` names the columns of the key, if Spark has routed them by one."""
-    sink = pa.BufferOutputStream()
-    sink.write(_ARROW_TAG)
-    columns = ",".join(map(str, key)) + ("" if single_key else ",")
-    schema = batch.schema.with_metadata({_KEY: columns} if key else None)
-    with pa.ipc.new_stream(sink, schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue()
 
 
 def is_batch(payload: bytearray) -> bool:
@@ -117,7 +107,10 @@ def decode(payload: bytearray | memoryview, serializer: TypeSerializer[Any] | No
         return _decode_chunk(memoryview(payload), serializer)
     body = memoryview(payload)[1:]
     if kind == _ARROW:
-        return _chunk_of(pa.ipc.open_stream(body).read_all())
+        # Arrow takes 0.3 s and 40 MB to import, and slots of jobs that read no DataFrame never need it.
+        from rekindle.runtime.exchange.arrow_batches import decode_batch
+
+        return decode_batch(body)
     return msgspec.msgpack.decode(body, type=Progress)
 
 
@@ -156,49 +149,3 @@ def _are_fields(keys: list[Any], values: list[Any], position: int) -> bool:
         return all(map(is_, keys, map(itemgetter(position), values)))
     except (TypeError, LookupError):  # not all values are tuples, or they differ in length
         return False
-
-
-def _chunk_of(table: pa.Table) -> Chunk:
-    columns = [column_values(column) for column in table.columns]
-    rows: list[Any] = list(map(row_maker(tuple(table.column_names)), zip(*columns, strict=True)))
-    key = (table.schema.metadata or {}).get(_KEY)
-    if key is None:
-        return Chunk(rows)
-    parts = [columns[int(index)] for index in key.split(b",") if index]
-    keys = list(zip(*parts, strict=True)) if key.endswith(b",") else parts[0]
-    return Chunk(rows, None, keys)
-
-
-def column_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """Give the values of a column as programs see them: maps are dicts, structs are rows."""
-    if column.null_count == 0 and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        values: list[Any] = column.to_numpy().tolist()  # a fifth of the time that to_pylist takes
-        return values
-    objects: list[Any] = column.to_pylist()
-    convert = _converter(column.type)
-    return objects if convert is None else [None if value is None else convert(value) for value in objects]
-
-
-def _converter(kind: pa.DataType) -> Callable[[Any], Any] | None:
-    """Give what turns Arrow's idea of a nested value into Spark's: maps are dicts, structs are rows or variants."""
-    if pa.types.is_map(kind):
-        key, item = _converter(kind.key_type) or _same, _converter(kind.item_type) or _same
-        return lambda pairs: {key(k): None if v is None else item(v) for k, v in pairs}
-    if pa.types.is_struct(kind):
-        fields = [kind.field(i) for i in range(kind.num_fields)]
-        if any(b"variant" in (field.metadata or ()) for field in fields):
-            from pyspark.sql.types import VariantVal
-
-            return lambda value: VariantVal(value["value"], value["metadata"])
-        make = row_maker(tuple(field.name for field in fields))
-        parts = [(field.name, _converter(field.type) or _same) for field in fields]
-        return lambda value: make(tuple(None if value[n] is None else convert(value[n]) for n, convert in parts))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        element = _converter(kind.value_type)
-        if element is not None:
-            return lambda values: [None if value is None else element(value) for value in values]
-    return None
-
-
-def _same(value: Any) -> Any:
-    return value

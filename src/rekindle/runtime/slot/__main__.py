@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import io
 import os
 import pickle
@@ -66,6 +67,8 @@ def main() -> int:
         # here as there.
         vars(sys.modules["__main__"]).update(job.main_classes)
         adopt_aliases(job.snapshot_aliases)
+        if job.graph.spark_sources:
+            importlib.import_module("rekindle.runtime.exchange.arrow_batches")  # now, while there is nothing else to do
         opening = control.first_order()
         if not isinstance(opening, m.OpenJob):
             return 0  # the attempt does not come about

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from rekindle.exceptions import SlotLostError, SlotProtocolError
-from rekindle.runtime.exchange.payload import encode_batch
+from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.spark.routed_source import ColumnRoute
 from rekindle.runtime.spark.worker_daemon import quieten_this_worker
 from rekindle.runtime.wire import messages as m

@@ -21,7 +21,7 @@ from rekindle.common.typeinfo import BasicType, BasicTypeInfo, TypeInformation
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.partitioning import Partitioning
 from rekindle.graph.traced_keys import traced_key
-from rekindle.runtime.exchange.payload import encode_batch
+from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
 
 _ROUTABLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.BooleanType, T.StringType)
