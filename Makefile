@@ -30,7 +30,7 @@ lint: install ## Check style (ruff), format (ruff format) and types (mypy).
 	@$(BIN)/mypy
 
 BENCH ?= keyed_state
-bench: install java ## Measure keyed_state, or BENCH=api, state_backends, checkpoints, serialization.
+bench: install java ## Measure keyed_state, or BENCH=api, checkpoints, faults, recovery, serialization, state_backends.
 	@$(BIN)/python benchmarks/$(BENCH).py $(ARGS)
 
 clean: ## Remove what tools, tests and Spark leave behind; the environments stay.
