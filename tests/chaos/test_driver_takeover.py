@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -43,7 +44,7 @@ def wait_for_more_output(running: Driver, directory: Path, lines: int) -> int:
 
 
 def test_a_killed_driver_is_resumed_by_the_next_and_one_that_wakes_up_late_changes_nothing(
-    spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     gates = [tmp_path / "first", tmp_path / "second"]
     arguments = [(str(EVENTS), str(tmp_path), str(gate), *SLOW) for gate in gates]
@@ -63,8 +64,9 @@ def test_a_killed_driver_is_resumed_by_the_next_and_one_that_wakes_up_late_chang
         assert lines < EVENTS, "the job was over before it was killed: the test proves nothing"
 
         third = ha_program(EVENTS, str(tmp_path), {"rekindle.epoch.max-records": str(EVENTS)}, spark)
-        third.execute(NAME)
-        assert re.search(r"runs, from checkpoint \d+", capfd.readouterr().err), "it goes on by itself"
+        with caplog.at_level(logging.INFO, "rekindle.job"):
+            third.execute(NAME)
+        assert re.search(r"runs, from checkpoint \d+", caplog.text), "it goes on by itself"
         assert judge(EVENTS, f"{tmp_path}/out") == golden(EVENTS)
 
         os.kill(first.process.pid, signal.SIGCONT)
