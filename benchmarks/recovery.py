@@ -9,6 +9,7 @@ killed with SIGKILL, again and again, each time after a checkpoint. The restart 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import statistics
@@ -44,6 +45,21 @@ class Count(KeyedProcessFunction):
         return ()
 
 
+class Told(logging.Handler):
+    """Gather what the log says of recoveries, by phase."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recoveries: list[dict[str, int]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a record."""
+        fields = vars(record)
+        if fields.get("event") == "recovered":
+            phases = ("stop_ms", "delay_ms", "slots_ms", "restore_ms", "first_epoch_ms")
+            self.recoveries.append({phase: fields[phase] for phase in phases})
+
+
 def main() -> None:
     """Print medians."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -54,9 +70,15 @@ def main() -> None:
     parser.add_argument("--source", choices=["hosted", "spark"], action="append")
     arguments = parser.parse_args()
     for source in arguments.source or ["hosted", "spark"]:
+        told = Told()
+        logging.getLogger("rekindle").addHandler(told)
         times = measure(source, arguments)
+        logging.getLogger("rekindle").removeHandler(told)
         shown = " ".join(f"{seconds:.2f}" for seconds in sorted(times))
         print(f"{source}: median {statistics.median(times):.2f} s from kill to first record ({shown})", flush=True)
+        for phase in told.recoveries[0]:
+            median = statistics.median(recovery[phase] for recovery in told.recoveries)
+            print(f"{source}:   median {median / 1000:.2f} s {phase.removesuffix('_ms')}", flush=True)
 
 
 def measure(source: str, arguments: argparse.Namespace) -> list[float]:

@@ -7,7 +7,7 @@ RekindleError
 │   ├── InvalidCallError        a function calls what it may not call there, or with the wrong kind of argument
 │   └── NotSupportedError       the program asks for something that Rekindle does not have
 ├── StateAccessError            keyed state used where there is no key
-├── SerializationError          a value is none of its type, or bytes are no value
+├── SerializationError          a value does not match its type, or bytes are no value
 │   └── RecordTooLargeError     a record has more bytes than Spark carries
 ├── SparkSetupError             no Java, an unusable session, an unsupported DataFrame
 ├── SparkLostError              Spark is gone under the job, which is SUSPENDED: nothing of it is committed or deleted

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rekindle.runtime.spark.epoch_loop import EpochLoop
+from rekindle.runtime.spark.spark_loss import SparkLoss
 from support.processes import wait_until
 
 
@@ -19,7 +22,7 @@ class Context:
         self.properties: list[tuple[str, str]] = []
         self.cancelled = threading.Event()
 
-    def setJobGroup(self, group: str, description: str) -> None:
+    def setJobGroup(self, group: str, description: str, interruptOnCancel: bool) -> None:  # noqa: N803 - Spark's name
         self.group = group
 
     def setLocalProperty(self, key: str, value: str) -> None:
@@ -35,9 +38,14 @@ def context() -> Any:
     return Context()
 
 
+def loop_on(context: Any, run: Callable[[int], None]) -> EpochLoop:
+    session: Any = SimpleNamespace(sparkContext=context)
+    return EpochLoop(session, run)
+
+
 def test_there_is_an_epoch_for_each_time_that_somebody_asks(context: Any) -> None:
     epochs: list[int] = []
-    loop = EpochLoop(context, epochs.append)
+    loop = loop_on(context, epochs.append)
     assert epochs == [], "nobody has asked yet"
     for number in (1, 2, 3):
         loop.tick()
@@ -55,7 +63,7 @@ def test_all_who_ask_during_an_epoch_get_one_more(context: Any) -> None:
         epochs.append(epoch)
         go_on.wait(30)
 
-    loop = EpochLoop(context, run)
+    loop = loop_on(context, run)
     loop.tick()
     wait_until(lambda: epochs == [1], "the first runs")
     for _ in range(5):
@@ -74,7 +82,7 @@ def test_stopping_cancels_the_epoch_under_way_and_waits_for_it(context: Any) -> 
         context.cancelled.wait(30)
         epochs.append("ended")
 
-    loop = EpochLoop(context, run)
+    loop = loop_on(context, run)
     loop.tick()
     wait_until(lambda: epochs == ["begun"], "it runs")
     loop.tick()
@@ -88,8 +96,18 @@ def test_a_spark_that_is_gone_ends_the_loop_with_its_error(context: Any) -> None
         raise ConnectionRefusedError("nobody listens")
 
     context.setLocalProperty = gone
-    loop = EpochLoop(context, lambda epoch: None)
+    loop = loop_on(context, lambda epoch: None)
     loop.tick()
     wait_until(lambda: not loop.active, "it ends")
     assert isinstance(loop.error, ConnectionRefusedError)
+    loop.stop()
+
+
+def test_a_loop_that_waits_is_over_when_spark_is_gone(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else would notice: an idle job asks Spark for nothing."""
+    losses: list[SparkLoss | None] = [None, SparkLoss("Spark's JVM was killed")]
+    monkeypatch.setattr("rekindle.runtime.spark.epoch_loop.spark_loss", lambda session: losses.pop(0))
+    loop = loop_on(context, lambda epoch: None)
+    assert loop.active
+    assert not loop.active
     loop.stop()

@@ -375,22 +375,13 @@ def test_an_error_of_planning_fails_the_job_at_once(
     assert cluster.masters[0].history.restarts == 0
 
 
-IN_SOURCE = """[PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when Python streaming data source perform x:
-Traceback (most recent call last):
-  File "runner.py", line 1, in main
-{error}: x() missing 1 required positional argument: 'limit'
- SQLSTATE: 38000"""
-
-
 class TestKinds:
     @pytest.mark.parametrize(
         "error",
         [
             AnalysisException("x"),
             AttributeError("x"),
-            StreamingQueryException(IN_SOURCE.format(error="TypeError")),
             spark_error(AnalysisException("x")),
-            spark_error(StreamingQueryException(IN_SOURCE.format(error="ModuleNotFoundError"))),
         ],
     )
     def test_an_error_of_planning_is_hopeless_until_an_epoch_has_ended(self, error: Exception) -> None:
@@ -410,7 +401,6 @@ class TestKinds:
             JobExecutionError("the attempt has ended"),
             spark_error(RuntimeError("Job aborted")),
             spark_error(StreamingQueryException("Job aborted: TypeError: x")),
-            StreamingQueryException(IN_SOURCE.format(error="ConnectionError")),
             UserCodeError("map", 0, "TypeError: x", "…"),
         ],
     )

@@ -253,7 +253,7 @@ class TestErrors:
         with pytest.raises(OperatorError) as info:
             running.poll()
         assert isinstance(info.value.__cause__, InvalidProgramError)
-        assert "the key selector of key_by before operator 'the counter' returned [1]" in str(info.value.__cause__)
+        assert "the key selector of key_by before operator 'the counter' returned a list" in str(info.value.__cause__)
 
     @pytest.mark.parametrize("parallelism", [1, 2], ids=["in the slot", "over an exchange"])
     def test_an_error_in_the_key_selector_says_so(self, parallelism: int) -> None:

@@ -100,3 +100,23 @@ def test_idleness_waits_for_the_elements_before_it() -> None:
     assert not buffer.idle
     taken(buffer, 1)
     assert buffer.idle
+
+
+def test_marks_keep_their_places_when_what_was_taken_is_given_out_in_portions() -> None:
+    buffer = SourceBuffer()
+    for number in range(1, 101):
+        buffer.add_with_timestamp(number, number)
+        if number % 10 == 0:
+            buffer.mark(number)
+    buffer.mark(None)
+    chunk = buffer.take(1_000)
+    assert chunk is not None
+    behind = []
+    for start in range(0, 100, 16):
+        for piece in buffer.pieces(chunk.cut(start, start + 16)):
+            assert min(piece.values, default=1 << 62) > max(behind, default=0), "nothing is behind a watermark"
+            if piece.values and piece.values[-1] % 10 == 0:
+                assert buffer.watermark == piece.values[-1]
+            behind.append(buffer.watermark)
+        assert buffer.idle == (start == 96)
+    assert behind[-1] == 100

@@ -143,13 +143,14 @@ class TestHashWriter:
         with pytest.raises(SerializationError, match=r"'the counter' returned a key that does not fit .*Long.*'x'"):
             writer.write(Chunk([1, "x"]))
 
-    @pytest.mark.parametrize("key", [[1], {"a": 1}, ({}, 1)], ids=str)
-    def test_an_unhashable_key_raises_naming_selector_operator_and_key(self, key: Any) -> None:
+    @pytest.mark.parametrize(
+        ("key", "kind"), [([1], "a list:"), ({"a": 1}, "a dict:"), ((1, {}), "a tuple with a dict in it:")], ids=str
+    )
+    def test_an_unhashable_key_raises_naming_selector_operator_and_kind(self, key: Any, kind: str) -> None:
         writer = hash_writer(2, lambda record: key if record == 2 else record)
         with pytest.raises(InvalidProgramError) as info:
             writer.write(Chunk([1, 2, 3]))
-        assert "the key selector of key_by before operator 'the counter' returned" in str(info.value)
-        assert repr(key) in str(info.value)
+        assert f"the key selector of key_by before operator 'the counter' returned {kind}" in str(info.value)
         assert "hashable" in str(info.value)
 
     def test_an_error_in_the_key_selector_is_the_users_own_with_a_note_on_where(self) -> None:

@@ -6,6 +6,7 @@ import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -39,13 +40,22 @@ def write_entry(directory: Path, entry: JobEntry) -> Path:
     descriptor, temporary = tempfile.mkstemp(prefix=".job-", dir=directory)  # with mode 0600
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.encode(entry))
+            file.write(msgspec.json.encode(_writable(msgspec.to_builtins(entry))))
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
     return path
+
+
+def _writable(value: Any) -> Any:
+    """Escape what UTF-8 cannot write, such as arguments of a program that are no text."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {key: _writable(each) for key, each in value.items()}
+    return [_writable(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def kept_jobs() -> list[KeptJob]:

@@ -71,7 +71,7 @@ def read_keys_back(block: KeyGroupBlock) -> None:
 def check_key_group(key: object, block: KeyGroupBlock, max_parallelism: int, name: StateName) -> None:
     """Refuse a key that a restore would look for elsewhere."""
     if key_group_of(key, max_parallelism) != block.key_group:
-        raise other_keys(name, repr(key))
+        raise other_keys(name, f"a {type(key).__name__}")
 
 
 @contextmanager

@@ -203,13 +203,21 @@ def _align_timestamps(buffer: Chunk, part: Chunk) -> None:
 
 
 def unhashable_key(keys: list[Any], name: str) -> Exception:
-    """Describe the key that has no hash."""
+    """Describe the key that has no hash; not by its value, which may be private."""
     for key in keys:
-        try:
-            hash(key)
-        except TypeError:
+        if not _is_hashable(key):
+            inner = next((each for each in key if not _is_hashable(each)), None) if isinstance(key, tuple) else None
+            kind = type(key).__name__ + ("" if inner is None else f" with a {type(inner).__name__} in it")
             return InvalidProgramError(
-                f"the key selector of key_by before operator {name!r} returned {key!r}, a {type(key).__name__}: a key "
-                "must be hashable. Return a str, a number, a tuple or a frozen dataclass instead"
+                f"the key selector of key_by before operator {name!r} returned a {kind}: a key must be hashable. "
+                "Return a str, a number, a tuple of such or a frozen dataclass instead"
             )
     return InvalidProgramError(f"the key selector of key_by before operator {name!r} returned a key without a hash")
+
+
+def _is_hashable(key: Any) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True

@@ -40,8 +40,8 @@ class AttemptSlots:
     def start(self, restore: StoredCheckpoint | None) -> SlotDirectory:
         """Wait until all slots run and have restored their state."""
         shared = self._shared
-        launch = self._launch or SlotLaunch(shared, self._number)
-        launch.on_failure(self.fail)
+        self._launch = self._launch or SlotLaunch(shared, self._number)
+        self._launch.on_failure(self.fail)
         registered = self._registered.wait()
         self._times.mark(Phase.SLOTS)
         shared.server.broadcast(_open_order(shared, restore))
@@ -82,6 +82,8 @@ class AttemptSlots:
             job_over: Whether no other attempt follows.
             grace: The time, in seconds.
         """
+        if self._launch is not None:
+            self._launch.stop()
         server = self._shared.server
         server.broadcast(m.Shutdown(job_over))
         until = time.monotonic() + grace

@@ -6,6 +6,7 @@ an older one gets past this file. Those of the next one may call in before it be
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import time
@@ -19,6 +20,8 @@ from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.framing import MESSAGE, receive_frame, send_frame
 from rekindle.runtime.wire.listener import Listener
+
+log = logging.getLogger(__name__)
 
 
 class SlotListener(Protocol):
@@ -144,6 +147,8 @@ class ControlServer:
                     self._hear(connection)
         except (OSError, EOFError, msgspec.MsgspecError):
             pass
+        except Exception:
+            log.exception("what a slot said could not be dealt with: its connection is closed")
         finally:
             sock.close()
         if connection is not None:

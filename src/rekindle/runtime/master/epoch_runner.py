@@ -89,7 +89,11 @@ class EpochRunner:
         """Start the first epoch."""
         self._slots = slots
         driver = self._driver = self._shared.plan.start(slots, self._spark.directory, self._run)
-        driver.tick()
+        try:
+            driver.tick()
+        except BaseException:
+            driver.stop()
+            raise
         return driver
 
     def positions(self) -> list[SparkPosition]:

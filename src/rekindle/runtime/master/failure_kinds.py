@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import pyspark
-from pyspark.errors import AnalysisException, StreamingQueryException
+from pyspark.errors import AnalysisException
 
 from rekindle.exceptions import JobExecutionError, RekindleError, StateRestoreError
 from rekindle.runtime.restart import GiveUp
 
 # What Python raises where one piece of code does not fit another. On the driver none of it is the user's.
 _MISFITS = (AttributeError, ImportError, NameError, NotImplementedError, TypeError)
-_MISFIT_IN_SOURCE = re.compile(
-    r"PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR.*?^("
-    + "|".join(kind.__name__ for kind in (*_MISFITS, ModuleNotFoundError))
-    + "): ",
-    re.DOTALL | re.MULTILINE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +39,7 @@ def hopeless(failure: BaseException, has_run: bool) -> Hopeless | None:
 def _why_not_planned(error: BaseException) -> str | None:
     if isinstance(error, AnalysisException):
         return "Spark refuses the plan of the job, and would after a restart"
-    own = isinstance(error, _MISFITS) and not isinstance(error, RekindleError)
-    if own or (isinstance(error, StreamingQueryException) and _MISFIT_IN_SOURCE.search(str(error))):
+    if isinstance(error, _MISFITS) and not isinstance(error, RekindleError):
         return (
             f"Rekindle and Spark {pyspark.__version__} do not fit together, or this is a bug of Rekindle's; "
             "a restart would not cure it"

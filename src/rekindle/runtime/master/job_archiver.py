@@ -23,7 +23,6 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.job_status import JobStatus
 from rekindle.common.process_identity import boot_id, start_ticks
-from rekindle.exceptions import ConfigurationError
 from rekindle.program_errors import LOG_FILE
 from rekindle.runtime.master.job_history import JobHistory
 from rekindle.runtime.master.job_settings import JobSettings
@@ -89,7 +88,7 @@ class JobArchiver:
             self._directory = self._find_directory()
             forget_oldest(self._directory, self._settings.archived_jobs - 1)
             self._write()
-        except (OSError, ConfigurationError) as error:
+        except Exception as error:  # whatever it is, the job runs
             self._directory = None
             log.warning("what becomes of job %r is not kept on disk: %s", self._settings.job_name, error)
             return
@@ -118,14 +117,14 @@ class JobArchiver:
             self._thread.join(_PATIENCE_SECONDS)
             try:
                 self._write()
-            except OSError as error:
+            except Exception as error:  # whatever it is, somebody waits for the job's result
                 log.warning("how job %r ended is not kept on disk: %s", self._settings.job_name, error)
 
     def _keep(self) -> None:
         while not self._over.is_set():
             news = self._news.wait(self._heartbeat)
             self._news.clear()
-            with suppress(OSError):  # a disk that is full now may not be the next time
+            with suppress(Exception):  # a disk that is full now may not be the next time
                 if news and not self._over.is_set():
                     self._write()
                     self._over.wait(_PAUSE_SECONDS)

@@ -328,6 +328,8 @@ class JobMaster(ObservedJob):
             self._follow(failure, decision, shared, times.so_far())
             times.mark(Phase.DELAY)
             if self._cancelled.is_set():
+                if launch is not None:
+                    launch.stop()
                 return Outcome.CANCELLED
             if self._collected is not None:
                 self._collected.rewind()

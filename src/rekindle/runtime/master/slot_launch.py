@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from rekindle.graph.pickling import main_classes
@@ -18,7 +19,7 @@ from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.slot.deployment import SlotJob, SnapshotSettings
 from rekindle.runtime.slot.slot_deployment import SlotDeployment
 from rekindle.runtime.spark.session import is_local
-from rekindle.runtime.spark.slot_launcher import launch_slots
+from rekindle.runtime.spark.slot_launcher import cancel_launch, launch_slots
 from rekindle.serialization.snapshot_aliases import known_aliases
 
 
@@ -33,6 +34,7 @@ class SlotLaunch:
         self.number = number
         self._shared = shared
         self._lock = threading.Lock()
+        self._deployment: SlotDeployment | None = None
         self._error: BaseException | None = None
         self._on_failure: Callable[[BaseException], None] = lambda error: None
         shared.server.expect(number)
@@ -47,10 +49,16 @@ class SlotLaunch:
         if error is not None:
             call(error)
 
+    def stop(self) -> None:
+        """Start no more of them: nobody needs them. Those that run end as the job master hangs up on them."""
+        if self._thread.is_alive() and self._deployment is not None:
+            with suppress(Exception):  # Spark may be gone
+                cancel_launch(self._shared.session, self._deployment)
+
     def _launch(self) -> None:
         shared, settings = self._shared, self._shared.settings
         try:
-            deployment = SlotDeployment(
+            deployment = self._deployment = SlotDeployment(
                 attempt=self.number,
                 slot=-1,
                 secret=shared.secret,

@@ -8,7 +8,6 @@ at the end of an epoch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from operator import index
 from typing import Any
 
 from rekindle.common.milliseconds import milliseconds
@@ -229,14 +228,5 @@ def _extracted(assigner: TimestampAssigner, chunk: Chunk) -> list[int | None]:
         ]
     if _ONLY_INTEGERS.issuperset(map(type, timestamps)):
         return timestamps
-    return [_checked(value, stamp, assigner) for value, stamp in zip(chunk.values, timestamps, strict=True)]
-
-
-def _checked(value: Any, timestamp: Any, assigner: TimestampAssigner) -> int:
-    try:
-        return index(timestamp)
-    except TypeError as error:
-        raise TypeError(
-            f"{type(assigner).__name__}.extract_timestamp returned {timestamp!r} for {value!r}: a timestamp is a whole "
-            "number of milliseconds since the epoch; return an int"
-        ) from error
+    what = f"the timestamp from {type(assigner).__name__}.extract_timestamp"
+    return [milliseconds(stamp, what) for value, stamp in zip(chunk.values, timestamps, strict=True)]

@@ -24,7 +24,8 @@ class SourceBuffer:
         self._timestamps: list[int | None] | None = None  # None: no element has one
         self._marks: list[tuple[int, int | None]] = []  # after so many elements a watermark; None: idle
         self._taken = 0
-        self._passed: list[tuple[int, int | None]] = []  # the same for what was taken last
+        self._passed: list[tuple[int, int | None]] = []  # the same for what was taken last, and not given out
+        self._given = 0  # of what was taken last
 
     def __len__(self) -> int:
         return len(self._values)
@@ -73,6 +74,7 @@ class SourceBuffer:
                 timestamps, self._timestamps = timestamps[:most], timestamps[most:]
         before, self._taken = self._taken, self._taken + len(values)
         self._passed = [(place - before, mark) for place, mark in self._marks if place <= self._taken]
+        self._given = 0
         del self._marks[: len(self._passed)]
         if values:
             return Chunk(values, timestamps)
@@ -82,15 +84,19 @@ class SourceBuffer:
         return None
 
     def pieces(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Give out what was taken last, cut where the watermark moves."""
+        """Give out the next portion of what was taken last, cut where the watermark moves."""
         values, timestamps, start = chunk.values, chunk.timestamps, 0
+        end = self._given + len(values)
+        marks = [(place - self._given, mark) for place, mark in self._passed if place <= end]
+        del self._passed[: len(marks)]
+        self._given = end
         self.idle = False
-        for place, mark in self._passed:
+        for place, mark in marks:
             if mark is not None and mark > self.watermark:
                 self.watermark = mark
                 yield Chunk(values[start:place], None if timestamps is None else timestamps[start:place])
                 start = place
-        self.idle = bool(self._passed) and self._passed[-1] == (len(values), None)
+        self.idle = bool(marks) and marks[-1] == (len(values), None)
         if start < len(values):
             yield Chunk(values[start:], None if timestamps is None else timestamps[start:])
 

@@ -297,7 +297,7 @@ class Snapshotter:
         return Target(order.checkpoint_id, self._job.snapshots.files, job_id, directory)
 
     def _fail(self, checkpoint_id: int, error: BaseException) -> None:
-        failure = describe_failure(error, self._slot)
+        failure = describe_failure(error, self._slot, self._job.show_records)
         self._report(SnapshotFailed(self._attempt, checkpoint_id, explain(failure), is_curable(failure)))
 
 

@@ -7,7 +7,9 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 
-from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from rekindle.runtime.spark.spark_loss import spark_loss
 
 _EPOCH = "streaming.sql.batchId"  # where tasks find the number of their epoch, as in a query of Spark's
 _CANCEL_EVERY_SECONDS = 0.1
@@ -17,12 +19,13 @@ class EpochLoop:
     """Run epochs as they are asked for, see :class:`rekindle.runtime.spark.epoch_driver.EpochDriver`.
 
     Args:
-        context: Spark's.
+        session: Where the actions run.
         run_epoch: Runs an epoch, given its number. They are counted from 1.
     """
 
-    def __init__(self, context: SparkContext, run_epoch: Callable[[int], None]) -> None:
-        self._context = context
+    def __init__(self, session: SparkSession, run_epoch: Callable[[int], None]) -> None:
+        self._session = session
+        self._context = session.sparkContext
         self._run_epoch = run_epoch
         self._group = f"rekindle-{uuid.uuid4().hex}"
         self._change = threading.Condition()
@@ -40,8 +43,8 @@ class EpochLoop:
 
     @property
     def active(self) -> bool:
-        """Tell whether there may be more epochs."""
-        return self._thread.is_alive()
+        """Tell whether there may be more epochs: not without Spark, though an idle job might not miss it for long."""
+        return self._thread.is_alive() and spark_loss(self._session) is None
 
     @property
     def error(self) -> BaseException | None:
@@ -60,7 +63,7 @@ class EpochLoop:
 
     def _run(self) -> None:
         try:
-            self._context.setJobGroup(self._group, "epochs of a Rekindle job")
+            self._context.setJobGroup(self._group, "epochs of a Rekindle job", interruptOnCancel=True)
             epoch = 0
             while self._is_asked():
                 epoch += 1

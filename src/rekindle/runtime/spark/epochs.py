@@ -77,7 +77,7 @@ class EpochPlan:
         if not self._streaming:
             with query_settings(self._session):
                 session = cloned_session(self._session)
-            return EpochLoop(session.sparkContext, lambda epoch: run_epoch(self._polls(session, directory), epoch))
+            return EpochLoop(session, lambda epoch: run_epoch(self._polls(session, directory), epoch))
         ticks = Ticks(self._session, self.polled_slots)
         polls = ticks.frame.mapInArrow(ForwardTick(directory, self.hosts_sources), ENVELOPE_DDL)
         plan = reduce(DataFrame.union, [*(self._source(directory, source) for source in self._streaming), polls])

@@ -8,6 +8,7 @@ program's own Log4j configuration says something stay as they are.
 from __future__ import annotations
 
 import logging
+import sys
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -39,6 +40,7 @@ def quieten(session: SparkSession) -> None:
     try:
         _set_levels(context._jvm)
         _stop_progress_bar(context._jsc)
+        _pass_over_a_dead_jvm(context)
     except (Py4JError, AttributeError, TypeError) as error:  # Log4j may have been replaced by something else
         log.debug("Spark's logs are left as they are: %s", error)
 
@@ -55,3 +57,15 @@ def _stop_progress_bar(context: Any) -> None:
     bar = context.sc().progressBar()
     if bar.isDefined():
         bar.get().stop()
+
+
+def _pass_over_a_dead_jvm(context: Any) -> None:
+    """Let PySpark's server of accumulators print no traceback when the JVM hangs up: the job says that it died."""
+    server = context._accumulatorServer
+    handle_error = server.handle_error
+
+    def handle(request: Any, address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
+            handle_error(request, address)
+
+    server.handle_error = handle

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from rekindle.common import Configuration
 from rekindle.common.options import PythonOptions
-from rekindle.runtime.library_logs import show_only_warnings_of
+from rekindle.runtime.library_logs import keep_py4j_to_its_logger, show_only_warnings_of
 from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.spark.java import require_java
 from rekindle.runtime.spark.quiet import quieten
@@ -65,6 +65,7 @@ def create_session(configuration: Configuration, parallelism: int) -> SparkSessi
         return active
     require_java()
     show_only_warnings_of("py4j")
+    keep_py4j_to_its_logger()
     settings = dict(_SESSION_SETTINGS)
     wanted = {key: value for key, value in configuration.to_dict().items() if key.startswith("spark.")}
     master = wanted.get("spark.master", f"local[{max(parallelism, os.cpu_count() or 1)}]")
@@ -91,6 +92,7 @@ def adopt_session(session: SparkSession) -> None:
     """
     prepare_session(session)
     show_only_warnings_of("py4j")
+    keep_py4j_to_its_logger()
     quieten(session)
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from rekindle.exceptions import SlotLostError
 from rekindle.runtime.master.failures import spark_error
 from rekindle.runtime.slot.slot_deployment import SlotDeployment
-from rekindle.runtime.spark.session import query_settings
+from rekindle.runtime.spark.session import cloned_session, query_settings
 from rekindle.runtime.spark.slot_starter import NOT_STARTED, StartSlot
 from rekindle.runtime.spark.versions import repartition_by_id
 
@@ -27,10 +27,21 @@ def launch_slots(session: SparkSession, deployment: SlotDeployment, slots: int) 
     start: Any = StartSlot(msgspec.msgpack.encode(deployment), paths)
     try:
         with query_settings(session):
-            indices = session.range(slots).select(F.col("id").cast("int").alias("slot"))
-            repartition_by_id(indices, slots, "slot").mapInArrow(start, "slot int").collect()
+            own = cloned_session(session)
+        own.sparkContext.setJobGroup(_group(deployment), "slots of a Rekindle job", interruptOnCancel=True)
+        indices = own.range(slots).select(F.col("id").cast("int").alias("slot"))
+        repartition_by_id(indices, slots, "slot").mapInArrow(start, "slot int").collect()
     except Exception as error:
         _, found, rest = str(error).partition(NOT_STARTED)
         if found:
             raise SlotLostError((found + rest).partition("Driver stacktrace:")[0].strip()) from error
         raise spark_error(error, "the slots could not be started") from error
+
+
+def cancel_launch(session: SparkSession, deployment: SlotDeployment) -> None:
+    """Start no more slots of an attempt; nothing happens if all have been started."""
+    session.sparkContext.cancelJobGroup(_group(deployment))
+
+
+def _group(deployment: SlotDeployment) -> str:
+    return f"rekindle-slots-{deployment.master_host}-{deployment.master_port}-{deployment.attempt}"

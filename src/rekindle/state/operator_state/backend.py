@@ -100,7 +100,7 @@ class OperatorStateBackend(OperatorStateStore):
         """Write all states as they are now.
 
         Raises:
-            SerializationError: An element, key or value is none of its type.
+            SerializationError: An element, key or value does not match its type.
             SerializerSnapshotError: A serializer could not be read back later.
         """
         result = {name: self._as_restored(stored) for name, stored in self._restored.items()}

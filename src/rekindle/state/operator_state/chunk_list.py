@@ -24,7 +24,7 @@ def encode_records(
     """Write records, in their order.
 
     Raises:
-        SerializationError: A record is none of its type.
+        SerializationError: A record does not match its type.
     """
     if not values:
         return StoredList(DistributionMode.SPLIT)

@@ -37,7 +37,7 @@ class Batch:
 class UnprovenEntries:
     """Note the entries of one state until they are read back."""
 
-    __slots__ = ("_batches", "_bytes", "_doubtful", "_entries", "_reader", "_ttl")
+    __slots__ = ("_batches", "_bytes", "_doubtful", "_entries", "_serializer", "_ttl")
 
     def __init__(self, serializer: TypeSerializer[Any], ttl: bool) -> None:
         """Note nothing yet.
@@ -47,7 +47,7 @@ class UnprovenEntries:
             ttl: Whether times of last access stand before them.
         """
         self._doubtful = serializer.doubtful
-        self._reader = serializer.duplicate()  # used while the other writes
+        self._serializer = serializer
         self._ttl = ttl
         self._entries: list[tuple[bytes, bytes]] = []
         self._bytes = 0
@@ -69,7 +69,7 @@ class UnprovenEntries:
     def check(self, data: bytes) -> None:
         """Read an entry that is about to be written, if there is any doubt, and raise what comes of it."""
         if self._doubtful in data:
-            self._read(data)
+            self._read(data, self._serializer)
 
     def clear(self) -> None:
         """Forget what was written: it was restored, and so it can be."""
@@ -90,10 +90,11 @@ class UnprovenEntries:
             batches: The entries.
             holds: Tells whether an entry that cannot be read is in the snapshot, or was replaced before.
         """
+        reader = self._serializer.duplicate()  # the other may be writing
         for batch in batches:
             for database_key, data in batch.entries:
                 try:
-                    self._read(data)
+                    self._read(data, reader)
                 except Exception:
                     if holds(database_key, data):
                         raise
@@ -104,7 +105,7 @@ class UnprovenEntries:
         if len(self._entries) > _MOST_ENTRIES or self._bytes > _MOST_BYTES:
             self.prove(self.take(), holds)
 
-    def _read(self, data: bytes) -> None:
+    def _read(self, data: bytes, reader: TypeSerializer[Any]) -> None:
         value = split_value(data, self._ttl)[1]
         if value is not None:
-            self._reader.from_bytes(value)
+            reader.from_bytes(value)
