@@ -72,6 +72,7 @@ def main() -> None:
     for source in arguments.source or ["hosted", "spark"]:
         told = Told()
         logging.getLogger("rekindle").addHandler(told)
+        logging.getLogger("rekindle").setLevel(logging.INFO)
         times = measure(source, arguments)
         logging.getLogger("rekindle").removeHandler(told)
         shown = " ".join(f"{seconds:.2f}" for seconds in sorted(times))
