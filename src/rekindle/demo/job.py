@@ -13,7 +13,8 @@ from rekindle.datastream.state import ValueStateDescriptor
 
 USERS = 1_000
 CHECKPOINT_INTERVAL_MS = 1_000
-_EVENTS_PER_EPOCH = 20_000
+_MOST_PER_EPOCH = 20_000
+_EPOCHS = 20  # at least, so that there are checkpoints before a slot is killed
 
 
 def payment(event: int) -> tuple[str, int]:
@@ -41,7 +42,7 @@ class RunningBalance(KeyedProcessFunction):
 def build(events: int, directory: str, parallelism: int) -> StreamExecutionEnvironment:
     """Write the program down."""
     configuration = Configuration()
-    configuration.set_integer("rekindle.epoch.max-records", _EVENTS_PER_EPOCH)
+    configuration.set_integer("rekindle.epoch.max-records", max(1, min(_MOST_PER_EPOCH, events // _EPOCHS)))
     environment = StreamExecutionEnvironment.get_execution_environment(configuration)
     environment.set_parallelism(parallelism)
     environment.enable_checkpointing(CHECKPOINT_INTERVAL_MS)

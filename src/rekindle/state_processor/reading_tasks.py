@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import types as t
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from rekindle.checkpoint.restoring import open_checkpoint
 from rekindle.graph.struct_pickling import dumps
+from rekindle.runtime.spark.versions import arrow_schema
 from rekindle.state_processor.contents import SnapshotContents, contents_of
 from rekindle.state_processor.readings import Part, Reading
 from rekindle.state_processor.shipping import Program
@@ -40,7 +40,7 @@ class ReadParts:
         self.program.unpack()
         reading: Reading = pickle.loads(self.reading)
         numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
-        schema = to_arrow_schema(self.schema, timezone="UTC")
+        schema = arrow_schema(self.schema)
         if not numbers:
             return
         with contents_of(Snapshot(open_checkpoint(self.location))) as contents:

@@ -3,7 +3,8 @@
 4.0        has no ``repartitionById``, keeps the classes of its streaming logs and of streams in memory in another
            package, makes the latter from another class, calls the plan of ``transformWithState`` in Python by another
            name, and cannot speak with its workers through Unix sockets (it ignores their settings)
-4.1 to 4.3 alike, as far as Rekindle is concerned
+4.0, 4.1   make Arrow schemas with timestamps in UTC by themselves; later ones must be told
+4.2, 4.3   alike, as far as Rekindle is concerned
 
 Where a Spark can be asked what it has, it is asked; its version settles only whether it is supported at all.
 """
@@ -12,12 +13,16 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from inspect import signature
 from typing import Any
 
+import pyarrow as pa
 import pyspark
 from py4j.java_gateway import JavaClass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from rekindle.exceptions import SparkSetupError
 
@@ -82,6 +87,12 @@ def memory_stream(session: SparkSession, partitions: int) -> Any:
     if make is not None:
         return make(0, java_session, some, encoder)
     return _java_class(session, _MEMORY_STREAM_4_0)(0, java_session.sqlContext(), some, encoder)
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Give the Arrow schema of rows, with timestamps in UTC."""
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    return to_arrow_schema(schema, **zone)
 
 
 def _java_class(session: SparkSession, name: str) -> Any:
