@@ -5,6 +5,7 @@ RekindleError
 ├── UnavailableModuleError      a module of PyFlink's that Rekindle does not have was imported
 ├── InvalidProgramError         the program cannot be translated or cannot work (duplicate uid, unpicklable function, …)
 │   ├── InvalidCallError        a function calls what it may not call there, or with the wrong kind of argument
+│   ├── InvalidArgumentError    … or with an argument that can never be right
 │   └── NotSupportedError       the program asks for something that Rekindle does not have
 ├── StateAccessError            keyed state used where there is no key
 ├── SerializationError          a value does not match its type, or bytes are no value
@@ -77,6 +78,10 @@ class InvalidProgramError(RekindleError):
 
 class InvalidCallError(InvalidProgramError, TypeError):
     """A function calls what it may not call there, or with the wrong kind of argument."""
+
+
+class InvalidArgumentError(InvalidProgramError, ValueError):
+    """A function calls with an argument of the right kind that can never be right."""
 
 
 class NotSupportedError(InvalidProgramError, NotImplementedError):

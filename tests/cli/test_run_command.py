@@ -57,6 +57,14 @@ def test_options_before_the_program_are_settings_and_those_after_it_its_own(tmp_
     }
 
 
+def test_a_savepoint_named_after_the_program_is_warned_of(tmp_path: Path) -> None:
+    program = write(tmp_path, SETTINGS)
+    warned = rekindle("run", program, "0", "-s", "points/7")
+    assert f"warning: -s stands after {program}" in " ".join(warned.err.split())
+    assert warned.json()["settings"] == {}
+    assert "warning" not in rekindle("run", program, "0").err
+
+
 def test_a_module_runs_as_after_python_m(tmp_path: Path) -> None:
     write(tmp_path, SETTINGS, "jobs.py")
     ended = rekindle("run", "-s", "s3://bucket/points", "--module", "jobs", "3", cwd=tmp_path)

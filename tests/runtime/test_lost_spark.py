@@ -239,6 +239,21 @@ class TestWithHighAvailability:
         assert again.settings.job_id == master.settings.job_id
         assert_exactly_once(EVENTS, f"{tmp_path}/out")
 
+    def test_one_that_dies_while_it_is_started_is_tried_again(self, ha_job: Job, tmp_path: Path) -> None:
+        renew, refused = ha_job.spark.renew, iter([RuntimeError("JAVA_GATEWAY_EXITED")])
+
+        def refused_once() -> Any:
+            for error in refused:
+                raise error
+            return renew()
+
+        ha_job.spark.renew = refused_once  # type: ignore[method-assign]
+        master = ha_job.start()
+        ha_job.lose_spark(master)
+        master.result.result(60)
+        assert ha_job.spark.renewed == 1
+        assert_exactly_once(EVENTS, f"{tmp_path}/out")
+
     def test_it_can_be_cancelled_while_it_waits_for_one(self, ha_job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(job_master_module, "driver_restarts", lambda random: FixedDelayRestart(2, 3_600_000))
         master = ha_job.start()

@@ -19,6 +19,7 @@ from rekindle.runtime.spark import slot_starter
 from rekindle.runtime.spark.slot_starter import start_slot
 from rekindle.runtime.wire import messages as m
 from support.in_process_job import collect
+from support.processes import command_line
 from support.slot_processes import SlotProcesses, slot_processes
 
 SECRET = b"s" * 32
@@ -58,6 +59,20 @@ def test_a_slot_that_is_started_has_registered(server: ControlServer) -> None:
     (registration,) = (connection.registration for connection in server.connections().values())
     assert (registration.attempt, registration.slot, registration.host) == (4, 1, socket.gethostname())
     server.hang_up()
+
+
+def test_a_slot_that_freezes_before_it_has_registered_is_killed(
+    server: ControlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.begin_attempt(4, Listener())
+    monkeypatch.setattr(slot_starter, "_START_SECONDS", 1.0)
+    code = (
+        "import os, signal; open(os.environ['NOTE'], 'w').write(str(os.getpid())); os.kill(os.getpid(), signal.SIGSTOP)"
+    )
+    monkeypatch.setenv("NOTE", str(tmp_path / "pid"))
+    with pytest.raises(SlotLostError, match=r"could not start slot 1 .*(?s:.*)nothing within 1 s, and was killed"):
+        start_slot(deployment(server.port), with_site(tmp_path, code))
+    assert not command_line(int((tmp_path / "pid").read_text()))
 
 
 @pytest.mark.parametrize(

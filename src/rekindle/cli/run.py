@@ -111,6 +111,7 @@ def run(
     restore_path = None if from_savepoint is None else absolute(not_empty(from_savepoint, "after -s"))
     settings = properties_of(properties, parallelism, restore_path, allow_non_restored_state, claim_mode)
     started = Program(program, tuple(arguments or ()), module, settings)
+    _warn_of_misplaced(started, restore_path)
     if detached:
         job = start_detached(started, log, restart_driver)
         if json:
@@ -145,3 +146,10 @@ def _run_in_foreground(program: Program, quiet: bool, also: str | None = None) -
         environment = program.environment(**{RUN_REPORT: reports})
         code = run_to_end(program.command(), environment, sys.stderr if quiet else None)
         return read_end(code, report.name)
+
+
+def _warn_of_misplaced(program: Program, restore_path: str | None) -> None:
+    """Say that a savepoint named after the program is nothing to this command: the job begins anew."""
+    if restore_path is None and "-s" in program.arguments:
+        text = f"warning: -s stands after {program.name}, so it is an argument of the program: the job does not start "
+        messages().print(f"{text}from a savepoint. To let it, put -s before the program", style="yellow", markup=False)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from operator import index
 from typing import Any
 
-from rekindle.exceptions import InvalidCallError
+from rekindle.exceptions import InvalidArgumentError, InvalidCallError
 
 EARLIEST = -(1 << 63)
 LATEST = (1 << 63) - 1
@@ -21,7 +21,7 @@ def milliseconds(time: Any, what: str) -> int:
 
     Raises:
         InvalidCallError: It is no integer; this is a TypeError, too.
-        ValueError: It does not fit into 64 bits.
+        InvalidArgumentError: It does not fit into 64 bits.
     """
     number = None
     if type(time) is not bool:
@@ -33,7 +33,7 @@ def milliseconds(time: Any, what: str) -> int:
             "the epoch; pass an int"
         )
     if not EARLIEST <= number <= LATEST:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"{what} was given as {_shown(number)}: it is a number of milliseconds since the epoch, and has to fit "
             "into 64 bits"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ from rekindle.datastream.function_adapters import require
 from rekindle.datastream.functions import ParallelSourceFunction, SourceFunction
 from rekindle.datastream.overridden_settings import warn_of_overridden_settings
 from rekindle.datastream.state_backend import StateBackend
-from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError
+from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError, SparkSetupError
 from rekindle.graph.batch_mode import as_batch, runs_as_batch
 from rekindle.graph.job_graph import JobGraph, SparkSource, compile_job
 from rekindle.graph.partitioning import FORWARD
@@ -75,6 +76,11 @@ if TYPE_CHECKING:
 __all__ = ["StreamExecutionEnvironment"]
 
 _DEFAULT_JOB_NAME = "Flink Streaming Job"
+
+
+log = logging.getLogger("rekindle")
+
+_SPARK_STARTS = "Spark is started, which takes some seconds"
 
 
 class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
@@ -464,13 +470,23 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def _spark_session(self, slots: int, view: ProgressView | None = None) -> SparkSession:
         from pyspark.sql import SparkSession
 
-        from rekindle.runtime.spark.session import adopt_session, advise, create_session
+        from rekindle.runtime.spark.session import adopt_session, advise, create_session, forget_dead_spark
+        from rekindle.runtime.spark.spark_loss import spark_loss
 
         check_restore_setting(self._configuration)
+        loss = None if self._session is None else spark_loss(self._session)
+        if loss is not None and self._owns_session:
+            self.close()
+        elif loss is not None:
+            raise SparkSetupError(f"the SparkSession of this environment cannot be used: {loss.what}. Make another one")
         if self._session is None:
+            forget_dead_spark()
             self._owns_session = SparkSession.getActiveSession() is None
             if self._owns_session and view is not None:
-                view.notice("Spark is started, which takes some seconds")
+                view.notice(_SPARK_STARTS)
+            elif self._owns_session:
+                set_up_logging(LogSettings.of(self._configuration))
+                log.info(_SPARK_STARTS)
             self._session = create_session(self._configuration, slots)
             if self._owns_session:
                 atexit.register(self.close)

@@ -95,7 +95,7 @@ class PickleSerializerSnapshot(SimpleTypeSerializerSnapshot[Any]):
         return super().resolve_schema_compatibility(old_serializer_snapshot)
 
 
-UNPICKLABLE = (pickle.PicklingError, TypeError, AttributeError)
+UNPICKLABLE = (pickle.PicklingError, TypeError, AttributeError, RecursionError)
 """What pickle raises for an object that it cannot write."""
 
 

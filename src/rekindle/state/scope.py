@@ -9,6 +9,11 @@ from rekindle.datastream.state import ListState, State
 from rekindle.exceptions import InvalidCallError
 
 
+def unhashable_map_key(key: Any) -> InvalidCallError:
+    """Describe a key that no map can have."""
+    return InvalidCallError(f"a map state was given a {type(key).__name__} as a key: keys of a map must be hashable")
+
+
 class Scope(Protocol):
     """Give the entry that a handle stands for at the moment; the backend itself is the scope without namespaces."""
 

@@ -425,7 +425,7 @@ class JobMaster(ObservedJob):
 
     def _renew_spark(self, shared: JobShared) -> None:
         self._view.notice("Spark is started anew, which takes some seconds")
-        self._session, sources = self._lost_spark.renew()
+        self._session, sources = self._lost_spark.renew(self._clock.now, self._cancelled.wait)
         shared.session = self._session
         self._program = replace(self._program, spark_sources=sources)
         shared.graph = self._graph = replace(self._graph, spark_sources=sources)

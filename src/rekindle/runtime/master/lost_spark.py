@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.remains import Remains
 from rekindle.runtime.restart import GiveUp, Restart, RestartStrategy
 from rekindle.runtime.spark.spark_loss import SparkLoss
+
+log = logging.getLogger(__name__)
 
 Renew = Callable[[], tuple[SparkSession, tuple[SparkSource, ...]]]
 """Starts Spark anew, and makes the sources of a job on it."""
@@ -49,19 +52,30 @@ class LostSpark:
         decision = self._restarts.on_failure(now)
         return NewSpark(decision.delay_ms) if isinstance(decision, Restart) else GiveUp(loss.what)
 
-    def renew(self) -> tuple[SparkSession, tuple[SparkSource, ...]]:
-        """Start Spark anew.
+    def renew(
+        self, now: Callable[[], int], wait: Callable[[float], bool]
+    ) -> tuple[SparkSession, tuple[SparkSource, ...]]:
+        """Start Spark anew; as often as it may be lost in a row, if it dies on the way.
+
+        Args:
+            now: Tells the time, in milliseconds.
+            wait: Waits for so many seconds; tells whether the job was cancelled meanwhile.
 
         Raises:
             SparkLostError: If that fails.
         """
         assert self._renew is not None
-        try:
-            return self._renew()
-        except Exception as error:
-            raise SparkLostError(
-                f"job {self._settings.job_name!r} is suspended: Spark was lost, and could not be started anew: {error}"
-            ) from error
+        while True:
+            try:
+                return self._renew()
+            except Exception as error:
+                decision = self._restarts.on_failure(now())
+                if isinstance(decision, GiveUp) or wait(decision.delay_ms / 1000):
+                    raise SparkLostError(
+                        f"job {self._settings.job_name!r} is suspended: Spark was lost, and could not be started "
+                        f"anew: {error}"
+                    ) from error
+                log.warning("Spark could not be started anew, which is tried again: %s", error)
 
 
 def lost_error(loss: SparkLoss, remains: Remains) -> SparkLostError:

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import SimpleNamespace
 from typing import Any
 
 from pyspark import SparkContext
@@ -60,6 +61,7 @@ _LOGGING = os.path.join(os.path.dirname(__file__), "log4j2.properties")
 def create_session(configuration: Configuration, parallelism: int) -> SparkSession:
     """Start Spark, on this machine unless ``spark.master`` says otherwise, or take the session that is active."""
     require_supported_spark()
+    forget_dead_spark()
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
@@ -135,6 +137,14 @@ def stop_session(session: SparkSession) -> None:
     if loss is None:
         session.stop()
     elif not loss.wanted:
+        _forget(session)
+
+
+def forget_dead_spark() -> None:
+    """Let PySpark know no more of a JVM that has died under it, or every session from now on would be refused."""
+    context = SparkContext._active_spark_context
+    session: Any = SimpleNamespace(sparkContext=context)
+    if context is not None and (loss := spark_loss(session)) is not None and not loss.wanted:
         _forget(session)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -20,6 +22,7 @@ NOT_STARTED = "could not start slot"
 """How the error of a slot begins that died before it had registered; Spark wraps it into text of its own."""
 
 _SHOWN = 4_000
+_START_SECONDS = 60.0  # until a slot has registered; it loads the program after that
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +55,24 @@ def start_slot(deployment: SlotDeployment, paths: list[str]) -> None:
         SlotLostError: Its process died before; with what it said.
     """
     # The process reads its deployment, leaves a child of its own behind and ends: nobody has to wait for a slot.
-    started = subprocess.run(
+    started = subprocess.Popen(
         [sys.executable, "-m", "rekindle.runtime.slot"],
-        input=msgspec.msgpack.encode(deployment),
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         start_new_session=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        check=False,
     )
-    if started.returncode == 0 and started.stdout.endswith(REGISTERED):
+    try:
+        output, errors = started.communicate(msgspec.msgpack.encode(deployment), timeout=_START_SECONDS)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)  # the slot as well: both are of one session
+        output, errors = started.communicate()
+        errors = errors or f"nothing within {_START_SECONDS:.0f} s, and was killed".encode()
+    if started.returncode == 0 and output.endswith(REGISTERED):
         return
-    said = started.stderr.decode(errors="replace").strip() or f"nothing, and ended with exit code {started.returncode}"
+    said = errors.decode(errors="replace").strip() or f"nothing, and ended with exit code {started.returncode}"
     if len(said) > _SHOWN:
         said = f"({len(said) - _SHOWN} characters before this were cut)\n{said[-_SHOWN:]}"
     raise SlotLostError(

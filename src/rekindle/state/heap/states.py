@@ -14,7 +14,7 @@ from rekindle.datastream.state import AggregatingState, ListState, ReducingState
 from rekindle.state.heap.changes import StateChanges
 from rekindle.state.list_elements import none_refused, without_none
 from rekindle.state.ranged_map_state import RangedMapState
-from rekindle.state.scope import Scope
+from rekindle.state.scope import Scope, unhashable_map_key
 
 
 class HeapState(State):
@@ -217,10 +217,13 @@ class HeapMapState(HeapState, RangedMapState):
     def put(self, key: Any, value: Any) -> None:
         own = self._scope.key
         mapping = self._entries.get(own)
-        if mapping is None:
-            self._entries[own] = {key: value}
-        else:
-            mapping[key] = value
+        try:
+            if mapping is None:
+                self._entries[own] = {key: value}
+            else:
+                mapping[key] = value
+        except TypeError as error:
+            raise unhashable_map_key(key) from error
         if self._touched is not None:
             self._touched((own, key))
 

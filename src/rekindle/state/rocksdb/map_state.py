@@ -11,7 +11,7 @@ from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.key_decoding import decode_at, reading_key_back
 from rekindle.state.rocksdb.key_encoding import encode
-from rekindle.state.scope import Scope
+from rekindle.state.scope import Scope, unhashable_map_key
 
 _FEW = 4  # so many entries are read one by one, from the cache if they are there, in less time than a range of them
 _UNKNOWN = object()
@@ -126,10 +126,13 @@ class RocksMapState(RangedMapState):
         cache = self._cache
         own = self._scope.key
         cell = cache.dirty.get(own)
-        if cell is None:
-            cache.dirty[own] = {key: value}
-        else:
-            cell[key] = value
+        try:
+            if cell is None:
+                cache.dirty[own] = {key: value}
+            else:
+                cell[key] = value
+        except TypeError as error:
+            raise unhashable_map_key(key) from error
         cache.room -= 1
         if cache.room <= 0:
             cache.make_room(own)
