@@ -69,6 +69,7 @@ def main() -> int:
         adopt_aliases(job.snapshot_aliases)
         if job.graph.spark_sources:
             importlib.import_module("rekindle.runtime.exchange.arrow_batches")  # now, while there is nothing else to do
+        gc.collect()
         opening = control.first_order()
         if not isinstance(opening, m.OpenJob):
             return 0  # the attempt does not come about
@@ -84,7 +85,6 @@ def main() -> int:
         return 1
     # Records and state are many small objects, hardly ever in cycles: full collections over them took a third of a
     # slot's time. Young ones must stay frequent: they take tuples of plain values out of the collector's lists.
-    gc.collect()
     gc.freeze()
     gc.set_threshold(2_000, 20, 1_000)
     control.send(m.Ready(server.unix_name, server.port, control.own_host))
