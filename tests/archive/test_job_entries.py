@@ -44,6 +44,11 @@ def test_an_entry_is_read_as_it_was_written_and_by_its_user_only(state: Path) ->
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_text_that_utf_8_cannot_write_is_kept_escaped() -> None:
+    keep(status="FAILED", why="lone \udcff", arguments=("caf\udce9",))
+    assert (only().why, only().arguments) == ("lone \\udcff", ("caf\\udce9",))
+
+
 def test_a_job_of_a_process_that_lives_is_as_it_was_written() -> None:
     keep()
     (job,) = kept_jobs()

@@ -12,6 +12,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkAttributeError, StreamingQueryException
 
 from rekindle.common import Configuration, JobStatus, RestartStrategies, Types, WatermarkStrategy
+from rekindle.common.watermark_strategy import TimestampAssigner
 from rekindle.datastream import (
     CoProcessFunction,
     DataStream,
@@ -118,6 +119,11 @@ class SetsTimersAt(KeyedProcessFunction):
         yield value
 
 
+class HalfMilliseconds(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> Any:
+        return 0.5
+
+
 class SetsTimersOnTwo(CoProcessFunction):
     def process_element1(self, value: int, ctx: Any) -> Any:
         ctx.timer_service().register_processing_time_timer(1)
@@ -154,6 +160,17 @@ NEVER_WORKS: dict[str, tuple[Program, str]] = {
         "give the second state another name",
     ),
     "a timer at half a millisecond": (keyed(SetsTimersAt(0.5)), "was given as 0.5, a float: it is a whole number"),
+    "a timer beyond 64 bits": (keyed(SetsTimersAt(2**63)), "has to fit into 64 bits"),
+    "a timestamp that is no integer": (
+        lambda numbers: numbers.assign_timestamps_and_watermarks(
+            WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(HalfMilliseconds())
+        ),
+        "the timestamp from HalfMilliseconds.extract_timestamp was given as 0.5, a float",
+    ),
+    "a list as the key of a map": (
+        keyed(Asks(MapStateDescriptor("x", None, None), use=lambda state: state.put([1], 1))),
+        "a map state was given a list as a key",
+    ),
     "the wrong descriptor": (
         lambda numbers: numbers.key_by(lambda n: n).map(AsksForTheWrongKind()),
         "is described by a ListStateDescriptor",
