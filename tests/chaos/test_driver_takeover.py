@@ -53,11 +53,16 @@ def test_a_killed_driver_is_resumed_by_the_next_and_one_that_wakes_up_late_chang
         driver("ha_numbering.py", *arguments[1]) as second,
     ):
         gates[0].touch()
-        lines = wait_for_more_output(first, tmp_path, 0)
+        wait_for_more_output(first, tmp_path, 0)
         os.kill(first.process.pid, signal.SIGSTOP)
 
         gates[1].touch()
-        lines = wait_for_more_output(second, tmp_path, lines)
+        wait_until(
+            lambda: second.process.poll() is not None or "runs, from checkpoint" in second.output(),
+            "the second driver has taken over",
+            timeout=180,
+        )
+        lines = wait_for_more_output(second, tmp_path, len(read_output(f"{tmp_path}/out")))
         assert re.search(r"taken over from process \d+ on .*runs, from checkpoint \d+", second.output(), re.DOTALL)
         second.process.kill()
         second.wait()
