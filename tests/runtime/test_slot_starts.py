@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -19,7 +23,6 @@ from rekindle.runtime.spark import slot_starter
 from rekindle.runtime.spark.slot_starter import start_slot
 from rekindle.runtime.wire import messages as m
 from support.in_process_job import collect
-from support.processes import command_line
 from support.slot_processes import SlotProcesses, slot_processes
 
 SECRET = b"s" * 32
@@ -65,14 +68,18 @@ def test_a_slot_that_freezes_before_it_has_registered_is_killed(
     server: ControlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.begin_attempt(4, Listener())
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*command: Any, **settings: Any) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(*command, **settings))
+        return started[-1]
+
     monkeypatch.setattr(slot_starter, "_START_SECONDS", 1.0)
-    code = (
-        "import os, signal; open(os.environ['NOTE'], 'w').write(str(os.getpid())); os.kill(os.getpid(), signal.SIGSTOP)"
-    )
-    monkeypatch.setenv("NOTE", str(tmp_path / "pid"))
-    with pytest.raises(SlotLostError, match=r"could not start slot 1 .*(?s:.*)nothing within 1 s, and was killed"):
-        start_slot(deployment(server.port), with_site(tmp_path, code))
-    assert not command_line(int((tmp_path / "pid").read_text()))
+    monkeypatch.setattr(slot_starter, "subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": start}))
+    freezes = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
+    with pytest.raises(SlotLostError, match=r"(?s)could not start slot 1 .*nothing within 1 s, and was killed"):
+        start_slot(deployment(server.port), with_site(tmp_path, freezes))
+    assert [process.returncode for process in started] == [-signal.SIGKILL]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from msgspec import Meta, ValidationError, convert
 from rekindle.common.types import Row, RowKind, row_from
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.columns import Columns
-from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer
+from rekindle.serialization.named_fields_snapshot import NamedFieldsSnapshot
 from rekindle.serialization.nullable_serializer import nullable_part
 from rekindle.serialization.plain_check import holder_of
 from rekindle.serialization.type_serializer import TypeSerializer
@@ -146,43 +145,11 @@ class RowSerializer(MsgpackSerializer[Row]):
         return f"RowSerializer({list(self.fields)!r}, {self._name_list!r})"
 
 
-class RowSerializerSnapshot(CompositeTypeSerializerSnapshot[Row]):
+class RowSerializerSnapshot(NamedFieldsSnapshot[Row]):
     """Remember the names and types of fields. The names may change: fields are found by their position."""
-
-    def __init__(self, serializer: RowSerializer | None = None) -> None:
-        """Remember a serializer; without one, :meth:`read_snapshot` says what to remember."""
-        super().__init__(serializer)
-        self._names: tuple[str, ...] = () if serializer is None else serializer.names
-
-    def get_current_outer_snapshot_version(self) -> int:
-        """Return 1."""
-        return 1
-
-    def write_outer_snapshot(self, output: DataOutputView) -> None:
-        """Write the names of the fields."""
-        output.write_int(len(self._names))
-        for name in self._names:
-            output.write_utf(name)
-
-    def read_outer_snapshot(self, read_outer_snapshot_version: int, input_view: DataInputView) -> None:
-        """Read the names of the fields."""
-        self._names = tuple([input_view.read_utf() for _ in range(input_view.read_int())])
-
-    def get_nested_serializers(self, outer_serializer: RowSerializer) -> Sequence[TypeSerializer[Any]]:
-        """Return the serializers of the fields."""
-        return outer_serializer.fields
 
     def create_outer_serializer_with_nested_serializers(
         self, nested_serializers: Sequence[TypeSerializer[Any]]
     ) -> RowSerializer:
         """Return a serializer of rows of such fields, with the names there were."""
         return RowSerializer(nested_serializers, self._names)
-
-    def nested_name(self, position: int) -> str:
-        """Name a field."""
-        return f"field {self._names[position]!r}"
-
-    def describe(self) -> str:
-        """Name the type for people."""
-        named = zip(self._names, self._nested, strict=False)
-        return f"ROW({', '.join(f'{name} {nested.describe()}' for name, nested in named)})"

@@ -9,9 +9,8 @@ from rekindle.exceptions import SerializationError
 from rekindle.runtime.rows import row_class, row_maker
 from rekindle.serialization.basic_serializers import BooleanSerializer
 from rekindle.serialization.columns import Columns
-from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer
+from rekindle.serialization.named_fields_snapshot import NamedFieldsSnapshot
 from rekindle.serialization.nullable_serializer import NullableSerializerSnapshot, nullable_part
 from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.type_serializer import TypeSerializer
@@ -97,35 +96,12 @@ class SparkRowSerializer(MsgpackSerializer[Any]):
         return f"SparkRowSerializer({list(self.names)!r}, {list(self.fields)!r})"
 
 
-class SparkRowSerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
+class SparkRowSerializerSnapshot(NamedFieldsSnapshot[Any]):
     """Remember the names and types of the fields of rows."""
-
-    def __init__(self, serializer: SparkRowSerializer | None = None) -> None:
-        """Remember a serializer; without one, :meth:`read_snapshot` says what to remember."""
-        super().__init__(serializer)
-        self._names: tuple[str, ...] = () if serializer is None else serializer.names
-
-    def get_current_outer_snapshot_version(self) -> int:
-        """Return 1."""
-        return 1
-
-    def write_outer_snapshot(self, output: DataOutputView) -> None:
-        """Write the names of the fields."""
-        output.write_int(len(self._names))
-        for name in self._names:
-            output.write_utf(name)
-
-    def read_outer_snapshot(self, read_outer_snapshot_version: int, input_view: DataInputView) -> None:
-        """Read the names of the fields."""
-        self._names = tuple([input_view.read_utf() for _ in range(input_view.read_int())])
 
     def is_outer_snapshot_compatible(self, new_serializer: SparkRowSerializer) -> bool:
         """Return whether the fields have the same names: rows keep those that they had."""
         return self._names == new_serializer.names
-
-    def get_nested_serializers(self, outer_serializer: SparkRowSerializer) -> Sequence[TypeSerializer[Any]]:
-        """Return the serializers of the fields."""
-        return outer_serializer.fields
 
     def create_outer_serializer_with_nested_serializers(
         self, nested_serializers: Sequence[TypeSerializer[Any]]
@@ -133,14 +109,8 @@ class SparkRowSerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
         """Return a serializer of rows of such fields, with the names there were."""
         return SparkRowSerializer(self._names, nested_serializers)
 
-    def nested_name(self, position: int) -> str:
-        """Name a field."""
-        return f"field {self._names[position]!r}"
-
-    def describe(self) -> str:
-        """Name the type for people."""
-        named = zip(self._names, map(without_none, self._nested), strict=False)
-        return f"ROW({', '.join(f'{name} {nested.describe()}' for name, nested in named)})"
+    def _shown(self, field: TypeSerializerSnapshot[Any]) -> TypeSerializerSnapshot[Any]:
+        return without_none(field)
 
 
 def without_none(snapshot: TypeSerializerSnapshot[Any]) -> TypeSerializerSnapshot[Any]:
