@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rekindle.datastream import DataStream
+from rekindle.datastream import DataStream, StreamExecutionEnvironment
 from rekindle.datastream.connectors.base import SinkWriter, SinkWriterContext
 from rekindle.runtime.clock import SystemClock
 
@@ -38,6 +38,7 @@ def written(sink: Any, directory: Path, records: list[Any]) -> dict[str, str]:
 def test_records_with_fields_are_written_as_the_page_says(tmp_path: Path, monkeypatch: Any) -> None:
     sinks: list[Any] = []
     monkeypatch.setattr(DataStream, "sink_to", lambda stream, sink: sinks.append(sink))
+    monkeypatch.setattr(StreamExecutionEnvironment, "execute", lambda env, name: None)
     names_of("visits.sink_to")
     line = '{"user":"ann","pages":3}'
     assert f"`{line}`" in PAGE

@@ -24,6 +24,7 @@ from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.event_time import EventTime, TimestampsAndWatermarksOperator
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, SourceOperator
 from rekindle.runtime.operators.sources import SparkSourceOperator
+from rekindle.runtime.slot.failed_record import failed_record
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.progress import InputProgress, combined_watermark
 from rekindle.state.operator_state.stored import StoredList
@@ -476,3 +477,17 @@ def test_an_error_of_an_assigner_names_the_source() -> None:
     collect(env.from_source(NumberSequenceSource(1, 2), strategy, "numbers"))
     with InProcessJob(env) as job, pytest.raises(OperatorError, match="numbers"):
         job.run_epoch()
+
+
+@pytest.mark.parametrize("stamps", [None, [1, 2, 3]])
+def test_a_timestamp_that_is_no_integer_names_the_record_that_has_it(stamps: list[int | None] | None) -> None:
+    class AsItIs(TimestampAssigner):
+        def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+            return value  # type: ignore[no-any-return]
+
+    event_time = EventTime(bounded(0).with_timestamp_assigner(AsItIs()))
+    with pytest.raises(InvalidCallError, match="the timestamp from AsItIs") as caught:
+        event_time.assign(Chunk([1, "two", 3], stamps))
+    found = failed_record(caught.value)
+    assert found is not None
+    assert found.text == "record 'two'"

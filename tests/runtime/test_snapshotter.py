@@ -25,6 +25,10 @@ from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from support.processes import wait_until
 
+JOB: Any = SimpleNamespace(
+    job_id="job", snapshots=SnapshotSettings(None, 0, 1000), backend=BackendSettings(), show_records=False
+)
+
 
 class Broken(Operator):
     def __init__(self, in_prepare: bool = False, in_lists: bool = False) -> None:
@@ -51,8 +55,7 @@ def take(operator: Operator) -> list[Any]:
     reports: list[Any] = []
     node = SimpleNamespace(uid="sink", name="the sink")
     graph: Any = [SimpleNamespace(node=node, operator=operator)]
-    job: Any = SimpleNamespace(job_id="job", snapshots=SnapshotSettings(None, 0, 1000), backend=BackendSettings())
-    snapshotter = Snapshotter(graph, job, 0, 0, reports.append)
+    snapshotter = Snapshotter(graph, JOB, 0, 0, reports.append)
     try:
         snapshotter.take(TriggerSnapshot(1, 1), {})
     finally:
@@ -100,8 +103,7 @@ def test_a_checkpoint_that_is_given_up_before_its_upload_began_is_never_uploaded
     operator = Slow()
     node = SimpleNamespace(uid="slow", name="slow")
     graph: Any = [SimpleNamespace(node=node, operator=operator)]
-    job: Any = SimpleNamespace(job_id="job", snapshots=SnapshotSettings(None, 0, 1000), backend=BackendSettings())
-    snapshotter = Snapshotter(graph, job, 0, 0, reports.append)
+    snapshotter = Snapshotter(graph, JOB, 0, 0, reports.append)
     try:
         last = UPLOADS + 3  # more than are uploaded at once
         for number in range(1, last + 1):

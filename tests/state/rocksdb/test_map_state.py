@@ -117,7 +117,7 @@ def test_maps_of_different_keys_do_not_mix(backend, entries):
 
 def test_an_unhashable_key_is_refused(entries):
     for use in (lambda: entries.get([1]), lambda: entries.put([1], 1), lambda: entries.contains([1])):
-        with pytest.raises(TypeError, match="unhashable"):
+        with pytest.raises(TypeError, match="hashable"):
             use()
     assert entries.is_empty()
 

@@ -229,5 +229,8 @@ def _extracted(assigner: TimestampAssigner, chunk: Chunk) -> list[int | None]:
     if _ONLY_INTEGERS.issuperset(map(type, timestamps)):
         return timestamps
     what = f"the timestamp from {type(assigner).__name__}.extract_timestamp"
-    # The record is named, too, where there is one that fails: see ``failed_record``.
-    return [milliseconds(stamp, what) for value, stamp in zip(chunk.values, timestamps, strict=True)]
+    del remaining
+    checked: list[int | None] = []
+    for value, stamp in zip(chunk.values, timestamps, strict=True):  # noqa: B007 (what fails is found by this name)
+        checked.append(milliseconds(stamp, what))
+    return checked
