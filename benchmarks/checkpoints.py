@@ -25,14 +25,14 @@ from typing import Any
 import keyed_state
 from pyspark.sql import functions as F  # noqa: N812
 
+from rekindle.base.clock import SystemClock
 from rekindle.checkpoint.metadata import CheckpointMetadata, ListStateMetadata, OperatorMetadata
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Configuration
 from rekindle.datastream import KeyedProcessFunction, SinkFunction, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.graph.job_graph import compile_job
-from rekindle.runtime.clock import SystemClock
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire import messages as m

@@ -26,7 +26,7 @@ from rekindle.common import Row, Types
 from rekindle.common.annotations import as_type_info
 from rekindle.serialization import AvroSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.type_serializer import TypeSerializer
 
 CHUNK = 1_000
 ROUNDS = 5

@@ -24,6 +24,7 @@ import rocksdict
 from pyspark.sql import functions as F  # noqa: N812
 
 from rekindle.common import Configuration
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.functions import AggregateFunction
 from rekindle.datastream.state import (
@@ -36,7 +37,6 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.state.heap.backend import HeapKeyedStateBackend
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.rocksdb.backend import RocksDBKeyedStateBackend
 from rekindle.state.rocksdb.settings import RocksDBSettings

@@ -12,7 +12,7 @@ import pytest
 
 from rekindle.archive.directory import archive_directory, forget_oldest, kept_jobs, log_directory, write_entry
 from rekindle.archive.job_entry import JobEntry, KeptCheckpoint
-from rekindle.common.process_identity import start_ticks
+from rekindle.base.process_identity import start_ticks
 from support.kept_jobs import START, entry, keep
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from rekindle.exceptions import SerializationError
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.batch.gathered import GatheredRecords
 from rekindle.runtime.operators.batch.key_order import order_of_key
-from rekindle.runtime.operators.chunk import Chunk
 
 MIN = -(1 << 63)
 

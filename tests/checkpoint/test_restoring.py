@@ -17,7 +17,7 @@ from rekindle.checkpoint.metadata import (
 )
 from rekindle.checkpoint.restoring import FALLBACK_KEY, RestorePath, fit_to_checkpoint
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
-from rekindle.common.options import known_key
+from rekindle.config.options import known_key
 from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError, StateRestoreError
 from rekindle.graph.job_graph import JobGraph, JobNode, compile_job
 from rekindle.graph.stream_graph import StreamGraph

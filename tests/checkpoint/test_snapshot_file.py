@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.checkpoint.snapshot_file import MAGIC, VERSION, SnapshotReader, SnapshotWriter, open_inline
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.exceptions import CheckpointCorruptError
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyGroupBlock
 from rekindle.state.operator_state.stored import DistributionMode, StoredItems, StoredList
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.common.configuration_layers import command_line_layer
-from rekindle.common.configuration_listing import is_secret, listed_settings
-from rekindle.common.options import all_options
+from rekindle.config.configuration_layers import command_line_layer
+from rekindle.config.configuration_listing import is_secret, listed_settings
+from rekindle.config.options import all_options
 from support.command_line import rekindle, rekindle_here
 
 FILE = """\

@@ -14,8 +14,8 @@ import pytest
 
 from rekindle.archive.directory import archive_directory
 from rekindle.archive.job_entry import KeptCheckpoint
+from rekindle.base.process_identity import start_ticks
 from rekindle.cli.log_writer import LogWriter
-from rekindle.common.process_identity import start_ticks
 from rekindle.rest.discovery import Endpoint, publish
 from support.command_line import TIMEOUT, rekindle, rekindle_command, rekindle_here
 from support.driver import python_path

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.common.process_identity import start_ticks
+from rekindle.base.process_identity import start_ticks
 from rekindle.rest.discovery import Endpoint, publish
 from support.command_line import rekindle, rekindle_command
 from support.fake_rest import FakeJob, FakeRest, checkpoint, serving

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.common.process_identity import start_ticks
+from rekindle.base.process_identity import start_ticks
 from rekindle.rest.discovery import Endpoint, publish
 from support.command_line import Ended, rekindle_here
 from support.fake_rest import SINK, SOURCE, START, FakeJob, FakeRest, checkpoint, serving

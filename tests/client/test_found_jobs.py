@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from rekindle.base.process_identity import start_ticks
 from rekindle.client import FoundJob, RestClient, find_jobs, get_job_client
 from rekindle.client.found_job import resolve
 from rekindle.client.search import search
-from rekindle.common.process_identity import start_ticks
 from rekindle.exceptions import AmbiguousJobError, NotFoundError, UnreachableError
 from rekindle.rest.discovery import Endpoint, publish
 from support.fake_rest import FakeJob, FakeRest, serving

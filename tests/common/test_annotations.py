@@ -17,17 +17,17 @@ import pytest
 
 from rekindle.common import Instant, Row, Types
 from rekindle.common.annotations import as_type_info, type_of_annotation
-from rekindle.common.basic_typeinfo import BasicTypeInfo
-from rekindle.common.class_typeinfo import EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
-from rekindle.common.native_typeinfo import (
+from rekindle.serialization import PickleSerializer
+from rekindle.serialization.serializer_of import serializer_of
+from rekindle.types.basic_typeinfo import BasicTypeInfo
+from rekindle.types.class_typeinfo import EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
+from rekindle.types.native_typeinfo import (
     ContainerTypeInfo,
     NamedTupleTypeInfo,
     NativeTypeInfo,
     NullableTypeInfo,
 )
-from rekindle.common.type_information import TypeInformation
-from rekindle.serialization import PickleSerializer
-from rekindle.serialization.serializer_of import serializer_of
+from rekindle.types.type_information import TypeInformation
 
 T = TypeVar("T")
 UserId = typing.NewType("UserId", int)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.common.configuration_environment import environment_layer, variable_of
-from rekindle.common.configuration_files import configuration_file, layered_configuration
-from rekindle.common.options import known_keys
+from rekindle.config.configuration_environment import environment_layer, variable_of
+from rekindle.config.configuration_files import configuration_file, layered_configuration
+from rekindle.config.options import known_keys
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import ConfigurationError
 

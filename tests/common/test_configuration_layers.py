@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rekindle.common import Configuration
-from rekindle.common.configuration_files import layered_configuration
-from rekindle.common.configuration_layers import lay_over, merged, parse_properties
-from rekindle.common.options import CheckpointingOptions, StateBackendOptions, all_options
+from rekindle.config.configuration_files import layered_configuration
+from rekindle.config.configuration_layers import lay_over, merged, parse_properties
+from rekindle.config.options import CheckpointingOptions, StateBackendOptions, all_options
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import ConfigurationError
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rekindle.common import Configuration
-from rekindle.common.configuration_origin import OriginKind
-from rekindle.common.configuration_text import read_configuration
-from rekindle.common.options import RestartStrategyOptions, all_options, known_key
+from rekindle.config.configuration_origin import OriginKind
+from rekindle.config.configuration_text import read_configuration
+from rekindle.config.options import RestartStrategyOptions, all_options, known_key
 from rekindle.exceptions import ConfigurationError
 
 SAMPLE = Path(__file__).parents[2] / "conf" / "rekindle-conf.yaml"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.common import Instant, Row, RowKind, Types
-from rekindle.common.java_format import format_value, java_double, java_float, java_string
 from rekindle.common.typeinfo import ExternalTypeInfo, LocalTimeTypeInfo
+from rekindle.formats.java_format import format_value, java_double, java_float, java_string
 
 TimeType = LocalTimeTypeInfo.TimeType
 

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from rekindle.common import Instant, Row, Types
-from rekindle.common.class_typeinfo import PojoTypeInfo
-from rekindle.common.json_format import json_text
-from rekindle.common.line_format import java_line, json_line
+from rekindle.formats.json_format import json_text
+from rekindle.formats.line_format import java_line, json_line
+from rekindle.types.class_typeinfo import PojoTypeInfo
 
 
 @dataclass

@@ -6,7 +6,7 @@ from enum import Enum
 import pytest
 
 from rekindle.common import Duration, Time
-from rekindle.common.option_values import (
+from rekindle.config.option_values import (
     parse_bool,
     parse_duration_ms,
     parse_enum,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rekindle.common import ConfigOption, Configuration
-from rekindle.common.options import (
+from rekindle.config.options import (
     CheckpointingOptions,
     CoreOptions,
     ExecutionOptions,

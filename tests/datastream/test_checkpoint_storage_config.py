@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.common.options import CheckpointingOptions
+from rekindle.config.options import CheckpointingOptions
 from rekindle.datastream.checkpoint_storage import (
     CustomCheckpointStorage,
     FileSystemCheckpointStorage,

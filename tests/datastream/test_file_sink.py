@@ -42,7 +42,7 @@ from rekindle.datastream.connectors.file_system import (
 from rekindle.datastream.connectors.local_sink_files import LocalSinkFiles
 from rekindle.datastream.connectors.sink_files import FileSinkError
 from rekindle.exceptions import ConfigurationError, StateRestoreError
-from rekindle.runtime.rows import row_maker
+from rekindle.types.spark_rows import row_maker
 
 NOON = 1_700_049_600_000  # 2023-11-15 12:00:00 UTC
 

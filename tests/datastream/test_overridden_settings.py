@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from rekindle.common import Configuration, RestartStrategies
-from rekindle.common.configuration_environment import DYNAMIC_PROPERTIES
+from rekindle.config.configuration_environment import DYNAMIC_PROPERTIES
 from rekindle.datastream import (
     FsStateBackend,
     HashMapStateBackend,

@@ -13,8 +13,8 @@ from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Row, Types
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
 from rekindle.exceptions import InvalidProgramError
-from rekindle.runtime.rows import row_maker
 from rekindle.runtime.slot.failure import OperatorError
+from rekindle.types.spark_rows import row_maker
 from support.in_process_job import InProcessJob, collect
 
 RECORDS = [("a", 3, 1), ("a", 1, 2), ("b", 5, 3), ("a", 1, 4), ("a", 9, 5)]

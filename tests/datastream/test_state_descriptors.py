@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from rekindle.common.class_typeinfo import PojoTypeInfo, SerializerTypeInfo
 from rekindle.common.time import Time
 from rekindle.common.typeinfo import Types
 from rekindle.datastream import state
@@ -26,6 +25,7 @@ from rekindle.datastream.state import (
 )
 from rekindle.exceptions import ConfigurationError
 from rekindle.serialization import PickleSerializer
+from rekindle.types.class_typeinfo import PojoTypeInfo, SerializerTypeInfo
 
 PYFLINK_NAMES = {
     "ValueStateDescriptor", "ValueState", "ListStateDescriptor", "ListState", "MapStateDescriptor",

@@ -7,8 +7,8 @@ import pickle
 import pytest
 
 from rekindle.common.time import Duration, Time
+from rekindle.contracts.state.ttl import StateTtlConfig
 from rekindle.datastream.state import StateTtlConfig as StateTtlConfigFromState
-from rekindle.datastream.ttl import StateTtlConfig
 from rekindle.exceptions import ConfigurationError
 
 UpdateType = StateTtlConfig.UpdateType

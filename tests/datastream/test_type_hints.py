@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from rekindle.common import Types
-from rekindle.common.class_typeinfo import EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
 from rekindle.datastream import (
     FlatMapFunction,
     KeyedProcessFunction,
@@ -22,6 +21,7 @@ from rekindle.datastream import (
 )
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
 from rekindle.runtime.operators.keyed import ReduceOperator
+from rekindle.types.class_typeinfo import EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
 from support.in_process_job import InProcessJob, collect
 
 

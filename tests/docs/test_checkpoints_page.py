@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.common.accepted_checkpointing_options import AcceptedCheckpointingOptions
 from rekindle.common.config_options import ConfigOption
-from rekindle.common.options import CheckpointingOptions, known_key
+from rekindle.config.accepted_checkpointing_options import AcceptedCheckpointingOptions
+from rekindle.config.options import CheckpointingOptions, known_key
 
 PAGE = (Path(__file__).parents[2] / "docs" / "checkpoints.md").read_text()
 PREFIX = "execution.checkpointing."

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from rekindle.base.process_identity import start_ticks
 from rekindle.cli.app import app
 from rekindle.cli.exit_codes import ExitCode
-from rekindle.common.process_identity import start_ticks
 from rekindle.rest.discovery import Endpoint, publish
 from support.command_line import rekindle_here
 from support.fake_rest import FakeJob, FakeRest, serving

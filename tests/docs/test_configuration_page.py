@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from rekindle.common.configuration_environment import environment_layer
-from rekindle.common.configuration_origin import OriginKind
-from rekindle.common.configuration_text import read_configuration
+from rekindle.config.configuration_environment import environment_layer
+from rekindle.config.configuration_origin import OriginKind
+from rekindle.config.configuration_text import read_configuration
 from support.command_line import rekindle
 
 ROOT = Path(__file__).parents[2]

@@ -15,10 +15,10 @@ import pytest
 import yaml
 
 from rekindle.cli.exit_codes import ExitCode
-from rekindle.common.configuration_environment import environment_layer
-from rekindle.common.configuration_origin import OriginKind
-from rekindle.common.configuration_text import read_configuration
-from rekindle.common.options import HighAvailabilityOptions, RestOptions, all_options, known_key
+from rekindle.config.configuration_environment import environment_layer
+from rekindle.config.configuration_origin import OriginKind
+from rekindle.config.configuration_text import read_configuration
+from rekindle.config.options import HighAvailabilityOptions, RestOptions, all_options, known_key
 from rekindle.rest.protection import PROBE
 
 ROOT = Path(__file__).parents[2]

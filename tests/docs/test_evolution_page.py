@@ -14,8 +14,8 @@ import pytest
 
 from rekindle.common.typeinfo import Types
 from rekindle.serialization import AvroSerializer
-from rekindle.serialization.compatibility import Outcome
 from rekindle.testing import check_evolution, serializer_snapshot
+from rekindle.types.compatibility import Outcome
 from support.versioned_classes import Versions, versioned_classes
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.common.options import all_options, known_key
+from rekindle.config.options import all_options, known_key
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"

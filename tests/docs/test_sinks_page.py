@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rekindle.base.clock import SystemClock
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
 from rekindle.datastream.connectors.base import SinkWriter, SinkWriterContext
-from rekindle.runtime.clock import SystemClock
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "sinks.md").read_text()

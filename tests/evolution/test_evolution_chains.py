@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rekindle.state.backend_settings import BackendSettings
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import BackendUnderTest, ManualClock, take_snapshot
 from support.versioned_classes import Versions, versioned_classes

@@ -12,13 +12,13 @@ import pytest
 
 from rekindle.common import Row, Types
 from rekindle.common.annotations import as_type_info
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import StateMigrationException
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.blocks import EVENT_TIMERS
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.rocksdb.settings import RocksDBSettings

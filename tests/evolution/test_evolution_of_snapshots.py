@@ -13,15 +13,15 @@ import pytest
 
 from rekindle.common import Types
 from rekindle.common.time import Instant
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import SerializerSnapshotError, StateMigrationException
 from rekindle.serialization import SimpleTypeSerializerSnapshot, register_snapshot_alias, snapshot_aliases
 from rekindle.serialization.integer_serializers import IntSerializer
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.backend_settings import BackendSettings
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import BackendUnderTest, ManualClock, take_snapshot
+from rekindle.types.type_serializer import TypeSerializer
 from support.evolution_jobs import (
     KEYED,
     OPERATOR,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rekindle.common import Time
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -19,7 +20,6 @@ from rekindle.datastream.state import (
 from rekindle.exceptions import RekindleError
 from rekindle.serialization.stored_snapshot import snapshot_to_bytes
 from rekindle.state.backend_settings import BackendSettings
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.rocksdb.settings import RocksDBSettings

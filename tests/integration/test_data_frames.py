@@ -100,7 +100,7 @@ def test_rows_routed_by_spark_and_by_python_meet_the_same_state(
 
 
 def dict_row(values: tuple[Any, ...]) -> Any:
-    from rekindle.runtime.rows import row_maker
+    from rekindle.types.spark_rows import row_maker
 
     return row_maker(("id", "number", "small", "text"))(values)
 

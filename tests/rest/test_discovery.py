@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.common.process_identity import start_ticks
+from rekindle.base.process_identity import start_ticks
 from rekindle.exceptions import ConfigurationError
 from rekindle.rest import discovery
 from rekindle.rest.discovery import Endpoint, discovered, discovery_directory, publish

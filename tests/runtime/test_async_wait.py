@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from rekindle.common import Time
+from rekindle.contracts.functions.async_functions import AsyncFunctionDescriptor, AsyncRetryPredicate
 from rekindle.datastream import AsyncDataStream, AsyncFunction, AsyncRetryStrategy, StreamExecutionEnvironment
-from rekindle.datastream.async_functions import AsyncFunctionDescriptor, AsyncRetryPredicate
 from rekindle.datastream.async_retry_predicates import empty_result_predicate, exception_type_predicate
 from rekindle.datastream.async_retry_strategies import NO_RETRY_STRATEGY
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError, InvalidProgramError, StateAccessError
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.async_wait import ELEMENTS, AsyncWaitOperator
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 from rekindle.runtime.slot.failed_record import failed_record
 from rekindle.testing import OperatorHarness

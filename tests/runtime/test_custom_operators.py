@@ -12,6 +12,7 @@ import pytest
 
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Types
+from rekindle.contracts.key_groups import key_group_range
 from rekindle.datastream import MapFunction, OutputTag, StreamExecutionEnvironment
 from rekindle.datastream.functions import CheckpointedFunction, CheckpointListener, ListCheckpointed
 from rekindle.datastream.operators import (
@@ -29,10 +30,9 @@ from rekindle.datastream.operators import (
 )
 from rekindle.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import InvalidProgramError, StateAccessError
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.custom import CustomOperator
 from rekindle.state.backend_settings import BackendSettings
-from rekindle.state.key_groups import key_group_range
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness
 from rekindle.testing.backends import BackendUnderTest

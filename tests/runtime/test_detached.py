@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from rekindle.contracts.functions.function_adapters import as_flat_map_function, as_map_function, as_reduce_function
 from rekindle.datastream import FilterFunction, KeyedProcessFunction
-from rekindle.datastream.function_adapters import as_flat_map_function, as_map_function, as_reduce_function
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.runtime.operators.detached import detached
 from rekindle.runtime.operators.stateless import FlatMapOperator, MapOperator

@@ -19,8 +19,8 @@ from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.exceptions import InvalidCallError
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.stream_graph import StreamEdge
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import Progress
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.event_time import EventTime, TimestampsAndWatermarksOperator
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, SourceOperator
 from rekindle.runtime.operators.sources import SparkSourceOperator

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rekindle.contracts.functions.function_adapters import as_map_function
 from rekindle.datastream import StreamExecutionEnvironment
-from rekindle.datastream.function_adapters import as_map_function
 from rekindle.exceptions import UserCodeError
 from rekindle.graph.job_graph import JobNode
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.master.failures import slot_error
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.stateless import MapOperator
 from rekindle.runtime.slot.failure import OperatorError, blaming, describe_failure, explain
 from rekindle.runtime.wire import messages as m

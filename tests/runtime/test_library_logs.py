@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rekindle.runtime.library_logs import show_only_warnings_of
+from rekindle.logs.library_logs import show_only_warnings_of
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from rekindle.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.datastream.window import CountTrigger, GlobalWindows, Trigger, TriggerResult
-from rekindle.runtime.slot.metrics import MetricRegistry, SlotMetricGroup
+from rekindle.metrics.slot_metrics import MetricRegistry, SlotMetricGroup
 from rekindle.testing import ManualClock, OperatorHarness
 from support.in_process_job import InProcessJob, collect
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from rekindle.base.html_table import html_table
 from rekindle.common import CompletableFuture, JobExecutionResult, JobID, JobStatus
-from rekindle.common.html_table import html_table
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.notebook_view import KEPT_LINES, NotebookView

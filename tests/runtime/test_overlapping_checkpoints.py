@@ -20,7 +20,7 @@ from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.slot import snapshotter
 from rekindle.runtime.wire.messages import SnapshotDone, TriggerSnapshot
 from rekindle.state.backend_settings import BackendSettings

@@ -19,6 +19,7 @@ from pyspark.sql import Row as SparkRow
 
 from rekindle.common.types import Row, RowKind
 from rekindle.exceptions import SerializationError
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.exchange.object_lists import Form, read_objects, write_objects
 from rekindle.runtime.exchange.payload import (
@@ -28,8 +29,7 @@ from rekindle.runtime.exchange.payload import (
     encode_progress,
     is_batch,
 )
-from rekindle.runtime.operators.chunk import Chunk
-from rekindle.runtime.rows import is_schema_row, row_class, row_maker
+from rekindle.types.spark_rows import is_schema_row, row_class, row_maker
 
 
 class Point(NamedTuple):

@@ -13,6 +13,7 @@ import pytest
 from rekindle.checkpoint.restoring import fit_to_checkpoint
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import WatermarkStrategy
+from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.functions import AggregateFunction
@@ -28,7 +29,6 @@ from rekindle.exceptions import StateRestoreError
 from rekindle.graph.job_graph import compile_job
 from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.state.backend_settings import BackendSettings
-from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from support.in_process_job import InProcessJob, collect

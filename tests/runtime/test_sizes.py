@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rekindle.base.object_size import object_size
 from rekindle.common import WatermarkStrategy
-from rekindle.common.object_size import object_size
 from rekindle.common.watermark_generator import WatermarkGenerator, WatermarkOutput
 from rekindle.datastream import ProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.connectors.datagen import DataGeneratorSource
 from rekindle.exceptions import RecordTooLargeError
 from rekindle.graph.job_graph import JobEdge
 from rekindle.graph.partitioning import REBALANCE, Partitioner, Partitioning
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange import sizes, writers
 from rekindle.runtime.exchange.partition_writers import BroadcastWriter, GlobalWriter
 from rekindle.runtime.exchange.payload import decode
 from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES, SPLIT_BYTES, RecordLimit, chunk_size
 from rekindle.runtime.exchange.writers import Envelope, ExchangeWriter, HashWriter, KeyRoutes, RoundRobinWriter
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.slot.failure import OperatorError
 from support.in_process_job import InProcessJob, collect
 

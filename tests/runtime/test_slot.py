@@ -19,19 +19,19 @@ from rekindle.checkpoint.metadata import ListStateMetadata
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.storage import CheckpointFiles, LocalCheckpointFiles
 from rekindle.common import WatermarkStrategy
+from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import CheckpointStorageError, SlotProtocolError
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import Progress, decode
 from rekindle.runtime.master.checkpointing import StoredCheckpoint
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.slot import slot as slot_module
 from rekindle.runtime.slot import snapshotter
 from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire import messages as m
-from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.operator_state.stored import DistributionMode
 from support.in_process_job import DeclinedError, InProcessJob, collect

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rekindle.exceptions import CheckpointError
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.deployment import SnapshotSettings
 from rekindle.runtime.slot.failure import OperatorError

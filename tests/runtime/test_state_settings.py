@@ -10,9 +10,9 @@ import pytest
 
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Configuration, ExecutionConfig
-from rekindle.common.configuration_layers import lay_over
-from rekindle.common.configuration_origin import COMMAND_LINE, Origin, OriginKind
-from rekindle.common.options import RocksDBOptions
+from rekindle.config.configuration_layers import lay_over
+from rekindle.config.configuration_origin import COMMAND_LINE, Origin, OriginKind
+from rekindle.config.options import RocksDBOptions
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.datastream.checkpoint_storage import JobManagerCheckpointStorage

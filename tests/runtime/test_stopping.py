@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rekindle.common import Configuration, JobStatus, RestartStrategies
-from rekindle.common.savepoint_format_type import SavepointFormatType
+from rekindle.contracts.job.savepoint_format_type import SavepointFormatType
 from rekindle.datastream import (
     StreamExecutionEnvironment,
 )

@@ -30,8 +30,8 @@ from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import InvalidProgramError, SerializationError
 from rekindle.graph.job_graph import compile_job
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import decode, encode_chunk
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.sinks import PRINTED, CollectOperator
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.spark.routed_source import column_routes

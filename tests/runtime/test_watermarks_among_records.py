@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rekindle.common import Time, WatermarkStrategy
 from rekindle.common.watermark_generator import WatermarkGenerator, WatermarkOutput
 from rekindle.common.watermark_strategy import TimestampAssigner
+from rekindle.contracts.operators.stream_record import StreamRecord, Watermark
 from rekindle.datastream import (
     CoProcessFunction,
     DataStream,
@@ -24,7 +25,6 @@ from rekindle.datastream import (
 )
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.operators import AbstractStreamOperator, OneInputStreamOperator
-from rekindle.datastream.operators.stream_record import StreamRecord, Watermark
 from rekindle.datastream.window import TumblingEventTimeWindows
 from rekindle.graph.job_graph import compile_job
 from rekindle.runtime.exchange.payload import Progress, decode_all, encode_progress, encode_several

@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.common import TypeInformation, Types
+from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.exceptions import InvalidProgramError, SerializationError
 from rekindle.graph.job_graph import JobEdge
 from rekindle.graph.partitioning import REBALANCE, Partitioner, Partitioning
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange import writers
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.payload import decode
 from rekindle.runtime.exchange.sizes import RecordLimit
 from rekindle.runtime.exchange.writers import Envelope, HashWriter, KeyRoutes, RoundRobinWriter
-from rekindle.runtime.operators.chunk import Chunk
-from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
 
 EDGE = 7

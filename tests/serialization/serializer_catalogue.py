@@ -18,12 +18,7 @@ from hypothesis import strategies as st
 from pyspark.sql import Row as SparkRow
 
 from rekindle.common.annotations import as_type_info
-from rekindle.common.class_typeinfo import AvroTypeInfo
-from rekindle.common.native_typeinfo import NullableTypeInfo
-from rekindle.common.spark_typeinfo import SparkRowTypeInfo
 from rekindle.common.time import Instant
-from rekindle.common.time_typeinfo import LocalTimeTypeInfo
-from rekindle.common.type_information import TypeInformation
 from rekindle.common.typeinfo import ExternalTypeInfo, Types
 from rekindle.common.types import Row, RowKind
 from rekindle.datastream.window import (
@@ -34,13 +29,18 @@ from rekindle.datastream.window import (
     TimeWindow,
     TimeWindowSerializer,
 )
-from rekindle.runtime.rows import row_maker
 from rekindle.serialization.avro_serializer import AvroSerializer
 from rekindle.serialization.inferred_key_serializer import InferredKeySerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.tagged_union_serializer import TaggedUnionSerializer
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.class_typeinfo import AvroTypeInfo
+from rekindle.types.native_typeinfo import NullableTypeInfo
+from rekindle.types.spark_rows import row_maker
+from rekindle.types.spark_typeinfo import SparkRowTypeInfo
+from rekindle.types.time_typeinfo import LocalTimeTypeInfo
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class Color(Enum):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from serializer_catalogue import same
 
-from rekindle.common.type_information import TypeInformation
 from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializationError
 from rekindle.serialization import DataInputView, DataOutputView, GenericArraySerializer
@@ -16,6 +15,7 @@ from rekindle.serialization.array_serializers import GenericArraySerializerSnaps
 from rekindle.serialization.integer_serializers import IntSerializer, LongSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.types.type_information import TypeInformation
 
 
 def _through(type_info: TypeInformation, value: Any) -> Any:

@@ -18,7 +18,7 @@ from rekindle.exceptions import SerializationError
 from rekindle.serialization.basic_serializers import FloatSerializer, StringSerializer
 from rekindle.serialization.integer_serializers import BigIntSerializer, IntSerializer, LongSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class Level(IntEnum):

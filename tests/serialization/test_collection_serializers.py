@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from serializer_catalogue import same
 
-from rekindle.common.type_information import TypeInformation
 from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.type_serializer import TypeSerializer
 
 
 def _through(serializer: TypeSerializer[Any], value: Any) -> Any:

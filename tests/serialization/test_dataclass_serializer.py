@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.class_fields import keep_annotations
-from rekindle.serialization.compatibility import Outcome, TypeSerializerSchemaCompatibility
 from rekindle.serialization.dataclass_serializer import DataclassSerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.serialization.struct_serializer import StructSerializer
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.compatibility import Outcome, TypeSerializerSchemaCompatibility
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
 from support.versioned_classes import MODULE, Versions, versioned_classes
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization import EnumSerializer
-from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 
 
 class Light(Enum):

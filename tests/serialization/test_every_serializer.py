@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from serializer_catalogue import CATALOGUE, Case, same
 
-from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.types.data_views import DataInputView, DataOutputView
 
 every_serializer = pytest.mark.parametrize("case", CATALOGUE, ids=str)
 

@@ -10,10 +10,10 @@ from serializer_catalogue import same
 from rekindle.common.typeinfo import RowTypeInfo, Types
 from rekindle.common.types import Row, RowKind
 from rekindle.exceptions import SerializationError
-from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.serialization.row_serializer import RowSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.types.type_serializer import TypeSerializer
 
 PAIR = serializer_of(Types.TUPLE([Types.STRING(), Types.INT()]))
 MIXED = serializer_of(Types.TUPLE([Types.STRING(), Types.FLOAT()]))

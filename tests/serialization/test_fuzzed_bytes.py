@@ -16,9 +16,9 @@ from serializer_catalogue import CATALOGUE, MSGPACK_CASES, Case
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization import class_names, stored_snapshot
-from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.types.data_views import DataInputView, DataOutputView
 
 readers_of_bytes = pytest.mark.parametrize("case", MSGPACK_CASES, ids=str)
 every_serializer = pytest.mark.parametrize("case", CATALOGUE, ids=str)

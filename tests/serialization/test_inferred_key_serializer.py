@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from rekindle.common import Types
-from rekindle.common.native_typeinfo import NullableTypeInfo
-from rekindle.common.type_information import TypeInformation
-from rekindle.serialization.compatibility import Outcome
 from rekindle.serialization.inferred_key_serializer import InferredKeySerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.compatibility import Outcome
+from rekindle.types.native_typeinfo import NullableTypeInfo
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.type_serializer import TypeSerializer
 
 
 def inferred(type_info: TypeInformation) -> InferredKeySerializer:

@@ -12,18 +12,18 @@ import pytest
 from serializer_catalogue import Color, Point, same
 
 from rekindle.common.annotations import as_type_info
-from rekindle.common.native_typeinfo import (
-    ContainerTypeInfo,
-    NamedTupleTypeInfo,
-    NativeTypeInfo,
-    NullableTypeInfo,
-)
 from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.native_collection_serializers import NamedTupleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.native_typeinfo import (
+    ContainerTypeInfo,
+    NamedTupleTypeInfo,
+    NativeTypeInfo,
+    NullableTypeInfo,
+)
+from rekindle.types.type_serializer import TypeSerializer
 
 
 def _serializer(annotation: Any) -> TypeSerializer[Any]:

@@ -27,9 +27,9 @@ from rekindle.serialization import (
     register_snapshot_alias,
     snapshot_aliases,
 )
-from rekindle.serialization.compatibility import Outcome
 from rekindle.serialization.msgpack_serializer import as_msgpack
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.types.compatibility import Outcome
 
 AS_IS = TypeSerializerSchemaCompatibility.compatible_as_is()
 AFTER_MIGRATION = TypeSerializerSchemaCompatibility.compatible_after_migration("it is written otherwise now")

@@ -9,11 +9,11 @@ import pytest
 from serializer_catalogue import same
 
 from rekindle.common.time import Instant
-from rekindle.common.time_typeinfo import LocalTimeTypeInfo
-from rekindle.common.type_information import TypeInformation
 from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.serializer_of import serializer_of
+from rekindle.types.time_typeinfo import LocalTimeTypeInfo
+from rekindle.types.type_information import TypeInformation
 
 OSLO = dt.timezone(dt.timedelta(hours=2))
 LocalTime = LocalTimeTypeInfo.TimeType

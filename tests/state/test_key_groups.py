@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.exceptions import ConfigurationError
-from rekindle.state.key_groups import (
+from rekindle.contracts.key_groups import (
     MAX_PARALLELISM_LIMIT,
     KeyGroupRange,
     check_parallelism,
@@ -15,6 +14,7 @@ from rekindle.state.key_groups import (
     key_group_range,
     subtask_of_key_group,
 )
+from rekindle.exceptions import ConfigurationError
 
 SHAPES = st.integers(1, 2_000).flatmap(lambda max_p: st.tuples(st.integers(1, max_p), st.just(max_p)))
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rekindle.common import Row, Types
+from rekindle.contracts.key_groups import KeyGroupRange, key_group_range
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import (
     SerializationError,
@@ -26,7 +27,6 @@ from rekindle.serialization import (
 )
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.stored_snapshot import snapshot_to_bytes
-from rekindle.state.key_groups import KeyGroupRange, key_group_range
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.rocksdb import table as rocksdb_table
 from rekindle.state.state_owner import StateOwner

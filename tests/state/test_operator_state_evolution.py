@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from rekindle.common import Types
-from rekindle.common.class_typeinfo import PojoTypeInfo, SerializerTypeInfo
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor
 from rekindle.exceptions import (
     SerializationError,
@@ -18,12 +17,13 @@ from rekindle.exceptions import (
     StateMigrationException,
     StateRestoreError,
 )
-from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
-from rekindle.serialization.data_views import DataInputView, DataOutputView
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.operator_state.stored import StoredItems, StoredList
+from rekindle.types.class_typeinfo import PojoTypeInfo, SerializerTypeInfo
+from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
 from support.operator_state import backend, restored
 
 

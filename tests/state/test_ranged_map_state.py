@@ -7,9 +7,9 @@ import random
 import pytest
 
 from rekindle.common import Types
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import MapStateDescriptor
 from rekindle.state.backend_settings import BackendSettings
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing.backends import BackendUnderTest

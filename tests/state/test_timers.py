@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rekindle.contracts.key_groups import KeyGroupRange, key_group_range
 from rekindle.state.blocks import KeyGroupBlock
-from rekindle.state.key_groups import KeyGroupRange, key_group_range
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.timers import TimerQueue

@@ -12,13 +12,13 @@ from rekindle.checkpoint.metadata import encode_metadata
 from rekindle.checkpoint.restoring import RestorePath
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Time, Types
+from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.datastream.state import StateTtlConfig, ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError
 from rekindle.serialization import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.blocks import StateKind, StateSpec
-from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state_processor.contents import contents_of

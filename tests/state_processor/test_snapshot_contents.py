@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.window import TimeWindow
 from rekindle.exceptions import StateNotFoundError, StateRestoreError
 from rekindle.serialization.stand_ins import PickledStandIn, stand_ins_for_missing_classes
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.key_hash import key_group_of
 from rekindle.state_processor.contents import SnapshotContents, contents_of
 from rekindle.state_processor.description import OperatorDescription, describe

@@ -20,18 +20,18 @@ from rekindle.common import Types
 from rekindle.common.time import Instant
 from rekindle.common.typeinfo import TypeInformation
 from rekindle.common.types import Row
-from rekindle.datastream.declared_types import declared_type
+from rekindle.contracts.declared_types import declared_type
+from rekindle.contracts.windowing.serializers import TimeWindowSerializer
 from rekindle.datastream.window import TimeWindow
-from rekindle.datastream.windowing.serializers import TimeWindowSerializer
 from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.exchange.arrow_batches import column_values
 from rekindle.serialization import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state_processor.key_text import keys_meant
 from rekindle.state_processor.plain_values import as_json
 from rekindle.state_processor.routing import Column, ColumnPairs, checked_keys
 from rekindle.state_processor.spark_types import column_of, converter_to
+from rekindle.types.type_serializer import TypeSerializer
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 MICROSECONDS = st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1))

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, Optional
 import msgspec
 
 from rekindle.common import Row, Types
-from rekindle.common.class_typeinfo import AvroTypeInfo, PojoTypeInfo
 from rekindle.serialization import AvroSerializer, DataclassSerializer, GenericArraySerializer, NullableSerializer
 from rekindle.serialization.basic_serializers import StringSerializer
-from rekindle.serialization.compatibility import Outcome
 from rekindle.serialization.hinted_serializer import HintedSerializer
 from rekindle.serialization.integer_serializers import IntSerializer
+from rekindle.types.class_typeinfo import AvroTypeInfo, PojoTypeInfo
+from rekindle.types.compatibility import Outcome
 from support.evolution_serializers import pairs_1, pairs_2, words_1, words_2
 from support.versioned_classes import MODULE, Versions
 

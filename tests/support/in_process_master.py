@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
+from rekindle.base.clock import SystemClock
 from rekindle.common import JobID
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import SlotLostError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import plan_of
-from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master import job_master as job_master_module
 from rekindle.runtime.master import slot_launch as slot_launch_module

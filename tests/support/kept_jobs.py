@@ -8,7 +8,7 @@ from typing import Any
 
 from rekindle.archive.directory import archive_directory, write_entry
 from rekindle.archive.job_entry import JobEntry
-from rekindle.common.process_identity import boot_id, start_ticks
+from rekindle.base.process_identity import boot_id, start_ticks
 
 START = 1_700_000_000_000
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rekindle.datastream.function_adapters import as_reduce_function
+from rekindle.contracts.functions.function_adapters import as_reduce_function
 from rekindle.datastream.functions import AggregateFunction, Function, ProcessWindowFunction
 from rekindle.datastream.window import TimeWindow, WindowAssigner
 from rekindle.runtime.operators.window import Windowing, WindowOperator

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 import rekindle.testing
+from rekindle.contracts.key_groups import key_group_range
 from rekindle.datastream import (
     FilterFunction,
     FlatMapFunction,
@@ -20,9 +21,8 @@ from rekindle.datastream import (
 )
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator, OperatorContext
-from rekindle.state.key_groups import key_group_range
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.testing import ManualClock, OperatorHarness

@@ -187,7 +187,7 @@ def run(stream: Any, parallelism: int = 2) -> list[Any]:
 
 
 def _chunk(events: list[Event]) -> Any:
-    from rekindle.runtime.operators.chunk import Chunk
+    from rekindle.runtime.chunk import Chunk
 
     return Chunk(list(events), [event[1] for event in events], [event[0] for event in events])
 

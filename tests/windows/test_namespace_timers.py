@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rekindle.contracts.key_groups import key_group_range
 from rekindle.datastream.window import CountWindow, CountWindowSerializer, TimeWindow, TimeWindowSerializer
 from rekindle.exceptions import StateMigrationException, StateRestoreError
-from rekindle.state.key_groups import key_group_range
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.namespace_timers import NamespaceTimerQueue
 from rekindle.state.state_owner import StateOwner

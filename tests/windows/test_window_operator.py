@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rekindle.common import Time
+from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.datastream import OutputTag
 from rekindle.datastream.functions import ProcessWindowFunction, WindowFunction
 from rekindle.datastream.state import ValueStateDescriptor
@@ -32,7 +33,6 @@ from rekindle.datastream.window import (
 )
 from rekindle.exceptions import InvalidProgramError
 from rekindle.state.backend_settings import BackendSettings
-from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness
@@ -164,7 +164,7 @@ class TestWhatWindowsHold:
         assert harness.advance_watermark(23) == [("a", (0, 24), [1, 2, 3])]
 
     def test_windows_that_share_an_element_do_not_share_what_they_make_of_it(self) -> None:
-        from rekindle.datastream.function_adapters import as_reduce_function
+        from rekindle.contracts.functions.function_adapters import as_reduce_function
         from rekindle.datastream.functions import PassThroughWindowFunction
         from rekindle.runtime.operators.window import Windowing, WindowOperator
         from rekindle.runtime.operators.window_contents import AccumulatedContents

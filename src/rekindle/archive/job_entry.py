@@ -8,8 +8,8 @@ from datetime import datetime
 
 import msgspec
 
-from rekindle.common.job_status import JobStatus
-from rekindle.common.process_identity import boot_id, process_runs
+from rekindle.base.process_identity import boot_id, process_runs
+from rekindle.contracts.job.job_status import JobStatus
 
 VERSION = 1
 LOST = "LOST"

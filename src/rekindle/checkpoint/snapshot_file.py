@@ -17,9 +17,9 @@ from typing import BinaryIO
 
 import msgspec
 
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.exceptions import CheckpointCorruptError
 from rekindle.state.blocks import KeyGroupBlock
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.operator_state.stored import DistributionMode, StoredItems, StoredList
 from rekindle.state.state_serializers import StoredSerializers
 

@@ -13,9 +13,9 @@ from rich.text import Text
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, console, messages, print_json
 from rekindle.cli.properties import Properties, properties_of
-from rekindle.common.configuration_files import configuration_file, layered_configuration
-from rekindle.common.configuration_listing import Setting, listed_settings
-from rekindle.common.options import all_options, closest_key
+from rekindle.config.configuration_files import configuration_file, layered_configuration
+from rekindle.config.configuration_listing import Setting, listed_settings
+from rekindle.config.options import all_options, closest_key
 
 _NO_VALUE = "-"
 

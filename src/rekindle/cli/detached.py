@@ -21,9 +21,9 @@ from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import messages
 from rekindle.cli.program import Program, as_exit_code
 from rekindle.cli.program_end import read_end
-from rekindle.common.configuration_files import layered_configuration
-from rekindle.common.job_status import JobStatus
-from rekindle.common.options import LogOptions
+from rekindle.config.configuration_files import layered_configuration
+from rekindle.config.options import LogOptions
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.program_errors import LOG_FILE, RUN_REPORT
 from rekindle.rest.discovery import discovered
 from rekindle.runtime.master.run_report import JobReport, read_reports

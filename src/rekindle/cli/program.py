@@ -17,7 +17,7 @@ from types import FrameType
 from typing import IO
 
 from rekindle.cli.exit_codes import CommandError, ExitCode
-from rekindle.common.configuration_environment import DYNAMIC_PROPERTIES
+from rekindle.config.configuration_environment import DYNAMIC_PROPERTIES
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 

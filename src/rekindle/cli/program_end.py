@@ -6,7 +6,7 @@ import signal
 from dataclasses import dataclass
 
 from rekindle.cli.exit_codes import ExitCode, exit_code_of_kind
-from rekindle.common.job_status import JobStatus
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import kind_named
 from rekindle.runtime.master.run_report import ErrorReport, JobReport, read_error, read_reports
 

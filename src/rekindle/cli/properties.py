@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rekindle.common.configuration_layers import parse_properties
-from rekindle.common.options import CoreOptions, StateRecoveryOptions
+from rekindle.config.configuration_layers import parse_properties
+from rekindle.config.options import CoreOptions, StateRecoveryOptions
 
 Properties = Annotated[
     list[str] | None,

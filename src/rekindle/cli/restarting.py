@@ -15,12 +15,12 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from rekindle.base.clock import Clock
 from rekindle.cli.output import messages
 from rekindle.cli.program_end import ProgramEnd
-from rekindle.common.configuration_files import layered_configuration
-from rekindle.common.job_status import JobStatus
-from rekindle.common.options import HighAvailabilityOptions
-from rekindle.runtime.clock import Clock
+from rekindle.config.configuration_files import layered_configuration
+from rekindle.config.options import HighAvailabilityOptions
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.runtime.master.run_report import JobReport
 from rekindle.runtime.restart import GiveUp, driver_restarts
 

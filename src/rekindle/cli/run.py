@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from rekindle.base.clock import SystemClock
 from rekindle.cli.detached import DETACHED_REPORT, start_detached
 from rekindle.cli.output import Json, console, messages, print_json
 from rekindle.cli.paths import absolute, not_empty
@@ -18,7 +19,6 @@ from rekindle.cli.program_end import ProgramEnd, read_end
 from rekindle.cli.properties import Parallelism, Properties, properties_of
 from rekindle.cli.restarting import run_restarting, taken_over
 from rekindle.program_errors import RUN_REPORT
-from rekindle.runtime.clock import SystemClock
 
 ProgramPath = Annotated[str, typer.Argument(metavar="PROGRAM", help="A Python file, or with --module a module.")]
 ProgramArguments = Annotated[

@@ -6,7 +6,7 @@ from rekindle.client.found_job import FoundJob, resolve
 from rekindle.client.remote_job_client import RemoteJobClient
 from rekindle.client.rest_client import RestClient
 from rekindle.client.search import find_jobs
-from rekindle.common.job_client import JobClient
+from rekindle.contracts.job.job_client import JobClient
 
 __all__ = ["FoundJob", "RemoteJobClient", "RestClient", "find_jobs", "get_job_client"]
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from rekindle.client.remote_job import RemoteJob
 from rekindle.client.rest_client import RestClient
-from rekindle.common.job_status import JobStatus
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import AmbiguousJobError, NotFoundError
 
 SHORTEST_PREFIX = 4

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from rekindle.client.rest_client import RestClient
-from rekindle.common.job_status import JobStatus
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import CheckpointError
 
 IN_PROGRESS = "IN_PROGRESS"

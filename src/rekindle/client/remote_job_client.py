@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from rekindle.client.polling import poll
 from rekindle.client.remote_job import RemoteJob
-from rekindle.common.completable_future import CompletableFuture
-from rekindle.common.job_client import JobClient
-from rekindle.common.job_execution_result import JobExecutionResult
-from rekindle.common.job_id import JobID
-from rekindle.common.job_status import JobStatus
-from rekindle.common.savepoint_format_type import SavepointFormatType
+from rekindle.contracts.job.completable_future import CompletableFuture
+from rekindle.contracts.job.job_client import JobClient
+from rekindle.contracts.job.job_execution_result import JobExecutionResult
+from rekindle.contracts.job.job_id import JobID
+from rekindle.contracts.job.job_status import JobStatus
+from rekindle.contracts.job.savepoint_format_type import SavepointFormatType
 from rekindle.exceptions import JobCancelledError, JobExecutionError
 
 T = TypeVar("T")

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rekindle.common.completable_future import CompletableFuture
-from rekindle.common.config_options import ConfigOption, ConfigOptions
-from rekindle.common.configuration import Configuration
-from rekindle.common.execution_config import ExecutionConfig
-from rekindle.common.execution_mode import ExecutionMode
-from rekindle.common.input_dependency_constraint import InputDependencyConstraint
-from rekindle.common.job_client import JobClient
-from rekindle.common.job_execution_result import JobExecutionResult
-from rekindle.common.job_id import JobID
-from rekindle.common.job_status import JobStatus
-from rekindle.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
-from rekindle.common.serialization import (
+from rekindle.base.time import Duration, Instant, Time
+from rekindle.common.serializer import TypeSerializer
+from rekindle.config.config_options import ConfigOption, ConfigOptions
+from rekindle.config.configuration import Configuration
+from rekindle.config.execution_config import ExecutionConfig
+from rekindle.config.execution_mode import ExecutionMode
+from rekindle.config.input_dependency_constraint import InputDependencyConstraint
+from rekindle.config.restart_strategy import RestartStrategies, RestartStrategyConfiguration
+from rekindle.contracts.job.completable_future import CompletableFuture
+from rekindle.contracts.job.job_client import JobClient
+from rekindle.contracts.job.job_execution_result import JobExecutionResult
+from rekindle.contracts.job.job_id import JobID
+from rekindle.contracts.job.job_status import JobStatus
+from rekindle.contracts.time.watermark_strategy import AssignerWithPeriodicWatermarksWrapper, WatermarkStrategy
+from rekindle.formats.schemas import (
     ByteArraySchema,
     DeserializationSchema,
     Encoder,
     SerializationSchema,
     SimpleStringSchema,
 )
-from rekindle.common.serializer import TypeSerializer
-from rekindle.common.time import Duration, Instant, Time
-from rekindle.common.typeinfo import TypeInformation, Types
-from rekindle.common.types import Row, RowKind
-from rekindle.common.watermark_strategy import AssignerWithPeriodicWatermarksWrapper, WatermarkStrategy
 from rekindle.pyflink_modules import names_elsewhere
+from rekindle.types.row import Row, RowKind
+from rekindle.types.typeinfo import TypeInformation, Types
 
 __all__ = [
     "AssignerWithPeriodicWatermarksWrapper",

@@ -1,14 +1,9 @@
-"""When a task may start, given its inputs. Kept for programs written for Flink 1.x; without effect."""
+"""The counterpart of ``pyflink.common.input_dependency_constraint``."""
 
 from __future__ import annotations
 
-from enum import Enum
+from rekindle.config.input_dependency_constraint import (
+    InputDependencyConstraint,
+)
 
 __all__ = ["InputDependencyConstraint"]
-
-
-class InputDependencyConstraint(Enum):
-    """Say whether any one of the inputs must be ready, or all."""
-
-    ANY = 0
-    ALL = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from io import BytesIO
 
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["TypeSerializer", "VoidNamespaceSerializer"]
 

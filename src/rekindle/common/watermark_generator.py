@@ -1,36 +1,10 @@
-"""The two sides of a watermark generator of one's own: the generator, and what it emits to."""
+"""The counterpart of ``pyflink.common.watermark_generator``."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any
+from rekindle.contracts.time.watermark_generator import (
+    WatermarkGenerator,
+    WatermarkOutput,
+)
 
 __all__ = ["WatermarkGenerator", "WatermarkOutput"]
-
-
-class WatermarkOutput(ABC):
-    """Take the watermarks of a generator; the runtime implements it."""
-
-    @abstractmethod
-    def emit_watermark(self, timestamp: int) -> None:
-        """Emit a watermark: no record with this timestamp or an older one is expected any more."""
-
-    @abstractmethod
-    def mark_idle(self) -> None:
-        """Let downstream go on without this output, until it emits or is marked active again."""
-
-    @abstractmethod
-    def mark_active(self) -> None:
-        """Let downstream wait for this output again."""
-
-
-class WatermarkGenerator(ABC):
-    """Generate watermarks, for each record or from time to time."""
-
-    @abstractmethod
-    def on_event(self, value: Any, timestamp: int, output: WatermarkOutput) -> None:
-        """See a record and its timestamp; emit a watermark if the record calls for one."""
-
-    @abstractmethod
-    def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Emit a watermark if there is a new one; called every auto-watermark interval and at the end of an epoch."""

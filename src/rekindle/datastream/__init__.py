@@ -9,27 +9,30 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rekindle.datastream.async_data_stream import AsyncDataStream
-    from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
-    from rekindle.datastream.cached_data_stream import CachedDataStream
-    from rekindle.datastream.checkpoint_config import CheckpointConfig
-    from rekindle.datastream.checkpoint_storage import (
+    from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
+    from rekindle.checkpoint.settings.checkpoint_storage import (
         CheckpointStorage,
         CustomCheckpointStorage,
         FileSystemCheckpointStorage,
         JobManagerCheckpointStorage,
     )
-    from rekindle.datastream.checkpointing_mode import CheckpointingMode
-    from rekindle.datastream.closeable_iterator import CloseableIterator
-    from rekindle.datastream.connected_streams import ConnectedStreams
-    from rekindle.datastream.data_stream import DataStream
-    from rekindle.datastream.data_stream_sink import DataStreamSink
-    from rekindle.datastream.execution_mode import RuntimeExecutionMode
-    from rekindle.datastream.externalized_checkpoint_retention import (
+    from rekindle.checkpoint.settings.state_backend import (
+        CustomStateBackend,
+        EmbeddedRocksDBStateBackend,
+        FsStateBackend,
+        HashMapStateBackend,
+        MemoryStateBackend,
+        PredefinedOptions,
+        RocksDBStateBackend,
+        StateBackend,
+    )
+    from rekindle.contracts.checkpointing_mode import CheckpointingMode
+    from rekindle.contracts.execution_mode import RuntimeExecutionMode
+    from rekindle.contracts.externalized_checkpoint_retention import (
         ExternalizedCheckpointCleanup,
         ExternalizedCheckpointRetention,
     )
-    from rekindle.datastream.functions import (
+    from rekindle.contracts.functions import (
         AggregateFunction,
         AsyncFunction,
         AsyncRetryPredicate,
@@ -58,26 +61,23 @@ if TYPE_CHECKING:
         SourceFunction,
         WindowFunction,
     )
+    from rekindle.contracts.output_tag import OutputTag
+    from rekindle.contracts.time.time_domain import TimeDomain
+    from rekindle.contracts.time.timer_service import TimerService
+    from rekindle.datastream.async_data_stream import AsyncDataStream
+    from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+    from rekindle.datastream.cached_data_stream import CachedDataStream
+    from rekindle.datastream.closeable_iterator import CloseableIterator
+    from rekindle.datastream.connected_streams import ConnectedStreams
+    from rekindle.datastream.data_stream import DataStream
+    from rekindle.datastream.data_stream_sink import DataStreamSink
     from rekindle.datastream.interval_join import IntervalJoin, IntervalJoined
     from rekindle.datastream.iterative_stream import ConnectedIterativeStreams, IterativeStream
     from rekindle.datastream.joined_streams import CoGroupedStreams, JoinedStreams
     from rekindle.datastream.keyed_stream import KeyedStream
-    from rekindle.datastream.output_tag import OutputTag
     from rekindle.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
-    from rekindle.datastream.state_backend import (
-        CustomStateBackend,
-        EmbeddedRocksDBStateBackend,
-        FsStateBackend,
-        HashMapStateBackend,
-        MemoryStateBackend,
-        PredefinedOptions,
-        RocksDBStateBackend,
-        StateBackend,
-    )
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
     from rekindle.datastream.time_characteristic import TimeCharacteristic
-    from rekindle.datastream.time_domain import TimeDomain
-    from rekindle.datastream.timerservice import TimerService
     from rekindle.datastream.window import (
         CountWindow,
         GlobalWindow,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from rekindle.common.time import Time, duration_to_millis
-from rekindle.datastream.async_functions import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
-from rekindle.datastream.async_retry_strategies import NO_RETRY_STRATEGY
+from rekindle.base.time import Time, duration_to_millis
+from rekindle.contracts.declared_types import RecordType
+from rekindle.contracts.functions.async_functions import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
+from rekindle.contracts.functions.async_retry_strategies import NO_RETRY_STRATEGY
+from rekindle.contracts.functions.function_adapters import require
 from rekindle.datastream.data_stream import DataStream
-from rekindle.datastream.declared_types import RecordType
-from rekindle.datastream.function_adapters import require
 from rekindle.datastream.type_hints import state_type, yielded_type
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 from rekindle.runtime.operators.async_wait import AsyncWaitOperator

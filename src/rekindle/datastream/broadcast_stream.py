@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from rekindle.contracts.declared_types import RecordType
+from rekindle.contracts.functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
+from rekindle.contracts.state import MapStateDescriptor
+from rekindle.contracts.wrong_arguments import Unfinished
 from rekindle.datastream.connected_streams import check_one_environment, two_input_stream
 from rekindle.datastream.data_stream import DataStream
-from rekindle.datastream.declared_types import RecordType
-from rekindle.datastream.functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from rekindle.datastream.keyed_stream import KeyedStream, kept_key_type
-from rekindle.datastream.state import MapStateDescriptor
 from rekindle.datastream.type_hints import yielded_type
-from rekindle.datastream.wrong_arguments import Unfinished
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
 

@@ -7,10 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rekindle.common import TypeInformation
-from rekindle.datastream.data_stream import DataStream
-from rekindle.datastream.declared_types import RecordType, declared_type
-from rekindle.datastream.function_adapters import require
-from rekindle.datastream.functions import (
+from rekindle.contracts.declared_types import RecordType, declared_type
+from rekindle.contracts.functions import (
     CoFlatMapFunction,
     CoMapFunction,
     CoProcessFunction,
@@ -18,9 +16,11 @@ from rekindle.datastream.functions import (
     KeyedCoProcessFunction,
     KeySelector,
 )
+from rekindle.contracts.functions.function_adapters import require
+from rekindle.contracts.wrong_arguments import Unfinished, wrong_kind
+from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.keyed_stream import KeyedStream, kept_key_type
 from rekindle.datastream.type_hints import returned_type, yielded_type
-from rekindle.datastream.wrong_arguments import Unfinished, wrong_kind
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.stream_graph import StreamEdge

@@ -7,20 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 from rekindle.common import TypeInformation, WatermarkStrategy
-from rekindle.common.typeinfo import PickledBytesTypeInfo, RowTypeInfo, Types
-from rekindle.datastream.connectors.base import Sink
-from rekindle.datastream.data_stream_sink import DataStreamSink
-from rekindle.datastream.declared_types import RecordType, declared_type
-from rekindle.datastream.function_adapters import (
-    as_filter_function,
-    as_flat_map_function,
-    as_key_selector,
-    as_map_function,
-    as_partitioner,
-    require,
-    rich_functions,
-)
-from rekindle.datastream.functions import (
+from rekindle.contracts.connectors import Sink
+from rekindle.contracts.declared_types import RecordType, declared_type
+from rekindle.contracts.functions import (
     FilterFunction,
     FlatMapFunction,
     KeyedProcessFunction,
@@ -29,12 +18,23 @@ from rekindle.datastream.functions import (
     ProcessFunction,
     SinkFunction,
 )
-from rekindle.datastream.functions import Partitioner as PartitionFunction
+from rekindle.contracts.functions import Partitioner as PartitionFunction
+from rekindle.contracts.functions.function_adapters import (
+    as_filter_function,
+    as_flat_map_function,
+    as_key_selector,
+    as_map_function,
+    as_partitioner,
+    require,
+    rich_functions,
+)
+from rekindle.contracts.key_groups import MAX_PARALLELISM_LIMIT
+from rekindle.contracts.output_tag import OutputTag
+from rekindle.contracts.wrong_arguments import wrong_kind
+from rekindle.datastream.data_stream_sink import DataStreamSink
 from rekindle.datastream.operator_settings import check_slot_sharing_group, checked_buffer_timeout, checked_uid_hash
-from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.projection import projection
 from rekindle.datastream.type_hints import returned_type, state_key_type, yielded_type
-from rekindle.datastream.wrong_arguments import wrong_kind
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import (
     BROADCAST,
@@ -62,9 +62,11 @@ from rekindle.runtime.operators.stateless import (
     PassOperator,
     ProcessOperator,
 )
-from rekindle.state.key_groups import MAX_PARALLELISM_LIMIT
+from rekindle.types.typeinfo import PickledBytesTypeInfo, RowTypeInfo, Types
 
 if TYPE_CHECKING:
+    from rekindle.contracts.state import MapStateDescriptor
+    from rekindle.contracts.windowing.assigner import WindowAssigner
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from rekindle.datastream.cached_data_stream import CachedDataStream
     from rekindle.datastream.closeable_iterator import CloseableIterator
@@ -74,10 +76,8 @@ if TYPE_CHECKING:
     from rekindle.datastream.keyed_stream import KeyedStream
     from rekindle.datastream.operators import OneInputStreamOperator
     from rekindle.datastream.slot_sharing_group import SlotSharingGroup
-    from rekindle.datastream.state import MapStateDescriptor
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
     from rekindle.datastream.windowed_stream import AllWindowedStream
-    from rekindle.datastream.windowing.assigner import WindowAssigner
 
 __all__ = ["DataStream", "DataStreamSink"]
 
@@ -456,7 +456,7 @@ class DataStream:
             size: The number of elements of a window.
             slide: How many elements after a window the next one begins; 0: when it is full.
         """
-        from rekindle.datastream.windowing.count_assigners import count_windows
+        from rekindle.contracts.windowing.count_assigners import count_windows
 
         return self.window_all(count_windows(size, slide))
 

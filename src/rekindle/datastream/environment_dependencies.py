@@ -8,7 +8,7 @@ import zlib
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rekindle.common import Configuration
-from rekindle.common.options import PythonOptions
+from rekindle.config.options import PythonOptions
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import ClassVar, Self
 
+from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
 from rekindle.common import Configuration, ExecutionConfig
-from rekindle.common.options import ExecutionOptions, PipelineOptions
-from rekindle.datastream.checkpoint_config import CheckpointConfig
+from rekindle.config.options import ExecutionOptions, PipelineOptions
 from rekindle.datastream.operator_settings import checked_buffer_timeout
 from rekindle.datastream.slot_sharing_group import SlotSharingGroup
 from rekindle.datastream.time_characteristic import TimeCharacteristic

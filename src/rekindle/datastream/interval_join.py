@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import NoReturn, Self
 
-from rekindle.common.time import duration_to_millis
+from rekindle.base.time import duration_to_millis
+from rekindle.contracts.declared_types import RecordType
+from rekindle.contracts.functions import ProcessJoinFunction
+from rekindle.contracts.functions.function_adapters import require
+from rekindle.contracts.output_tag import OutputTag
+from rekindle.contracts.wrong_arguments import Unfinished
 from rekindle.datastream.connected_streams import check_one_environment, check_one_key_type, two_input_stream
 from rekindle.datastream.data_stream import DataStream
-from rekindle.datastream.declared_types import RecordType
-from rekindle.datastream.function_adapters import require
-from rekindle.datastream.functions import ProcessJoinFunction
 from rekindle.datastream.keyed_stream import KeyedStream, kept_key_type
-from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.type_hints import state_type, yielded_type
 from rekindle.datastream.window_settings import TimeAmount, require_instance
-from rekindle.datastream.wrong_arguments import Unfinished
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 from rekindle.runtime.operators.interval_join import Interval, IntervalJoinOperator, JoinSide
 

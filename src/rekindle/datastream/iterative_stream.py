@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from rekindle.common import TypeInformation
-from rekindle.common.typeinfo import Types
+from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.datastream.connected_streams import ConnectedStreams
 from rekindle.datastream.data_stream import DataStream
-from rekindle.datastream.declared_types import RecordType, declared_type
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.iterations import ancestors
 from rekindle.graph.partitioning import FORWARD, Partitioning
@@ -19,6 +18,7 @@ from rekindle.runtime.operators.iteration import (
     TerminationCriterionOperator,
 )
 from rekindle.runtime.operators.stateless import PassOperator
+from rekindle.types.typeinfo import Types
 
 __all__ = ["ConnectedIterativeStreams", "IterativeStream"]
 

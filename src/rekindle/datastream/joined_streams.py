@@ -12,22 +12,22 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from rekindle.common import TypeInformation
-from rekindle.common.class_typeinfo import SerializerTypeInfo
-from rekindle.common.typeinfo import Types
+from rekindle.contracts.declared_types import RecordType, declared_type
+from rekindle.contracts.functions import CoGroupFunction, FlatJoinFunction, Function, JoinFunction, KeySelector
+from rekindle.contracts.functions.function_adapters import as_co_group_function, as_join_function
+from rekindle.contracts.windowing.assigner import WindowAssigner
+from rekindle.contracts.wrong_arguments import Unfinished
 from rekindle.datastream.connected_streams import check_one_environment, two_input_stream
 from rekindle.datastream.data_stream import DataStream
-from rekindle.datastream.declared_types import RecordType, declared_type
-from rekindle.datastream.function_adapters import as_co_group_function, as_join_function
-from rekindle.datastream.functions import CoGroupFunction, FlatJoinFunction, Function, JoinFunction, KeySelector
 from rekindle.datastream.keyed_stream import KeyedStream, kept_key_type
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
 from rekindle.datastream.window_settings import WindowSettings
-from rekindle.datastream.windowing.assigner import WindowAssigner
-from rekindle.datastream.wrong_arguments import Unfinished
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.operators.co_group import CoGroupOperator
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.tagged_union_serializer import TaggedUnionSerializer
+from rekindle.types.class_typeinfo import SerializerTypeInfo
+from rekindle.types.typeinfo import Types
 
 __all__ = ["CoGroupedStreams", "JoinedStreams"]
 

@@ -6,16 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rekindle.common import TypeInformation
-from rekindle.datastream.data_stream import DataStream
-from rekindle.datastream.declared_types import RecordType, declared_type
-from rekindle.datastream.function_adapters import (
-    as_filter_function,
-    as_flat_map_function,
-    as_map_function,
-    as_reduce_function,
-    require,
-)
-from rekindle.datastream.functions import (
+from rekindle.contracts.declared_types import RecordType, declared_type
+from rekindle.contracts.functions import (
     FilterFunction,
     FlatMapFunction,
     KeyedProcessFunction,
@@ -23,6 +15,14 @@ from rekindle.datastream.functions import (
     MapFunction,
     ReduceFunction,
 )
+from rekindle.contracts.functions.function_adapters import (
+    as_filter_function,
+    as_flat_map_function,
+    as_map_function,
+    as_reduce_function,
+    require,
+)
+from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.refused_methods import declare_unsupported, refuse_method, refuse_methods_of_operators
 from rekindle.datastream.running_aggregates import FieldReductions
 from rekindle.datastream.stateful_functions import (
@@ -42,10 +42,10 @@ from rekindle.runtime.operators.keyed import (
 )
 
 if TYPE_CHECKING:
+    from rekindle.contracts.windowing.assigner import WindowAssigner
     from rekindle.datastream.interval_join import IntervalJoin
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
     from rekindle.datastream.windowed_stream import WindowedStream
-    from rekindle.datastream.windowing.assigner import WindowAssigner
 
 __all__ = ["KeyedStream", "kept_key_type"]
 
@@ -118,7 +118,7 @@ class KeyedStream(DataStream, FieldReductions):
             size: The number of records of a window.
             slide: How many records after a window the next one begins; 0: when it is full.
         """
-        from rekindle.datastream.windowing.count_assigners import count_windows
+        from rekindle.contracts.windowing.count_assigners import count_windows
 
         return self.window(count_windows(size, slide))
 

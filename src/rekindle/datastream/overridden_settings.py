@@ -6,12 +6,14 @@ import logging
 import os
 from typing import Any
 
+from rekindle.checkpoint.settings.checkpoint_storage import FileSystemCheckpointStorage, JobManagerCheckpointStorage
+from rekindle.checkpoint.settings.state_backend import StateBackend
 from rekindle.common import Configuration, ExecutionConfig
-from rekindle.common.config_options import ConfigOption
-from rekindle.common.configuration_environment import command_line_in
-from rekindle.common.configuration_listing import is_secret
-from rekindle.common.configuration_origin import OriginKind
-from rekindle.common.options import (
+from rekindle.config.config_options import ConfigOption
+from rekindle.config.configuration_environment import command_line_in
+from rekindle.config.configuration_listing import is_secret
+from rekindle.config.configuration_origin import OriginKind
+from rekindle.config.options import (
     CheckpointingOptions,
     CoreOptions,
     PipelineOptions,
@@ -19,9 +21,7 @@ from rekindle.common.options import (
     StateBackendOptions,
     all_options,
 )
-from rekindle.common.restart_strategy_configuration import FallbackRestartStrategyConfiguration
-from rekindle.datastream.checkpoint_storage import FileSystemCheckpointStorage, JobManagerCheckpointStorage
-from rekindle.datastream.state_backend import StateBackend
+from rekindle.config.restart_strategy_configuration import FallbackRestartStrategyConfiguration
 from rekindle.logs.events import log_event
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.common.type_information import TypeInformation
-from rekindle.common.typeinfo import RowTypeInfo, TupleTypeInfo, Types
-from rekindle.common.types import Row, row_from
-from rekindle.datastream.basic_functions import MapFunction
+from rekindle.contracts.functions.basic_functions import MapFunction
 from rekindle.exceptions import InvalidProgramError
+from rekindle.types.row import Row, row_from
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.typeinfo import RowTypeInfo, TupleTypeInfo, Types
 
 
 class Projection(MapFunction):

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from operator import add, ge, gt, le, lt
 from typing import TYPE_CHECKING, Any
 
-from rekindle.common.types import Row, row_from
-from rekindle.datastream.basic_functions import ReduceFunction
+from rekindle.contracts.functions.basic_functions import ReduceFunction
 from rekindle.exceptions import InvalidProgramError
+from rekindle.types.row import Row, row_from
 
 if TYPE_CHECKING:
     from rekindle.datastream.data_stream import DataStream

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rekindle.common import TypeInformation
-from rekindle.datastream.basic_functions import FilterFunction, FlatMapFunction, Function, MapFunction
-from rekindle.datastream.runtime_context import RuntimeContext
-from rekindle.datastream.state import ValueState, ValueStateDescriptor
+from rekindle.contracts.functions.basic_functions import FilterFunction, FlatMapFunction, Function, MapFunction
+from rekindle.contracts.functions.runtime_context import RuntimeContext
+from rekindle.contracts.state import ValueState, ValueStateDescriptor
 from rekindle.exceptions import InvalidProgramError
 
 StatefulCallable = Callable[[Any, Any], tuple[Any, Any]]

@@ -1,17 +1,9 @@
-"""The two clocks a timer can follow."""
+"""The counterpart of ``pyflink.datastream.time_domain``."""
 
 from __future__ import annotations
 
-from enum import Enum
+from rekindle.contracts.time.time_domain import (
+    TimeDomain,
+)
 
 __all__ = ["TimeDomain"]
-
-
-class TimeDomain(Enum):
-    """Tell whether a firing timer followed event time or processing time."""
-
-    EVENT_TIME = 0
-    """The timer fired because the watermark passed it."""
-
-    PROCESSING_TIME = 1
-    """The timer fired because the wall clock passed it."""

@@ -14,13 +14,13 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from rekindle.common.annotations import type_of_annotation
-from rekindle.common.class_typeinfo import EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
-from rekindle.common.composite_typeinfo import TupleTypeInfo
-from rekindle.common.native_typeinfo import NullableTypeInfo
-from rekindle.common.spark_typeinfo import SparkRowTypeInfo
-from rekindle.common.type_information import TypeInformation
 from rekindle.graph.traced_keys import traced_key
+from rekindle.types.annotations import type_of_annotation
+from rekindle.types.class_typeinfo import EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
+from rekindle.types.composite_typeinfo import TupleTypeInfo
+from rekindle.types.native_typeinfo import NullableTypeInfo
+from rekindle.types.spark_typeinfo import SparkRowTypeInfo
+from rekindle.types.type_information import TypeInformation
 
 __all__ = ["returned_type", "state_key_type", "state_type", "yielded_type"]
 

@@ -5,48 +5,48 @@ They are defined in :mod:`rekindle.datastream.windowing`.
 
 from __future__ import annotations
 
-from rekindle.datastream.windowing.assigner import (
+from rekindle.contracts.windowing.assigner import (
     MergingWindowAssigner,
     SessionWindowTimeGapExtractor,
     WindowAssigner,
 )
-from rekindle.datastream.windowing.continuous_triggers import (
+from rekindle.contracts.windowing.continuous_triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
 )
-from rekindle.datastream.windowing.count_assigners import (
+from rekindle.contracts.windowing.count_assigners import (
     CountSlidingWindowAssigner,
     CountTumblingWindowAssigner,
     GlobalWindows,
 )
-from rekindle.datastream.windowing.evictors import (
+from rekindle.contracts.windowing.evictors import (
     CountEvictor,
     DeltaEvictor,
     Evictor,
     TimeEvictor,
     TimestampedValue,
 )
-from rekindle.datastream.windowing.serializers import (
+from rekindle.contracts.windowing.serializers import (
     CountWindowSerializer,
     GlobalWindowSerializer,
     TimeWindowSerializer,
 )
-from rekindle.datastream.windowing.session_assigners import (
+from rekindle.contracts.windowing.session_assigners import (
     DynamicEventTimeSessionWindows,
     DynamicProcessingTimeSessionWindows,
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
 )
-from rekindle.datastream.windowing.time_assigners import (
+from rekindle.contracts.windowing.time_assigners import (
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from rekindle.datastream.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
-from rekindle.datastream.windowing.trigger import Trigger, TriggerResult
-from rekindle.datastream.windowing.triggers import CountTrigger, NeverTrigger, PurgingTrigger
-from rekindle.datastream.windowing.windows import CountWindow, GlobalWindow, TimeWindow, Window
+from rekindle.contracts.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
+from rekindle.contracts.windowing.trigger import Trigger, TriggerResult
+from rekindle.contracts.windowing.triggers import CountTrigger, NeverTrigger, PurgingTrigger
+from rekindle.contracts.windowing.windows import CountWindow, GlobalWindow, TimeWindow, Window
 
 __all__ = [
     "ContinuousEventTimeTrigger",

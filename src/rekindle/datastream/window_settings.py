@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from rekindle.common.time import Duration, Time, duration_to_millis
-from rekindle.common.type_information import TypeInformation
-from rekindle.datastream.output_tag import OutputTag
-from rekindle.datastream.windowing.assigner import MergingWindowAssigner, WindowAssigner
-from rekindle.datastream.windowing.evictors import Evictor
-from rekindle.datastream.windowing.trigger import Trigger
-from rekindle.datastream.wrong_arguments import Unfinished, with_article, wrong_kind
+from rekindle.base.time import Duration, Time, duration_to_millis
+from rekindle.contracts.output_tag import OutputTag
+from rekindle.contracts.windowing.assigner import MergingWindowAssigner, WindowAssigner
+from rekindle.contracts.windowing.evictors import Evictor
+from rekindle.contracts.windowing.trigger import Trigger
+from rekindle.contracts.wrong_arguments import Unfinished, with_article, wrong_kind
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 from rekindle.runtime.operators.window import Windowing
 from rekindle.runtime.operators.window_contents import ElementContents, EvictedContents, WindowContents
+from rekindle.types.type_information import TypeInformation
 
 TimeAmount = Time | Duration | int
 """What says how long something takes; an int is a number of milliseconds."""

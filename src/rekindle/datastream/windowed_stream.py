@@ -6,11 +6,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
-from rekindle.common.type_information import TypeInformation
-from rekindle.datastream.data_stream import DataStream
-from rekindle.datastream.declared_types import RecordType, declared_type
-from rekindle.datastream.function_adapters import as_reduce_function, refuse_operator_state, require
-from rekindle.datastream.functions import (
+from rekindle.contracts.declared_types import RecordType, declared_type
+from rekindle.contracts.functions import (
     AggregateFunction,
     AllWindowFunction,
     Function,
@@ -22,15 +19,18 @@ from rekindle.datastream.functions import (
     ReduceFunction,
     WindowFunction,
 )
+from rekindle.contracts.functions.function_adapters import as_reduce_function, refuse_operator_state, require
+from rekindle.contracts.output_tag import OutputTag
+from rekindle.contracts.windowing.assigner import WindowAssigner
+from rekindle.contracts.wrong_arguments import with_article, wrong_kind
+from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.keyed_stream import KeyedStream
-from rekindle.datastream.output_tag import OutputTag
 from rekindle.datastream.running_aggregates import FieldReductions
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
 from rekindle.datastream.window_settings import WindowSettings, require_instance
-from rekindle.datastream.windowing.assigner import WindowAssigner
-from rekindle.datastream.wrong_arguments import with_article, wrong_kind
 from rekindle.runtime.operators.window import WindowOperator
 from rekindle.runtime.operators.window_contents import AccumulatedContents, EvictedContents, WindowContents
+from rekindle.types.type_information import TypeInformation
 
 __all__ = ["AllWindowedStream", "WindowedStream"]
 

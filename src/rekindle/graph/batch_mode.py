@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rekindle.datastream.execution_mode import RuntimeExecutionMode
+from rekindle.contracts.execution_mode import RuntimeExecutionMode
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.iterations import in_iteration
 from rekindle.graph.job_graph import JobGraph

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.common.typeinfo import PickledBytesTypeInfo, TypeInformation
+from rekindle.contracts.key_groups import check_parallelism, default_max_parallelism
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.iterations import JobIteration, check_bounded, loop_bodies
 from rekindle.graph.partitioning import REBALANCE, RESCALE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import Chaining, StreamGraph, StreamNode
 from rekindle.graph.uids import assign_uids
-from rekindle.state.key_groups import check_parallelism, default_max_parallelism
+from rekindle.types.typeinfo import PickledBytesTypeInfo, TypeInformation
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.common.type_information import TypeInformation
-from rekindle.datastream.basic_functions import Function
+from rekindle.contracts.functions.basic_functions import Function
+from rekindle.types.type_information import TypeInformation
 
 
 class Partitioning(enum.Enum):

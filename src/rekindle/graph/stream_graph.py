@@ -9,9 +9,9 @@ import enum
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rekindle.common.type_information import TypeInformation
 from rekindle.graph.iterations import ancestors
 from rekindle.graph.partitioning import Partitioner
+from rekindle.types.type_information import TypeInformation
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 
-from rekindle.common.configuration import Configuration
-from rekindle.common.log_options import LogOptions
+from rekindle.config.configuration import Configuration
+from rekindle.config.log_options import LogOptions
 from rekindle.logs.events import SHOWN
 from rekindle.logs.formats import JsonFormat, TextFormat
 

@@ -19,7 +19,7 @@ from rekindle.checkpoint.statistics import (
     TaskStatistics,
 )
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
-from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from rekindle.contracts.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.graph.vertex_ids import vertex_id
 from rekindle.runtime.master.job_settings import JobSettings
 

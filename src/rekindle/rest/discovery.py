@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from rekindle.common.own_directory import make_own, named_directory
-from rekindle.common.process_identity import process_runs
+from rekindle.base.own_directory import make_own, named_directory
+from rekindle.base.process_identity import process_runs
 
 VERSION = 1
 

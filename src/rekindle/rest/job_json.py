@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rekindle.common.job_status import JobStatus
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.graph.plan import DATA_SINK, DATA_SOURCE, PlanNode
 from rekindle.graph.vertex_ids import vertex_id
 from rekindle.runtime.master.job_history import Failure, JobHistory

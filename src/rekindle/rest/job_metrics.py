@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from rekindle.common.job_status import JobStatus
+from rekindle.contracts.job.job_status import JobStatus
+from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.master.job_history import JobHistory
 from rekindle.runtime.master.running_jobs import RegisteredJob
-from rekindle.runtime.slot.metrics import MetricValue
 
 Number = int | float
 

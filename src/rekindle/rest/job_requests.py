@@ -7,7 +7,7 @@ import time
 from collections import Counter
 
 import rekindle
-from rekindle.common.job_status import JobStatus
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.rest import job_json
 from rekindle.rest.messages import Request, RequestError, Response, answer
 from rekindle.rest.router import Handler

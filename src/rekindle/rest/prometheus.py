@@ -16,11 +16,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from rekindle.common.job_status import JobStatus
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.graph.vertex_ids import vertex_id
+from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.rest.job_metrics import COUNTERS, job_metrics, readings_of
 from rekindle.runtime.master.running_jobs import RegisteredJob, RunningJobs
-from rekindle.runtime.slot.metrics import MetricValue
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MAX_SERIES_OF_A_JOB = 10_000

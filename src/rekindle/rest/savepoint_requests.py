@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from rekindle.checkpoint.settings.checkpoint_storage import checked_directory
 from rekindle.checkpoint.storage import checkpoint_files
-from rekindle.datastream.checkpoint_storage import checked_directory
 from rekindle.rest.job_requests import find_job
 from rekindle.rest.messages import Request, RequestError, Response, answer
 from rekindle.rest.operations import Operations

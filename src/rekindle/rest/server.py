@@ -17,12 +17,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from rekindle.common.process_identity import start_ticks
+from rekindle.base.process_identity import start_ticks
 from rekindle.exceptions import ConfigurationError
+from rekindle.logs.library_logs import show_only_warnings_of
 from rekindle.rest.discovery import Endpoint, publish
 from rekindle.rest.messages import Request, Response
 from rekindle.rest.settings import RestSettings, is_loopback
-from rekindle.runtime.library_logs import show_only_warnings_of
 
 if TYPE_CHECKING:
     import uvicorn

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass, field
 
 from rekindle.common import Configuration
-from rekindle.common.rest_options import RestOptions
+from rekindle.config.rest_options import RestOptions
 from rekindle.exceptions import ConfigurationError
 
 _LOOPBACK_NAMES = ("localhost", "ip6-localhost")

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from rekindle.common.configuration import Configuration
-from rekindle.common.options import RestartStrategyOptions as Options
-from rekindle.common.restart_strategy_configuration import (
+from rekindle.config.configuration import Configuration
+from rekindle.config.options import RestartStrategyOptions as Options
+from rekindle.config.restart_strategy_configuration import (
     UNLIMITED_ATTEMPTS,
     ExponentialDelayRestartStrategyConfiguration,
     FailureRateRestartStrategyConfiguration,

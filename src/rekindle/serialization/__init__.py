@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError, StateMigrationException
 from rekindle.serialization.array_serializers import GenericArraySerializer
-from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot, OuterSchemaCompatibility
-from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.enum_serializer import EnumSerializer
 from rekindle.serialization.nullable_serializer import NullableSerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.simple_snapshot import SimpleTypeSerializerSnapshot
 from rekindle.serialization.snapshot_aliases import register_snapshot_alias
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
 
 if TYPE_CHECKING:
     from rekindle.serialization.avro_serializer import AvroSerializer

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.elements_serializer import ElementsSerializer, ElementsSerializerSnapshot
 from rekindle.serialization.msgpack_serializer import as_msgpack
 from rekindle.serialization.nullable_serializer import nullable_part
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = [
     "GenericArraySerializer",

@@ -24,11 +24,11 @@ from rekindle.serialization.avro_records import ConversionMaker, Conversions
 from rekindle.serialization.avro_resolution import Resolver
 from rekindle.serialization.avro_schema import schema_of
 from rekindle.serialization.class_names import ClassName, class_named, note_class_in_use, require_lasting_name
-from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
-from rekindle.serialization.data_views import DataInputView, DataOutputView
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.simple_snapshot import type_changed
-from rekindle.serialization.type_serializer import BytesSerializer, TypeSerializer
+from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import BytesSerializer, TypeSerializer
 
 __all__ = ["AvroSerializer", "AvroSerializerSnapshot"]
 

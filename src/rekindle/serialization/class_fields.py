@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from rekindle.common.annotations import type_of_annotation
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.class_names import ClassName
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.serialization.zero_values import zero_value
+from rekindle.types.annotations import type_of_annotation
+from rekindle.types.type_serializer import TypeSerializer
 
 _NO_DEFAULT = object()
 _KEPT = "__rekindle_annotations__"

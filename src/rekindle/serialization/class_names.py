@@ -13,8 +13,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from rekindle.exceptions import SerializerSnapshotError
-from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.stand_ins import is_stand_in, stand_ins_allowed
+from rekindle.types.data_views import DataInputView, DataOutputView
 
 # Classes that serializers were made for. A job may carry classes with it that no module of the process holds.
 _CLASSES_IN_USE: WeakValueDictionary[ClassName, type] = WeakValueDictionary()

@@ -14,7 +14,7 @@ from rekindle.serialization.enum_serializer import EnumSerializer
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack
 from rekindle.serialization.nullable_serializer import nullable_part
 from rekindle.serialization.scalar_serializer import ScalarSerializer
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["ListSerializer", "ListSerializerSnapshot", "MapSerializer", "MapSerializerSnapshot"]
 

@@ -8,17 +8,17 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from rekindle.exceptions import SerializerSnapshotError
-from rekindle.serialization.compatibility import (
+from rekindle.serialization.simple_snapshot import type_changed
+from rekindle.serialization.stored_snapshot import read_snapshot, write_snapshot
+from rekindle.types.compatibility import (
     Outcome,
     TypeSerializerSchemaCompatibility,
     within,
     worst,
 )
-from rekindle.serialization.data_views import DataInputView, DataOutputView
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
-from rekindle.serialization.simple_snapshot import type_changed
-from rekindle.serialization.stored_snapshot import read_snapshot, write_snapshot
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["CompositeTypeSerializerSnapshot", "OuterSchemaCompatibility"]
 

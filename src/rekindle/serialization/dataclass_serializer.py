@@ -11,8 +11,8 @@ from rekindle.serialization.class_fields import ClassField, fields_of_dataclass
 from rekindle.serialization.class_names import ClassName
 from rekindle.serialization.fields_evolution import NamedFieldsSerializerSnapshot
 from rekindle.serialization.named_fields_serializer import Layout, NamedFieldsSerializer
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.stand_ins import dataclass_stand_in
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 
 __all__ = ["DataclassSerializer", "DataclassSerializerSnapshot"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.stored_snapshot import snapshot_to_bytes
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 
 
 class DroppedFieldSerializer(MsgpackSerializer[Any]):

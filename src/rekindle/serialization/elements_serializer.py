@@ -11,7 +11,7 @@ from rekindle.exceptions import SerializationError
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer
 from rekindle.serialization.plain_check import holder_of
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class ElementsSerializer(MsgpackSerializer[list[Any]]):

@@ -9,13 +9,13 @@ from typing import Any
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.class_names import ClassName, class_named, note_class_in_use, require_lasting_name
-from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
-from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.simple_snapshot import type_changed
 from rekindle.serialization.stand_ins import enum_stand_in
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["EnumSerializer", "EnumSerializerSnapshot"]
 

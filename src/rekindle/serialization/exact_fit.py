@@ -30,7 +30,7 @@ from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.spark_row_serializer import SparkRowSerializer
 from rekindle.serialization.time_serializers import SqlDateSerializer
 from rekindle.serialization.tuple_serializer import TupleSerializer
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.type_serializer import TypeSerializer
 
 Fits = Callable[[Any], bool]
 AllFit = Callable[[Sequence[Any]], bool]

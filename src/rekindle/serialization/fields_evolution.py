@@ -10,16 +10,16 @@ from typing import Any, ClassVar, TypeVar
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.class_names import ClassName, class_named
-from rekindle.serialization.compatibility import Outcome, TypeSerializerSchemaCompatibility, worst
-from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.dropped_field import DroppedFieldSerializer
 from rekindle.serialization.named_fields_serializer import NamedFieldsSerializer
 from rekindle.serialization.pickle_serializer import PICKLE_DOES_NOT_EVOLVE, PickleSerializerSnapshot
 from rekindle.serialization.recursive_class import making_serializer_of
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.simple_snapshot import type_changed
 from rekindle.serialization.stored_snapshot import read_snapshot, write_snapshot
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.compatibility import Outcome, TypeSerializerSchemaCompatibility, worst
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
 
 T = TypeVar("T")
 _FORMAT = 1

@@ -15,13 +15,13 @@ import msgspec
 
 from rekindle.exceptions import RekindleError, SerializationError
 from rekindle.serialization.class_names import require_lasting_name
-from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.dataclass_serializer import DataclassSerializer
 from rekindle.serialization.exact_fit import all_fit, exact_fit
 from rekindle.serialization.pickle_serializer import PickleSerializer, PickleSerializerSnapshot
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
-from rekindle.serialization.type_serializer import BytesSerializer, TypeSerializer
+from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import BytesSerializer, TypeSerializer
 
 __all__ = ["HintedSerializer", "HintedSerializerSnapshot", "hinted_serializer", "only_hinted"]
 

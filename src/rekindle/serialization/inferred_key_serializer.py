@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from rekindle.exceptions import SerializationError
-from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.exact_fit import Fits, all_fit, exact_fit
 from rekindle.serialization.pickle_serializer import PickleSerializer, PickleSerializerSnapshot
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.spark_row_serializer import without_none
-from rekindle.serialization.type_serializer import BytesSerializer, TypeSerializer
+from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import BytesSerializer, TypeSerializer
 
 __all__ = ["InferredKeySerializer", "InferredKeySerializerSnapshot"]
 

@@ -14,7 +14,7 @@ import msgspec
 
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.plain_check import holder_of
-from rekindle.serialization.type_serializer import BytesSerializer, TypeSerializer
+from rekindle.types.type_serializer import BytesSerializer, TypeSerializer
 
 T = TypeVar("T")
 _convert = msgspec.convert

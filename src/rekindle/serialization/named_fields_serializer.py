@@ -18,9 +18,9 @@ from rekindle.serialization.class_names import ClassName, note_class_in_use, req
 from rekindle.serialization.integer_serializers import BigIntSerializer, LongSerializer
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack, shown
 from rekindle.serialization.recursive_class import RecursiveReference, enclosing_serializer_of, making_serializer_of
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
 
 T = TypeVar("T")
 Layout = tuple[tuple[str, TypeSerializer[Any]], ...]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.data_views import DataInputView, DataOutputView
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
 
 T = TypeVar("T")
 

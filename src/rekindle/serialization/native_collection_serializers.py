@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.class_names import ClassName, class_named, note_class_in_use, require_lasting_name
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack, encode
 from rekindle.serialization.stand_ins import named_tuple_stand_in
 from rekindle.serialization.tuple_serializer import TupleSerializer, TupleSerializerSnapshot
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["FrozensetSerializer", "NamedTupleSerializer", "SetSerializer", "VariadicTupleSerializer"]
 

@@ -7,7 +7,7 @@ from typing import Any, Optional, TypeVar
 
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["NullableSerializer", "NullableSerializerSnapshot"]
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rekindle.exceptions import SerializationError
-from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.simple_snapshot import SimpleTypeSerializerSnapshot
 from rekindle.serialization.stand_ins import loads_with_stand_ins, stand_ins_allowed
-from rekindle.serialization.type_serializer import BytesSerializer
+from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import BytesSerializer
 
 __all__ = ["UNPICKLABLE", "PickleSerializer", "PickleSerializerSnapshot", "unpicklable"]
 

@@ -12,13 +12,13 @@ import msgspec
 
 from rekindle.exceptions import SerializerSnapshotError
 from rekindle.serialization.class_names import ClassName
-from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
-from rekindle.serialization.data_views import DataInputView, DataOutputView
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer
 from rekindle.serialization.plain_check import holder_of
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.simple_snapshot import type_changed
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class Enclosing:

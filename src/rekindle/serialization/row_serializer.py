@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 from msgspec import Meta, ValidationError, convert
 
-from rekindle.common.types import Row, RowKind, row_from
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.columns import Columns
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer
 from rekindle.serialization.named_fields_snapshot import NamedFieldsSnapshot
 from rekindle.serialization.nullable_serializer import nullable_part
 from rekindle.serialization.plain_check import holder_of
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.row import Row, RowKind, row_from
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["RowSerializer", "RowSerializerSnapshot"]
 

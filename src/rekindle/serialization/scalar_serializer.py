@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, TypeVar
 
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.simple_snapshot import SimpleTypeSerializerSnapshot
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 
 T = TypeVar("T")
 

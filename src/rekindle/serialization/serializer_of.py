@@ -5,27 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rekindle.common.basic_typeinfo import BasicType, BasicTypeInfo, PickledBytesTypeInfo
-from rekindle.common.class_typeinfo import AvroTypeInfo, EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
-from rekindle.common.composite_typeinfo import (
-    BasicArrayTypeInfo,
-    ExternalTypeInfo,
-    ListTypeInfo,
-    MapTypeInfo,
-    ObjectArrayTypeInfo,
-    PrimitiveArrayTypeInfo,
-    RowTypeInfo,
-    TupleTypeInfo,
-)
-from rekindle.common.native_typeinfo import (
-    ContainerTypeInfo,
-    NamedTupleTypeInfo,
-    NativeTypeInfo,
-    NullableTypeInfo,
-)
-from rekindle.common.spark_typeinfo import SparkRowTypeInfo
-from rekindle.common.time_typeinfo import DateTypeInfo, LocalTimeTypeInfo, TimestampTypeInfo, TimeTypeInfo
-from rekindle.common.type_information import TypeInformation
 from rekindle.exceptions import InvalidCallError
 from rekindle.serialization import basic_serializers, integer_serializers, native_serializers, time_serializers
 from rekindle.serialization.array_serializers import GenericArraySerializer, PrimitiveArraySerializer
@@ -41,7 +20,28 @@ from rekindle.serialization.nullable_serializer import NullableSerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.row_serializer import RowSerializer
 from rekindle.serialization.tuple_serializer import TupleSerializer
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.basic_typeinfo import BasicType, BasicTypeInfo, PickledBytesTypeInfo
+from rekindle.types.class_typeinfo import AvroTypeInfo, EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
+from rekindle.types.composite_typeinfo import (
+    BasicArrayTypeInfo,
+    ExternalTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+)
+from rekindle.types.native_typeinfo import (
+    ContainerTypeInfo,
+    NamedTupleTypeInfo,
+    NativeTypeInfo,
+    NullableTypeInfo,
+)
+from rekindle.types.spark_typeinfo import SparkRowTypeInfo
+from rekindle.types.time_typeinfo import DateTypeInfo, LocalTimeTypeInfo, TimestampTypeInfo, TimeTypeInfo
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.type_serializer import TypeSerializer
 
 _LocalTime = LocalTimeTypeInfo.TimeType
 

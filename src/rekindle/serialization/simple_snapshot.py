@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from rekindle.serialization.compatibility import TypeSerializerSchemaCompatibility
-from rekindle.serialization.data_views import DataInputView, DataOutputView
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["SimpleTypeSerializerSnapshot"]
 

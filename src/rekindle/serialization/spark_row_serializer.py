@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rekindle.exceptions import SerializationError
-from rekindle.runtime.rows import row_class, row_maker
 from rekindle.serialization.basic_serializers import BooleanSerializer
 from rekindle.serialization.columns import Columns
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer
 from rekindle.serialization.named_fields_snapshot import NamedFieldsSnapshot
 from rekindle.serialization.nullable_serializer import NullableSerializerSnapshot, nullable_part
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.spark_rows import row_class, row_maker
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["SparkRowSerializer", "SparkRowSerializerSnapshot"]
 

@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
-from rekindle.serialization.data_views import DataInputView, DataOutputView
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.snapshot_aliases import current_name
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 
 _MAGIC = b"RKSS"
 _FORMAT = 1

@@ -10,8 +10,8 @@ from rekindle.exceptions import SerializationError
 from rekindle.serialization.class_fields import ClassField, fields_of_struct
 from rekindle.serialization.fields_evolution import NamedFieldsSerializerSnapshot
 from rekindle.serialization.named_fields_serializer import NamedFieldsSerializer
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.stand_ins import struct_stand_in
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 
 __all__ = ["StructSerializer", "StructSerializerSnapshot"]
 

@@ -9,7 +9,7 @@ from rekindle.exceptions import SerializationError
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer
 from rekindle.serialization.nullable_serializer import nullable_part
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["TaggedUnionSerializer", "TaggedUnionSerializerSnapshot"]
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from rekindle.common.time import Instant
+from rekindle.base.time import Instant
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.plain_check import holder_of
 from rekindle.serialization.scalar_serializer import ScalarSerializer, ScalarSerializerSnapshot

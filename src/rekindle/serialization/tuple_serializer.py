@@ -7,12 +7,12 @@ from typing import Any
 
 from msgspec import ValidationError, convert
 
-from rekindle.common.types import Row
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.columns import Columns
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.msgpack_serializer import MsgpackSerializer, as_msgpack, encode
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.row import Row
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["TupleSerializer", "TupleSerializerSnapshot"]
 

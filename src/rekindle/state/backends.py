@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.heap.backend import HeapKeyedStateBackend
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.state_owner import StateOwner

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from rekindle.exceptions import SerializationError
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.block_format import BlockDelta, BlockKeys, BlockValues, decode_delta_block, decode_whole_block
 from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, change_with_last_access
 from rekindle.state.state_serializers import StateSerializers, restored_serializers
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class BlockDecoder:

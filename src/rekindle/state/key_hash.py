@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from rekindle.common.types import Row
+from rekindle.types.row import Row
 
 SEED = 42
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.datastream.state import (
+from rekindle.contracts.key_groups import KeyGroupRange
+from rekindle.contracts.state import (
     AggregatingStateDescriptor,
     FoldingStateDescriptor,
     ListStateDescriptor,
@@ -20,10 +21,8 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.exceptions import InvalidCallError, InvalidProgramError, NotSupportedError, StateAccessError
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.accumulating_states import accumulating
 from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateKind, StateSpec
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.map_keys import ConvertedKeysMapState, key_conversion
 from rekindle.state.restored_state import ClaimedBlocks, RestoredStates
 from rekindle.state.scope import NamespacedState, NamespaceScope, Scope
@@ -32,6 +31,7 @@ from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import PICKLED, UNUSED, StateSerializers, serializers_of
 from rekindle.state.ttl.cleanup import TtlCleanup
 from rekindle.state.ttl.states import with_ttl
+from rekindle.types.type_serializer import TypeSerializer
 
 _KINDS: dict[type[StateDescriptor], StateKind] = {
     ValueStateDescriptor: StateKind.VALUE,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rekindle.datastream.state import MapState
+from rekindle.contracts.state import MapState
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.basic_serializers import FloatSerializer
 from rekindle.serialization.nullable_serializer import NullableSerializer
 from rekindle.serialization.row_serializer import RowSerializer
 from rekindle.serialization.scalar_serializer import ScalarSerializer
 from rekindle.serialization.tuple_serializer import TupleSerializer
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.type_serializer import TypeSerializer
 
 Conversion = Callable[[Any], Any]
 

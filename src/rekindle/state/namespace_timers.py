@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from rekindle.exceptions import StateRestoreError
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.state_evolution import evolved, stored_snapshot_of
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import StoredSerializers
 from rekindle.state.timers import TimerQueue
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class NamespaceTimers(msgspec.Struct, frozen=True, array_like=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from rekindle.datastream.state import MapState
+from rekindle.contracts.state import MapState
 
 
 class RangedMapState(MapState[Any, Any]):

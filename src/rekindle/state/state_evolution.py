@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError, StateMigrationException
-from rekindle.serialization.compatibility import Outcome
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.compatibility import Outcome
+from rekindle.types.type_serializer import TypeSerializer
 
 
 @dataclass(frozen=True, slots=True)

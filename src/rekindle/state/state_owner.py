@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.serialization.pickle_serializer import PickleSerializer
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.state_evolution import StateName
+from rekindle.types.type_serializer import TypeSerializer
 
 
 def _ignore(line: str) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 
 import msgspec
 
-from rekindle.common.milliseconds import milliseconds
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.base.milliseconds import milliseconds
 from rekindle.state import flink_heap
 from rekindle.state.blocks import TIMERS, KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
@@ -18,6 +17,7 @@ from rekindle.state.read_back import check_key_group, reading_back
 from rekindle.state.state_evolution import evolved, stored_snapshot_of
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import StoredSerializers
+from rekindle.types.type_serializer import TypeSerializer
 
 _FEW = 1_000  # up to so many at a time, and so many times ten in all, timers of one timestamp fire in Flink's order
 _SLACK = 64  # deleted timers stay in the heap until they are due, or until there are more of them than of the others

@@ -8,8 +8,8 @@ from typing import Any
 
 from rekindle.checkpoint.metadata import OperatorMetadata
 from rekindle.checkpoint.snapshot_file import SnapshotIndex
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.state.blocks import RESERVED_NAMES
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.state_serializers import StoredSerializers
 from rekindle.state_processor.contents import Entry, SnapshotContents, Timer

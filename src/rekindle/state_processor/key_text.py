@@ -9,7 +9,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from rekindle.common.types import Row
 from rekindle.serialization import basic_serializers, integer_serializers, native_serializers, time_serializers
 from rekindle.serialization.hinted_serializer import HintedSerializer
 from rekindle.serialization.inferred_key_serializer import InferredKeySerializer
@@ -19,7 +18,8 @@ from rekindle.serialization.nullable_serializer import NullableSerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.row_serializer import RowSerializer
 from rekindle.serialization.tuple_serializer import TupleSerializer
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.row import Row
+from rekindle.types.type_serializer import TypeSerializer
 
 _SIMPLE: dict[type[TypeSerializer[Any]], Callable[[str], Any]] = {
     basic_serializers.StringSerializer: str,

@@ -11,7 +11,7 @@ from rekindle.checkpoint.metadata import (
     SparkPosition,
     StateHandle,
 )
-from rekindle.common.job_id import JobID
+from rekindle.contracts.job.job_id import JobID
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.state_processor.slot_writing import OperatorPlan, WrittenSlot
 

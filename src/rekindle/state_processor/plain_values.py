@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from rekindle.common.types import Row
 from rekindle.serialization.stand_ins import PickledStandIn
 from rekindle.state_processor.stored_types import RawBytes
+from rekindle.types.row import Row
 
 _SHOWN = 200  # characters of a value in a table
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from rekindle.datastream.basic_functions import Function
+from rekindle.contracts.functions.basic_functions import Function
 
 __all__ = ["KeyedStateReaderFunction"]
 

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import types as t
 
+from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.exchange.arrow_batches import column_values
-from rekindle.runtime.rows import row_maker
 from rekindle.serialization.hinted_serializer import HintedSerializer
 from rekindle.serialization.pickle_serializer import PickleSerializer
-from rekindle.serialization.type_serializer import TypeSerializer
-from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
 from rekindle.state_processor.shipping import Program
 from rekindle.state_processor.spark_types import PICKLED, column_of
+from rekindle.types.spark_rows import row_maker
+from rekindle.types.type_serializer import TypeSerializer
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from rekindle.contracts.key_groups import key_group_range
 from rekindle.exceptions import ConfigurationError
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS
-from rekindle.state.key_groups import key_group_range
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.state_processor.contents import SnapshotContents, cut
 from rekindle.state_processor.description import OperatorDescription, describe_contents
@@ -135,7 +135,7 @@ class SavepointReader:
             schema: The schema of these rows.
             key_type: The type of the keys; None: as they were written.
         """
-        from rekindle.datastream.declared_types import declared_type
+        from rekindle.contracts.declared_types import declared_type
         from rekindle.state_processor.keyed_state_reader import FunctionReading
 
         self.snapshot.operator(uid)

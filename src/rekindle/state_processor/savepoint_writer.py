@@ -14,8 +14,8 @@ import msgspec
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SparkPosition, encode_metadata
 from rekindle.checkpoint.storage import checkpoint_files
+from rekindle.contracts.key_groups import check_parallelism
 from rekindle.exceptions import CheckpointError, ConfigurationError, StateNotFoundError
-from rekindle.state.key_groups import check_parallelism
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.state_processor.bootstrap import ListTransformation, StateTransformation
 from rekindle.state_processor.snapshot import Snapshot

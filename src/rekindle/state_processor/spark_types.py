@@ -15,11 +15,9 @@ from typing import Any
 
 from pyspark.sql import types as t
 
-from rekindle.common.time import Instant
-from rekindle.common.types import Row
-from rekindle.datastream.windowing import serializers as windows
-from rekindle.datastream.windowing.windows import CountWindow, GlobalWindow, TimeWindow
-from rekindle.runtime.rows import row_maker
+from rekindle.base.time import Instant
+from rekindle.contracts.windowing import serializers as windows
+from rekindle.contracts.windowing.windows import CountWindow, GlobalWindow, TimeWindow
 from rekindle.serialization import basic_serializers as basic
 from rekindle.serialization import integer_serializers as integers
 from rekindle.serialization import native_serializers as native
@@ -40,7 +38,9 @@ from rekindle.serialization.nullable_serializer import NullableSerializer
 from rekindle.serialization.row_serializer import RowSerializer
 from rekindle.serialization.spark_row_serializer import SparkRowSerializer
 from rekindle.serialization.tuple_serializer import TupleSerializer
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.row import Row
+from rekindle.types.spark_rows import row_maker
+from rekindle.types.type_serializer import TypeSerializer
 
 PICKLED = "rekindle.pickled"
 """Marks, in the metadata of a column, that its bytes are pickles."""

@@ -8,13 +8,13 @@ from typing import Any
 
 from rekindle.exceptions import RekindleError, SerializationError
 from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.data_views import DataInputView
 from rekindle.serialization.fields_evolution import NamedFieldsSerializerSnapshot
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.stand_ins import stand_ins_for_missing_classes
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.state_serializers import PICKLED, UNUSED, StateSerializers, StoredSerializers
+from rekindle.types.data_views import DataInputView
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
 
 _MAGIC_BYTES = 5  # of a stored snapshot, before the name of its class
 

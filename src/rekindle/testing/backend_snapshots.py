@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.state.block_decoding import apply_delta, decode_whole
 from rekindle.state.blocks import KeyGroupBlock
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.snapshots import NativeSnapshot, SnapshotRequest
 

@@ -17,9 +17,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.backends import create_backend, restore_backend
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.rocksdb.settings import DEFAULT_CACHE_ENTRIES, RocksDBSettings

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.common.annotations import as_type_info
 from rekindle.serialization.class_names import old_versions_of_classes
-from rekindle.serialization.compatibility import Outcome
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.annotations import as_type_info
+from rekindle.types.compatibility import Outcome
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["Evolution", "check_evolution", "serializer_snapshot"]
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import BinaryIO, TypeVar
 
+from rekindle.checkpoint.settings.checkpoint_storage import FileSystemCheckpointStorage
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
-from rekindle.datastream.checkpoint_storage import FileSystemCheckpointStorage
 from rekindle.exceptions import CheckpointStorageError
 
 __all__ = ["FaultInjectingCheckpointStorage", "FaultKind"]

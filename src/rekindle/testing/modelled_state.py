@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.datastream.functions import AggregateFunction
-from rekindle.datastream.state import (
+from rekindle.contracts.functions import AggregateFunction
+from rekindle.contracts.key_groups import key_group_range, subtask_of_key_group
+from rekindle.contracts.state import (
     AggregatingStateDescriptor,
     FoldingStateDescriptor,
     ListStateDescriptor,
@@ -17,7 +18,6 @@ from rekindle.datastream.state import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from rekindle.state.key_groups import key_group_range, subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.scope import NamespacedState

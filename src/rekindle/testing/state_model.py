@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.common.time import Time
-from rekindle.datastream.state import StateTtlConfig
+from rekindle.base.time import Time
+from rekindle.contracts.state import StateTtlConfig
 
 _ONLY_PART = 0
 

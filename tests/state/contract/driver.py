@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rekindle.common.time import Time
+from rekindle.contracts.key_groups import KeyGroupRange, key_group_range
 from rekindle.datastream.functions import AggregateFunction
 from rekindle.datastream.state import (
     AggregatingStateDescriptor,
@@ -21,7 +22,6 @@ from rekindle.datastream.state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from rekindle.state.key_groups import KeyGroupRange, key_group_range
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.testing import BackendSnapshot, BackendUnderTest, ManualClock, take_snapshot
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from rekindle.contracts.key_groups import KeyGroupRange, subtask_of_key_group
 from rekindle.datastream.state import ValueStateDescriptor
-from rekindle.state.key_groups import KeyGroupRange, subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
 from rekindle.testing import BackendUnderTest, ManualClock
 

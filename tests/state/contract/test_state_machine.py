@@ -12,13 +12,13 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from rekindle.common.time import Time
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import State, StateDescriptor, StateTtlConfig
 from rekindle.exceptions import StateMigrationException
 from rekindle.state.blocks import KeyGroupBlock, StateSpec, with_last_access, without_last_access
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.heap.changes import StateChanges
 from rekindle.state.heap.table import HeapTable
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_serializers import StateSerializers

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rekindle.state.key_groups import key_group_range
+from rekindle.contracts.key_groups import key_group_range
 from rekindle.state.key_hash import key_group_of
 from rekindle.testing import BackendUnderTest
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rekindle.state.heap.backend import HeapKeyedStateBackend
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rekindle.common.typeinfo import Types
+from rekindle.contracts.key_groups import key_group_range
 from rekindle.datastream.functions import AggregateFunction, KeyedProcessFunction, MapFunction, RuntimeContext
 from rekindle.datastream.state import (
     AggregatingStateDescriptor,
@@ -21,7 +22,6 @@ from rekindle.exceptions import InvalidProgramError, StateAccessError
 from rekindle.state.block_decoding import decode_whole
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.heap.backend import HeapKeyedStateBackend
-from rekindle.state.key_groups import key_group_range
 from rekindle.state.key_hash import key_group_of, key_hash
 from rekindle.state.snapshots import SnapshotRequest
 from rekindle.state.state_owner import StateOwner

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rekindle.state.backend_settings import BackendSettings
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing.backend_snapshots import take_snapshot
 from rekindle.testing.backends import BackendUnderTest

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rekindle.state.key_groups import KeyGroupRange
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.state.rocksdb.backend import RocksDBKeyedStateBackend
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state.state_owner import StateOwner

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import CheckpointCorruptError
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.rocksdb import database
 from rekindle.state.rocksdb.native import native_blocks
 from rekindle.state.rocksdb.native_part import NativePart

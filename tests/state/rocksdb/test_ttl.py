@@ -3,6 +3,7 @@
 import pytest
 
 from rekindle.common.time import Time
+from rekindle.contracts.key_groups import key_group_range
 from rekindle.datastream.state import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -10,7 +11,6 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.state.block_decoding import decode_whole
-from rekindle.state.key_groups import key_group_range
 from rekindle.state.rocksdb.database import walk
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.snapshots import SnapshotRequest

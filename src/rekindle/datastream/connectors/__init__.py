@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from rekindle.datastream.connectors.base import Sink, SinkWriter, SinkWriterContext, Source
+from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext, Source
 from rekindle.datastream.connectors.file_system import (
     BucketAssigner,
     FileEnumeratorProvider,

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rekindle.datastream.basic_functions import Function
-from rekindle.datastream.connectors.base import Source
+from rekindle.contracts.connectors import Source
+from rekindle.contracts.declared_types import RecordType, declared_type
+from rekindle.contracts.functions.basic_functions import Function
+from rekindle.contracts.functions.function_adapters import refuse_operator_state
 from rekindle.datastream.connectors.number_seq import sequence_number
-from rekindle.datastream.declared_types import RecordType, declared_type
-from rekindle.datastream.function_adapters import refuse_operator_state
 from rekindle.exceptions import InvalidProgramError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from rekindle.contracts.connectors import SinkWriter, SinkWriterContext
 from rekindle.datastream.connectors import file_sink_paths as paths
-from rekindle.datastream.connectors.base import SinkWriter, SinkWriterContext
 from rekindle.datastream.connectors.bucket_assigner import BucketAssigner
 from rekindle.datastream.connectors.output_file_config import OutputFileConfig
 from rekindle.datastream.connectors.rolling_policy import RollingPolicy

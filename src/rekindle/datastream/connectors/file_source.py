@@ -6,10 +6,10 @@ import codecs
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rekindle.common.time import Duration
-from rekindle.common.typeinfo import Types
-from rekindle.datastream.connectors.base import Source
+from rekindle.base.time import Duration
+from rekindle.contracts.connectors import Source
 from rekindle.runtime.spark.text_files import TextFiles
+from rekindle.types.typeinfo import Types
 
 if TYPE_CHECKING:
     from rekindle.runtime.operators.sources import SparkSourceOperator

@@ -9,9 +9,8 @@ import os
 from datetime import timedelta
 from typing import Any, NoReturn
 
-from rekindle.common.serialization import LineEncoder
-from rekindle.common.time import Duration, Time
-from rekindle.datastream.connectors.base import Sink, SinkWriter, SinkWriterContext
+from rekindle.base.time import Duration, Time
+from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext
 from rekindle.datastream.connectors.bucket_assigner import BucketAssigner
 from rekindle.datastream.connectors.file_compaction import FileCompactor, FileCompactStrategy, not_compacting
 from rekindle.datastream.connectors.file_sink_writer import FileSinkSettings, FileSinkWriter
@@ -32,6 +31,7 @@ from rekindle.datastream.connectors.rolling_policy import (
 )
 from rekindle.datastream.connectors.row_encoding import RowEncoder
 from rekindle.datastream.connectors.sink_base_path import absolute, sink_files
+from rekindle.formats.schemas import LineEncoder
 
 __all__ = [
     "BucketAssigner",

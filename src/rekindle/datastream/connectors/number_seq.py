@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from rekindle.datastream.connectors.base import Source
+from rekindle.contracts.connectors import Source
 
 if TYPE_CHECKING:
     from rekindle.runtime.operators.operator import SourceOperator

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rekindle.common.time import Duration, Time, duration_to_millis
+from rekindle.base.time import Duration, Time, duration_to_millis
 from rekindle.exceptions import ConfigurationError
 
 __all__ = ["DefaultRollingPolicy", "OnCheckpointRollingPolicy", "RollingPolicy", "positive_millis"]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from rekindle.common.json_format import has_fields
-from rekindle.common.serialization import LineEncoder
-from rekindle.common.type_information import TypeInformation
-from rekindle.common.typeinfo import Types
+from rekindle.formats.json_format import has_fields
+from rekindle.formats.schemas import LineEncoder
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.typeinfo import Types
 
 # Charsets in which a text is the bytes of its pieces, one after the other: no byte order mark.
 _JOINABLE_CHARSETS = ("utf-8", "ascii", "iso8859-1")

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from rekindle.datastream.functions import SourceFunction
+from rekindle.contracts.functions import SourceFunction
 
 __all__ = ["SocketTextStreamFunction"]
 

@@ -6,23 +6,23 @@ stream.
 
 from __future__ import annotations
 
-from rekindle.datastream.operators.internal_timers import InternalTimer, InternalTimerService, Triggerable
-from rekindle.datastream.operators.key_groups import KeyGroupRangeAssignment
-from rekindle.datastream.operators.output import Output
-from rekindle.datastream.operators.state_contexts import (
+from rekindle.contracts.operators.internal_timers import InternalTimer, InternalTimerService, Triggerable
+from rekindle.contracts.operators.output import Output
+from rekindle.contracts.operators.state_contexts import (
     KeyedStateCheckpointOutputStream,
     KeyGroupStatePartition,
     OperatorStateCheckpointOutputStream,
     StateInitializationContext,
     StateSnapshotContext,
 )
-from rekindle.datastream.operators.stream_operator import (
+from rekindle.contracts.operators.stream_operator import (
     AbstractStreamOperator,
     AbstractUdfStreamOperator,
     OneInputStreamOperator,
     TwoInputStreamOperator,
 )
-from rekindle.datastream.operators.stream_record import StreamRecord, Watermark
+from rekindle.contracts.operators.stream_record import StreamRecord, Watermark
+from rekindle.datastream.operators.key_groups import KeyGroupRangeAssignment
 
 __all__ = [
     "AbstractStreamOperator",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import ARROW_TAG
-from rekindle.runtime.operators.chunk import Chunk
-from rekindle.runtime.rows import row_maker
+from rekindle.types.spark_rows import row_maker
 
 _KEY = b"rekindle.key"  # columns of the key, separated by commas; a comma at the end: the key is a tuple
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.common.type_information import TypeInformation
 from rekindle.graph.job_graph import JobEdge
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.type_serializer import TypeSerializer
 
 
 @dataclass(frozen=True, slots=True)

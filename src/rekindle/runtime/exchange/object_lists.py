@@ -24,9 +24,9 @@ from typing import Any
 
 import msgspec
 
-from rekindle.common.types import Row, RowKind, row_from
-from rekindle.runtime.rows import is_schema_row, row_maker
 from rekindle.serialization.pickle_serializer import UNPICKLABLE, unpicklable
+from rekindle.types.row import Row, RowKind, row_from
+from rekindle.types.spark_rows import is_schema_row, row_maker
 
 _PLAIN = frozenset({int, str, float, bool, bytes, type(None)})
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobEdge
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.edge_serializers import UNTYPED, EdgeSerializers
 from rekindle.runtime.exchange.writers import Envelope, ExchangeWriter
-from rekindle.runtime.operators.chunk import Chunk
 
 
 class ShuffleWriter(ExchangeWriter):

@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.object_lists import Written, read_objects, write_objects
-from rekindle.runtime.operators.chunk import Chunk
-from rekindle.runtime.rows import is_schema_row
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.types.spark_rows import is_schema_row
+from rekindle.types.type_serializer import TypeSerializer
 
 _CHUNK = 0
 _ARROW = 1

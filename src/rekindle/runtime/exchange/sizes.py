@@ -5,8 +5,8 @@ Sizes are learned: of chunks that leave, from their bytes; of those that stay in
 
 from __future__ import annotations
 
-from rekindle.common.object_size import object_size
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.base.object_size import object_size
+from rekindle.runtime.chunk import Chunk
 
 PAYLOAD_BYTES = 8 << 20
 """What a payload should have."""

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
-from rekindle.common.object_size import object_size
+from rekindle.base.object_size import object_size
+from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.exceptions import InvalidProgramError, RecordTooLargeError, SerializationError
 from rekindle.graph.job_graph import JobEdge
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.edge_serializers import UNTYPED, EdgeSerializers
 from rekindle.runtime.exchange.payload import encode_chunk
 from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES, RECORD_BYTES, SPLIT_BYTES, payload_limit
-from rekindle.runtime.operators.chunk import Chunk
-from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
 
 Envelope = tuple[int, int, bytes]

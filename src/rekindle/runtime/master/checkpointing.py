@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
+from rekindle.base.clock import Clock
 from rekindle.checkpoint import events, paths
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
@@ -22,7 +23,6 @@ from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, InvalidProgramError
 from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.ha.ownership import JobOwnership
-from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.savepoints import SavepointRequest, Savepoints
 from rekindle.runtime.master.takeover import references

@@ -5,13 +5,13 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any
 
-from rekindle.common.completable_future import CompletableFuture
-from rekindle.common.html_table import html_table
-from rekindle.common.job_client import JobClient
-from rekindle.common.job_execution_result import JobExecutionResult
-from rekindle.common.job_id import JobID
-from rekindle.common.job_status import JobStatus
-from rekindle.common.savepoint_format_type import SavepointFormatType
+from rekindle.base.html_table import html_table
+from rekindle.contracts.job.completable_future import CompletableFuture
+from rekindle.contracts.job.job_client import JobClient
+from rekindle.contracts.job.job_execution_result import JobExecutionResult
+from rekindle.contracts.job.job_id import JobID
+from rekindle.contracts.job.job_status import JobStatus
+from rekindle.contracts.job.savepoint_format_type import SavepointFormatType
 from rekindle.runtime.master.job_master import JobMaster
 
 

@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass
 
 from rekindle.checkpoint import paths
+from rekindle.checkpoint.settings.checkpoint_storage import checked_directory
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.common import Configuration
-from rekindle.common.options import HighAvailabilityOptions
-from rekindle.datastream.checkpoint_storage import checked_directory
+from rekindle.config.options import HighAvailabilityOptions
 from rekindle.exceptions import ConfigurationError
 
 log = logging.getLogger(__name__)

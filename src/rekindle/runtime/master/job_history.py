@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from rekindle.common.job_status import JobStatus
+from rekindle.base.clock import Clock
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import SlotLostError, UserCodeError
-from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.progress import EpochSummary, ProgressView
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 

@@ -7,9 +7,16 @@ import random
 from dataclasses import dataclass, field
 
 from rekindle.checkpoint.options import CheckpointOptions
+from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
+from rekindle.checkpoint.settings.checkpoint_storage import (
+    CheckpointStorage,
+    FileSystemCheckpointStorage,
+    JobManagerCheckpointStorage,
+)
+from rekindle.checkpoint.settings.state_backend import StateBackend
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.common import Configuration, ExecutionConfig
-from rekindle.common.options import (
+from rekindle.config.options import (
     CheckpointingOptions,
     HeartbeatOptions,
     JobManagerOptions,
@@ -18,15 +25,8 @@ from rekindle.common.options import (
     RestOptions,
     StateRecoveryOptions,
 )
-from rekindle.datastream.checkpoint_config import CheckpointConfig
-from rekindle.datastream.checkpoint_storage import (
-    CheckpointStorage,
-    FileSystemCheckpointStorage,
-    JobManagerCheckpointStorage,
-)
-from rekindle.datastream.checkpointing_mode import CheckpointingMode
-from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from rekindle.datastream.state_backend import StateBackend
+from rekindle.contracts.checkpointing_mode import CheckpointingMode
+from rekindle.contracts.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.master.ha_settings import HighAvailabilitySettings, settle_high_availability
 from rekindle.runtime.master.signal_action import SignalAction, settle_signal_action

@@ -7,14 +7,14 @@ from typing import Any
 
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
-from rekindle.common.job_status import JobStatus
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.graph.plan import Plan
 from rekindle.graph.vertex_plan import vertex_plan
+from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.master.attempt import Attempt
 from rekindle.runtime.master.job_history import Failure, JobHistory, SlotPlace
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.slot_metrics import NO_READINGS, SlotReadings
-from rekindle.runtime.slot.metrics import MetricValue
 
 
 class ObservedJob:

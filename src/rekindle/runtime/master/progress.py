@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.common.job_status import JobStatus
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import JobFencedError, SparkLostError
 from rekindle.logs.events import log_event
 from rekindle.runtime.master.checkpoint_lines import CheckpointLines, Line, describe_checkpoint

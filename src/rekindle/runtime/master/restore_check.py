@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rekindle.checkpoint.restoring import check_restore_path
 from rekindle.common import Configuration
-from rekindle.common.options import HighAvailabilityOptions, StateRecoveryOptions
+from rekindle.config.options import HighAvailabilityOptions, StateRecoveryOptions
 
 
 def check_restore_setting(configuration: Configuration) -> None:

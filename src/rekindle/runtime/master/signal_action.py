@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from rekindle.common import Configuration
-from rekindle.common.options import CheckpointingOptions, RekindleOptions
+from rekindle.config.options import CheckpointingOptions, RekindleOptions
 from rekindle.exceptions import ConfigurationError
 
 

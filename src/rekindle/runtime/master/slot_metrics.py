@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rekindle.runtime.slot.metrics import MetricValue
+from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.wire import messages as m
 
 _ANSWER_SECONDS = 2.0

@@ -19,12 +19,12 @@ import re
 from typing import Any, TypeVar
 
 from rekindle.checkpoint import paths
+from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
+from rekindle.checkpoint.settings.checkpoint_storage import CheckpointStorage, JobManagerCheckpointStorage
+from rekindle.checkpoint.settings.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
 from rekindle.common import Configuration
-from rekindle.common.config_options import ConfigOption
-from rekindle.common.options import CheckpointingOptions, RocksDBOptions, StateBackendOptions, StateRecoveryOptions
-from rekindle.datastream.checkpoint_config import CheckpointConfig
-from rekindle.datastream.checkpoint_storage import CheckpointStorage, JobManagerCheckpointStorage
-from rekindle.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
+from rekindle.config.config_options import ConfigOption
+from rekindle.config.options import CheckpointingOptions, RocksDBOptions, StateBackendOptions, StateRecoveryOptions
 from rekindle.exceptions import ConfigurationError
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings

@@ -13,8 +13,8 @@ from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from typing import Any, NoReturn
 
-from rekindle.datastream.async_functions import AsyncFunction, AsyncFunctionDescriptor
-from rekindle.runtime.clock import Clock
+from rekindle.base.clock import Clock
+from rekindle.contracts.functions.async_functions import AsyncFunction, AsyncFunctionDescriptor
 from rekindle.runtime.operators.async_queue import AsyncQueue, Element
 from rekindle.runtime.operators.detached import FIXED, detached
 

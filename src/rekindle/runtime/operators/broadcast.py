@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rekindle.datastream.functions import (
+from rekindle.contracts.functions import (
     BroadcastProcessFunction,
     Function,
     KeyedBroadcastProcessFunction,
     KeyedStateFunction,
 )
-from rekindle.datastream.state import BroadcastState, MapStateDescriptor, ReadOnlyBroadcastState, StateDescriptor
+from rekindle.contracts.state import BroadcastState, MapStateDescriptor, ReadOnlyBroadcastState, StateDescriptor
 from rekindle.exceptions import InvalidCallError, InvalidProgramError
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedContext
 from rekindle.runtime.operators.no_timers import NoTimers
 from rekindle.runtime.operators.operator import Operator, OperatorContext

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
-from rekindle.datastream.functions import CoGroupFunction, FlatJoinFunction, JoinFunction
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.contracts.functions import CoGroupFunction, FlatJoinFunction, JoinFunction
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.window import WindowOperator
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rekindle.common.annotations import as_type_info
-from rekindle.datastream.operators.internal_timers import InternalTimer, InternalTimerService, Triggerable
+from rekindle.base.clock import Clock
+from rekindle.contracts.operators.internal_timers import InternalTimer, InternalTimerService, Triggerable
 from rekindle.exceptions import InvalidProgramError
-from rekindle.runtime.clock import Clock
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.namespace_timers import NamespaceTimerQueue
+from rekindle.types.annotations import as_type_info
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class TimerServices:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rekindle.common.milliseconds import milliseconds
-from rekindle.common.watermark_generator import WatermarkGenerator, WatermarkOutput
-from rekindle.common.watermark_strategy import TimestampAssigner, WatermarkKind, WatermarkStrategy
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.base.milliseconds import milliseconds
+from rekindle.contracts.time.watermark_generator import WatermarkGenerator, WatermarkOutput
+from rekindle.contracts.time.watermark_strategy import TimestampAssigner, WatermarkKind, WatermarkStrategy
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
 
 _ONLY_INTEGERS = frozenset({int})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rekindle.exceptions import InvalidProgramError
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.sizes import chunk_size, portion_limit
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.runtime.operators.rate_limiter import PerCheckpoint, RateLimiter

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rekindle.datastream.state import ValueState
-from rekindle.datastream.windowing.assigner import MergingWindowAssigner
+from rekindle.contracts.state import ValueState
+from rekindle.contracts.windowing.assigner import MergingWindowAssigner
 
 Merge = Callable[[Any, list[Any], Any, list[Any]], None]
 """Called with the merged window, the windows that are gone, its state window, and the state windows that are gone."""

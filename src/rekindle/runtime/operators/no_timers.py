@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from rekindle.datastream.timerservice import TimerService
+from rekindle.contracts.time.timer_service import TimerService
 
 
 class NoTimers(TimerService):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.datastream.functions import RuntimeContext
-from rekindle.datastream.state import (
+from rekindle.contracts.functions import RuntimeContext
+from rekindle.contracts.state import (
     AggregatingStateDescriptor,
     FoldingStateDescriptor,
     ListStateDescriptor,

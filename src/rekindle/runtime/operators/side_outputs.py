@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.datastream.output_tag import OutputTag
+from rekindle.contracts.output_tag import OutputTag
 from rekindle.exceptions import InvalidCallError
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached, separate
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from itertools import compress
 from typing import Any
 
-from rekindle.datastream.functions import Function, ProcessFunction
+from rekindle.contracts.functions import Function, ProcessFunction
 from rekindle.exceptions import InvalidCallError
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.no_timers import NoTimers
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rekindle.datastream.functions import (
+from rekindle.contracts.functions import (
     CoFlatMapFunction,
     CoMapFunction,
     CoProcessFunction,
@@ -13,7 +13,7 @@ from rekindle.datastream.functions import (
     KeyedCoProcessFunction,
 )
 from rekindle.exceptions import InvalidCallError
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedContext, KeyedProcessOperator
 from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out

@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
 
-from rekindle.common.type_information import TypeInformation
-from rekindle.common.typeinfo import Types
-from rekindle.datastream.functions import AggregateFunction, ReduceFunction
-from rekindle.datastream.state import (
+from rekindle.contracts.functions import AggregateFunction, ReduceFunction
+from rekindle.contracts.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     ReducingStateDescriptor,
     StateDescriptor,
 )
-from rekindle.datastream.windowing.evictors import Evictor, TimestampedValue
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.contracts.windowing.evictors import Evictor, TimestampedValue
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.scope import NamespacedState, NamespaceScope
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.type_serializer import TypeSerializer
+from rekindle.types.typeinfo import Types
 
 CONTENTS = "_window-contents"
 

@@ -6,13 +6,14 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from rekindle.datastream.functions import (
+from rekindle.base.clock import Clock
+from rekindle.contracts.functions import (
     KeyedStateStore,
     ProcessAllWindowFunction,
     ProcessWindowFunction,
     RuntimeContext,
 )
-from rekindle.datastream.state import (
+from rekindle.contracts.state import (
     AggregatingStateDescriptor,
     FoldingStateDescriptor,
     ListStateDescriptor,
@@ -22,18 +23,17 @@ from rekindle.datastream.state import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from rekindle.datastream.windowing.assigner import WindowAssigner
-from rekindle.datastream.windowing.evictors import Evictor
-from rekindle.datastream.windowing.trigger import Trigger
+from rekindle.contracts.windowing.assigner import WindowAssigner
+from rekindle.contracts.windowing.evictors import Evictor
+from rekindle.contracts.windowing.trigger import Trigger
 from rekindle.exceptions import InvalidCallError, InvalidProgramError
 from rekindle.metrics import MetricGroup
-from rekindle.runtime.clock import Clock
 from rekindle.runtime.operators.operator import MIN_WATERMARK
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.namespace_timers import NamespaceTimerQueue
 from rekindle.state.scope import NamespacedState
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class AssignerContext(WindowAssigner.WindowAssignerContext):

@@ -21,8 +21,8 @@ from typing import NoReturn
 
 import msgspec
 
+from rekindle.base.clock import SystemClock
 from rekindle.exceptions import InvalidProgramError, SlotLostError
-from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.slot.control_client import ControlClient
 from rekindle.runtime.slot.data_server import DataServer
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 import rekindle
-from rekindle.datastream.operators.stream_record import StreamRecord
+from rekindle.contracts.operators.stream_record import StreamRecord
 from rekindle.runtime.slot.short_text import short_repr
 from rekindle.state.keyed_backend import NO_KEY
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rekindle.graph.job_graph import JobEdge, JobGraph
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import Progress
-from rekindle.runtime.operators.chunk import Chunk
 
 Arrived = tuple[JobEdge, Chunk | Progress]
 """What came, and over which edge."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from rekindle.runtime.slot.metrics import MetricValue
+from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.slot.operator_graph import RunningNode
 from rekindle.runtime.wire import messages as m
 

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode
 from rekindle.graph.partitioning import Partitioning
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.partition_writers import chosen_targets
 from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.exchange.writers import keys_of, unhashable_key
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, SourceOperator
 from rekindle.runtime.slot.arrivals import in_band_edges, record_order, senders

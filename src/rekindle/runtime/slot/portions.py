@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.sizes import RecordLimit, portion_limit
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.slot.task_output import TaskOutput
 
 

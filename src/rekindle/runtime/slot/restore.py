@@ -15,13 +15,13 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import NativeState, StateHandle, StoredFile
 from rekindle.checkpoint.redistribution import ItemRange, deal_out
 from rekindle.checkpoint.snapshot_file import SnapshotIndex, SnapshotReader, open_inline
+from rekindle.contracts.key_groups import KeyGroupRange, key_group_range
 from rekindle.exceptions import CheckpointCorruptError, CheckpointStorageError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.slot.deployment import RestoredCheckpoint
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.state.blocks import RAW, TIMERS, KeyGroupBlock
-from rekindle.state.key_groups import KeyGroupRange, key_group_range
 from rekindle.state.operator_state.stored import StoredItems, StoredList
 from rekindle.state.rocksdb.native_part import NativePart
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter
+from rekindle.contracts.key_groups import MAX_PARALLELISM_LIMIT, KeyGroupRange
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.operators.operator import Operator
@@ -16,7 +17,6 @@ from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
 from rekindle.runtime.wire.messages import ListStateSize, OperatorSnapshot
 from rekindle.state.blocks import RAW, RAW_STATE, TIMERS, KeyGroupBlock
-from rekindle.state.key_groups import MAX_PARALLELISM_LIMIT, KeyGroupRange
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import KeyedSnapshot
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode
 from rekindle.graph.partitioning import Partitioning, rescale_targets
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.partition_writers import BroadcastWriter, CustomWriter, GlobalWriter, ShuffleWriter
 from rekindle.runtime.exchange.payload import Progress, decode_all, encode_progress, encode_several
@@ -18,7 +19,6 @@ from rekindle.runtime.exchange.writers import (
     KeyRoutes,
     RoundRobinWriter,
 )
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.slot.failure import blaming
 
 _MANY = 64  # envelopes for the same target: together they are cheaper to carry

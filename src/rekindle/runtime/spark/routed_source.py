@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as T  # noqa: N812 - the customary name
 
-from rekindle.common.typeinfo import BasicType, BasicTypeInfo, TypeInformation
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.partitioning import Partitioning
 from rekindle.graph.traced_keys import traced_key
 from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
+from rekindle.types.typeinfo import BasicType, BasicTypeInfo, TypeInformation
 
 _ROUTABLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.BooleanType, T.StringType)
 _UNCHANGED: dict[BasicType, tuple[type[T.DataType], ...]] = {

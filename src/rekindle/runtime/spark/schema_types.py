@@ -11,10 +11,10 @@ from datetime import datetime
 
 from pyspark.sql import types as T  # noqa: N812 - the customary name
 
-from rekindle.common.native_typeinfo import NativeTypeInfo, NullableTypeInfo
-from rekindle.common.spark_typeinfo import SparkRowTypeInfo
-from rekindle.common.type_information import TypeInformation
-from rekindle.common.typeinfo import Types
+from rekindle.types.native_typeinfo import NativeTypeInfo, NullableTypeInfo
+from rekindle.types.spark_typeinfo import SparkRowTypeInfo
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.typeinfo import Types
 
 _SCALARS: tuple[tuple[type[T.DataType] | tuple[type[T.DataType], ...], TypeInformation], ...] = (
     (T.StringType, Types.STRING()),

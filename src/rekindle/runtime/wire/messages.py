@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle
+from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.iteration_phase import IterationPhase
-from rekindle.runtime.slot.metrics import MetricValue
 from rekindle.state.operator_state.stored import DistributionMode
 
 

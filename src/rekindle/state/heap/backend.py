@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rekindle.datastream.state import (
+from rekindle.contracts.key_groups import KeyGroupRange
+from rekindle.contracts.state import (
     AggregatingStateDescriptor,
     ReducingStateDescriptor,
     State,
@@ -23,7 +24,6 @@ from rekindle.state.heap.states import (
     HeapValueState,
 )
 from rekindle.state.heap.table import HeapTable
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.read_back import BlockReadBack
 from rekindle.state.scope import Scope

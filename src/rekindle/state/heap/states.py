@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rekindle.datastream.basic_functions import AggregateFunction
-from rekindle.datastream.state import AggregatingState, ListState, ReducingState, State, ValueState
+from rekindle.contracts.functions.basic_functions import AggregateFunction
+from rekindle.contracts.state import AggregatingState, ListState, ReducingState, State, ValueState
 from rekindle.state.heap.changes import StateChanges
 from rekindle.state.list_elements import none_refused, without_none
 from rekindle.state.ranged_map_state import RangedMapState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.datastream.state import BroadcastState
+from rekindle.contracts.state import BroadcastState
 from rekindle.state.operator_state.encoding import EvolvingSerializer, encode_broadcast
 from rekindle.state.operator_state.stored import StoredList
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from rekindle.exceptions import SerializationError, StateRestoreError
-from rekindle.serialization.compatibility import Outcome
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.state.state_evolution import StateName, evolved, stored_snapshot_of
+from rekindle.types.compatibility import Outcome
+from rekindle.types.type_serializer import TypeSerializer
 
 Timestamps = list[int | None] | None
 _encode = msgspec.msgpack.Encoder().encode

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from rekindle.exceptions import SerializationError, StateMigrationException, StateRestoreError
-from rekindle.serialization.compatibility import Outcome
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.map_keys import Conversion, check_unchanged, key_conversion
 from rekindle.state.operator_state.stored import DistributionMode, StoredItems, StoredList
 from rekindle.state.state_evolution import Evolved, StateName, evolved, stored_snapshot_of
+from rekindle.types.compatibility import Outcome
+from rekindle.types.type_serializer import TypeSerializer
 
 _encode_map = msgspec.msgpack.Encoder().encode
 _decode_map = msgspec.msgpack.Decoder(list[tuple[bytes, bytes | None]]).decode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.datastream.state import ListState
+from rekindle.contracts.state import ListState
 from rekindle.state.list_elements import none_refused, without_none
 from rekindle.state.operator_state.encoding import EvolvingSerializer, encode_list
 from rekindle.state.operator_state.stored import DistributionMode, StoredList

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from rekindle.datastream.state import BroadcastState, ReadOnlyBroadcastState
+from rekindle.contracts.state import BroadcastState, ReadOnlyBroadcastState
 from rekindle.exceptions import StateAccessError
 
 

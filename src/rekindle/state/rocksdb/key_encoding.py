@@ -41,8 +41,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rekindle.common.types import Row
 from rekindle.state.key_hash import canonical, fields_of_key, plain_time
+from rekindle.types.row import Row
 
 _pack_long = struct.Struct(">q").pack
 _pack_double = struct.Struct(">d").pack

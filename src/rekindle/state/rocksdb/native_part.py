@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rekindle.state.key_groups import KeyGroupRange
+from rekindle.contracts.key_groups import KeyGroupRange
 
 
 @dataclass(frozen=True, slots=True)

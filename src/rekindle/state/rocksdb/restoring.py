@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Sequence
 from contextlib import closing
 
+from rekindle.contracts.key_groups import MAX_PARALLELISM_LIMIT, KeyGroupRange
 from rekindle.state.blocks import KeyGroupBlock
-from rekindle.state.key_groups import MAX_PARALLELISM_LIMIT, KeyGroupRange
 from rekindle.state.rocksdb.database import Database, damage_reported, walk
 from rekindle.state.rocksdb.layout import key_group_start
 from rekindle.state.rocksdb.native import state_blocks

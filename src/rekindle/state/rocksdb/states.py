@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.datastream.state import State
+from rekindle.contracts.state import State
 from rekindle.state.blocks import StateKind
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.list_state import ListCache, RocksListState

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.rocksdb.codec import split_value
+from rekindle.types.type_serializer import TypeSerializer
 
 _MOST_ENTRIES = 100_000
 _MOST_BYTES = 64 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rekindle.datastream.state import ValueState
+from rekindle.contracts.state import ValueState
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.table import StateTable
 from rekindle.state.scope import Scope

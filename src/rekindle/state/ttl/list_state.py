@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rekindle.datastream.state import ListState
+from rekindle.contracts.state import ListState
 from rekindle.state.list_elements import none_refused, without_none
 from rekindle.state.ttl.rules import Pair, TtlRules, TtlState
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rekindle.datastream.state import MapState
+from rekindle.contracts.state import MapState
 from rekindle.state.ttl.rules import Pair, TtlRules, TtlState
 
 

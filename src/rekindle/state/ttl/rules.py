@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from rekindle.datastream.state import State, StateTtlConfig
+from rekindle.contracts.state import State, StateTtlConfig
 
 Pair: TypeAlias = tuple[Any, int]
 """A value, and when it was last accessed, in milliseconds."""

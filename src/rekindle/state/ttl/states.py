@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rekindle.datastream.state import (
+from rekindle.contracts.state import (
     ListState,
     MapState,
     State,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.datastream.state import ValueState
+from rekindle.contracts.state import ValueState
 from rekindle.state.ttl.rules import Pair, TtlRules, TtlState
 
 

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Iterator
 from typing import Any
 
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator, OperatorContext
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.batch.runs import Run, merged, write_run
 from rekindle.runtime.operators.batch.sorted_batch import SortedBatch, sorted_batches
-from rekindle.runtime.operators.chunk import Chunk
 
 _FAN_IN = 32  # runs that are merged into a longer one, so that never too many files are read at once
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.batch.gathered import GatheredRecords
 from rekindle.runtime.operators.batch.results import Results
 from rekindle.runtime.operators.batch.sorted_batch import SortedBatch
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
 from rekindle.state.heap.backend import HeapKeyedStateBackend

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.batch.sorted_batch import BATCH_RECORDS
-from rekindle.runtime.operators.chunk import Chunk
 
 
 class Results:

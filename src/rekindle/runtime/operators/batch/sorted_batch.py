@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.batch.key_order import order_of_key, order_of_longs
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 
 BATCH_RECORDS = 10_000

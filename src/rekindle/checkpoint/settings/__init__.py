@@ -1,0 +1,1 @@
+"""What a program says about its checkpoints and its state backend."""

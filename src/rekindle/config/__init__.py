@@ -1,0 +1,1 @@
+"""Options, where their values come from, and the settings of an execution."""

@@ -1,0 +1,199 @@
+"""Configuration options of a job: its graph, its execution, its restarts."""
+
+from __future__ import annotations
+
+from rekindle.config.config_options import ConfigOptions
+
+__all__ = [
+    "CoreOptions",
+    "ExecutionOptions",
+    "PipelineOptions",
+    "RestartStrategyOptions",
+]
+
+_key = ConfigOptions.key
+_MAX_PARALLELISM_LIMIT = 32_768
+
+
+class RestartStrategyOptions:
+    """List the options of restarts after a failure."""
+
+    RESTART_STRATEGY = (
+        _key("restart-strategy.type")
+        .enum_type(
+            ("none", "fixed-delay", "failure-rate", "exponential-delay"),
+            aliases={
+                "off": "none",
+                "disable": "none",
+                "fixeddelay": "fixed-delay",
+                "failurerate": "failure-rate",
+                "exponentialdelay": "exponential-delay",
+            },
+        )
+        .no_default_value()
+        .with_fallback_keys("restart-strategy")
+        .with_description("When a failed job is restarted; unset: with growing delays if there are checkpoints.")
+    )
+    FIXED_DELAY_ATTEMPTS = (
+        _key("restart-strategy.fixed-delay.attempts")
+        .int_type(minimum=0)
+        .default_value(1)
+        .with_description("How many restarts there are at most.")
+    )
+    FIXED_DELAY_DELAY = (
+        _key("restart-strategy.fixed-delay.delay")
+        .duration_type()
+        .default_value("1 s")
+        .with_description("How long to wait before each restart.")
+    )
+    FAILURE_RATE_MAX_FAILURES = (
+        _key("restart-strategy.failure-rate.max-failures-per-interval")
+        .int_type(minimum=1)
+        .default_value(1)
+        .with_description("How many failures within the interval are still followed by a restart.")
+    )
+    FAILURE_RATE_INTERVAL = (
+        _key("restart-strategy.failure-rate.failure-rate-interval")
+        .duration_type()
+        .default_value("1 min")
+        .with_description("The interval in which failures are counted.")
+    )
+    FAILURE_RATE_DELAY = (
+        _key("restart-strategy.failure-rate.delay")
+        .duration_type()
+        .default_value("1 s")
+        .with_description("How long to wait before each restart.")
+    )
+    EXPONENTIAL_DELAY_INITIAL_BACKOFF = (
+        _key("restart-strategy.exponential-delay.initial-backoff")
+        .duration_type()
+        .default_value("1 s")
+        .with_description("The first delay.")
+    )
+    EXPONENTIAL_DELAY_MAX_BACKOFF = (
+        _key("restart-strategy.exponential-delay.max-backoff")
+        .duration_type()
+        .default_value("1 min")
+        .with_description("The longest delay.")
+    )
+    EXPONENTIAL_DELAY_BACKOFF_MULTIPLIER = (
+        _key("restart-strategy.exponential-delay.backoff-multiplier")
+        .double_type()
+        .default_value(1.5)
+        .with_description("What a delay is multiplied by to get the next one.")
+    )
+    EXPONENTIAL_DELAY_RESET_BACKOFF_THRESHOLD = (
+        _key("restart-strategy.exponential-delay.reset-backoff-threshold")
+        .duration_type()
+        .default_value("1 h")
+        .with_description("How long the job must run well for the delay to start anew.")
+    )
+    EXPONENTIAL_DELAY_JITTER_FACTOR = (
+        _key("restart-strategy.exponential-delay.jitter-factor")
+        .double_type()
+        .default_value(0.1)
+        .with_description("By what part of itself a delay is shifted at random.")
+    )
+    EXPONENTIAL_DELAY_ATTEMPTS = (
+        _key("restart-strategy.exponential-delay.attempts-before-reset-backoff")
+        .int_type(minimum=1)
+        .default_value((1 << 31) - 1)
+        .with_description("How many restarts there are at most before the delay starts anew.")
+    )
+
+
+class PipelineOptions:
+    """List the options of a program's graph."""
+
+    NAME = _key("pipeline.name").string_type().no_default_value().with_description("The job's name.")
+    MAX_PARALLELISM = (
+        _key("pipeline.max-parallelism")
+        .int_type(minimum=-1, maximum=_MAX_PARALLELISM_LIMIT)
+        .default_value(-1)
+        .with_description("The number of key groups; -1: derived from the parallelism.")
+    )
+    OPERATOR_CHAINING = (
+        _key("pipeline.operator-chaining.enabled")
+        .boolean_type()
+        .default_value(True)
+        .with_fallback_keys("pipeline.operator-chaining")
+        .with_description("Whether operators without an exchange between them run as one.")
+    )
+    OPERATOR_CHAINING_DIFFERENT_MAX_PARALLELISM = (
+        _key("pipeline.operator-chaining.chain-operators-with-different-max-parallelism")
+        .boolean_type()
+        .default_value(True)
+        .with_description("Whether operators of different maximum parallelism run as one.")
+    )
+    AUTO_WATERMARK_INTERVAL = (
+        _key("pipeline.auto-watermark-interval")
+        .duration_type()
+        .default_value("200 ms")
+        .with_description("Time between watermarks.")
+    )
+    AUTO_GENERATE_UIDS = (
+        _key("pipeline.auto-generate-uids")
+        .boolean_type()
+        .default_value(True)
+        .with_description("Whether operators may go without a uid.")
+    )
+    OBJECT_REUSE = (
+        _key("pipeline.object-reuse")
+        .boolean_type()
+        .default_value(False)
+        .with_description("Whether functions of one chain hand each other the same objects.")
+    )
+    GLOBAL_JOB_PARAMETERS = (
+        _key("pipeline.global-job-parameters")
+        .string_type()
+        .no_default_value()
+        .with_description("Parameters that every function of the job can read, as key:value,key:value.")
+    )
+    JARS = (
+        _key("pipeline.jars")
+        .string_type()
+        .no_default_value()
+        .with_description("Accepted; there is no Flink that could load a jar.")
+    )
+    CLASSPATHS = (
+        _key("pipeline.classpaths")
+        .string_type()
+        .no_default_value()
+        .with_description("Accepted; there is no Flink that could load a class.")
+    )
+
+
+class ExecutionOptions:
+    """List the options of execution."""
+
+    RUNTIME_MODE = (
+        _key("execution.runtime-mode")
+        .enum_type(("STREAMING", "BATCH", "AUTOMATIC"))
+        .default_value("STREAMING")
+        .with_description("Whether bounded input is treated as a stream or as a whole.")
+    )
+    BUFFER_TIMEOUT = (
+        _key("execution.buffer-timeout.interval")
+        .duration_type()
+        .default_value("100 ms")
+        .with_fallback_keys("execution.buffer-timeout")
+        .with_description("How long records may wait for others before they are sent on.")
+    )
+
+
+class CoreOptions:
+    """List the options that many parts share."""
+
+    DEFAULT_PARALLELISM = (
+        _key("parallelism.default")
+        .int_type(minimum=1, maximum=_MAX_PARALLELISM_LIMIT)
+        .no_default_value()
+        .with_description("The parallelism of operators that set none; unset: the environment decides.")
+    )
+    TMP_DIRS = (
+        _key("io.tmp.dirs")
+        .string_type()
+        .no_default_value()
+        .with_fallback_keys("taskmanager.tmp.dirs")
+        .with_description("Where temporary files go; unset: the system's directory for them.")
+    )

@@ -1,0 +1,192 @@
+"""Configuration options of the processes that run a job."""
+
+from __future__ import annotations
+
+from rekindle.config.config_options import ConfigOption, ConfigOptions
+
+__all__ = [
+    "HeartbeatOptions",
+    "JobManagerOptions",
+    "PythonOptions",
+    "QueryableStateOptions",
+    "RekindleOptions",
+    "TaskManagerOptions",
+]
+
+_key = ConfigOptions.key
+
+
+class HeartbeatOptions:
+    """List the options of heartbeats between job master and slots."""
+
+    INTERVAL = (
+        _key("heartbeat.interval").duration_type().default_value("1 s").with_description("Time between two heartbeats.")
+    )
+    TIMEOUT = (
+        _key("heartbeat.timeout")
+        .duration_type()
+        .default_value("50 s")
+        .with_description("After how long without a heartbeat a slot counts as lost.")
+    )
+
+
+class JobManagerOptions:
+    """List the options of the job master."""
+
+    RPC_ADDRESS = (
+        _key("jobmanager.rpc.address")
+        .string_type()
+        .no_default_value()
+        .with_description("The address at which slots reach the job master; unset: the driver's.")
+    )
+    RPC_PORT = (
+        _key("jobmanager.rpc.port")
+        .int_type(minimum=0, maximum=65_535)
+        .default_value(0)
+        .with_description("The port at which slots reach the job master; 0: any free one.")
+    )
+
+
+class TaskManagerOptions:
+    """List the options of tasks."""
+
+    CANCELLATION_INTERVAL = (
+        _key("task.cancellation.interval")
+        .duration_type()
+        .default_value("30 s")
+        .with_description("Time between attempts to cancel a task.")
+    )
+    CANCELLATION_TIMEOUT = (
+        _key("task.cancellation.timeout")
+        .duration_type()
+        .default_value("3 min")
+        .with_description("After how long a task that does not cancel is an error; 0: never.")
+    )
+
+
+def _threads(key: str, old_key: str, whose: str) -> ConfigOption[int]:
+    option = _key(key).int_type(minimum=0).default_value(0).with_fallback_keys(old_key)
+    return option.with_description(f"How many threads {whose} has; 0: as many as there are slots.")
+
+
+class QueryableStateOptions:
+    """List the options of queryable state."""
+
+    ENABLE = (
+        _key("queryable-state.enable")
+        .boolean_type()
+        .default_value(False)
+        .with_description("Whether slots run a proxy and a server for queries of state.")
+    )
+    SERVER_PORTS = (
+        _key("queryable-state.server.ports")
+        .port_range_type()
+        .default_value("9067")
+        .with_fallback_keys("query.server.ports")
+        .with_description("Ports for the state servers.")
+    )
+    PROXY_PORTS = (
+        _key("queryable-state.proxy.ports")
+        .port_range_type()
+        .default_value("9069")
+        .with_fallback_keys("query.proxy.ports")
+        .with_description("Ports for the proxies.")
+    )
+    SERVER_NETWORK_THREADS = _threads(
+        "queryable-state.server.network-threads", "query.server.network-threads", "the state server's network"
+    )
+    SERVER_QUERY_THREADS = _threads(
+        "queryable-state.server.query-threads", "query.server.query-threads", "the state server"
+    )
+    PROXY_NETWORK_THREADS = _threads(
+        "queryable-state.proxy.network-threads", "query.proxy.network-threads", "the proxy's network"
+    )
+    PROXY_QUERY_THREADS = _threads("queryable-state.proxy.query-threads", "query.proxy.query-threads", "the proxy")
+    CLIENT_NETWORK_THREADS = _threads(
+        "queryable-state.client.network-threads", "query.client.network-threads", "the client's network"
+    )
+
+
+class RekindleOptions:
+    """List the options that are Rekindle's own."""
+
+    SLOT_ORPHAN_TIMEOUT = (
+        _key("rekindle.slot.orphan-timeout")
+        .duration_type()
+        .default_value("8 s")
+        .with_description("After how long without its job master a slot ends itself.")
+    )
+    EPOCH_MAX_DURATION = (
+        _key("rekindle.epoch.max-duration")
+        .duration_type()
+        .default_value("1 s")
+        .with_description("How long an epoch takes in records before it ends.")
+    )
+    EPOCH_MAX_RECORDS = (
+        _key("rekindle.epoch.max-records")
+        .long_type(minimum=1)
+        .default_value(1_000_000)
+        .with_description("How many records hosted sources give to an epoch at most, all subtasks together.")
+    )
+    BATCH_MEMORY_RECORDS = (
+        _key("rekindle.batch.memory-records")
+        .int_type(minimum=1)
+        .default_value(500_000)
+        .with_description("How many records an operator of a batch job gathers in memory, in each slot.")
+    )
+    SHOW_RECORDS = (
+        _key("rekindle.errors.show-records")
+        .boolean_type()
+        .default_value(True)
+        .with_description("Whether an error of user code names the record, and its key, at which it was raised.")
+    )
+    PROGRESS = (
+        _key("rekindle.progress")
+        .enum_type(("auto", "live", "log", "none"))
+        .default_value("auto")
+        .with_description("How progress is shown: a live view, log lines, or not at all.")
+    )
+    ARCHIVED_JOBS = (
+        _key("rekindle.archive.max-jobs")
+        .int_type(minimum=0)
+        .default_value(100)
+        .with_description("Of how many jobs it is kept on disk what became of them; 0: of none.")
+    )
+    SIGNAL_ACTION = (
+        _key("rekindle.signal.action")
+        .enum_type(("cancel", "stop-with-savepoint", "suspend"))
+        .no_default_value()
+        .with_description("What SIGTERM and SIGHUP do to a job; unset: cancel, with high availability suspend.")
+    )
+
+
+def _without_effect(key: str) -> ConfigOption[str | None]:
+    description = "Accepted; functions run in Rekindle's own Python processes."
+    return _key(key).string_type().no_default_value().with_description(description)
+
+
+class PythonOptions:
+    """List PyFlink's options of its Python processes; most are accepted only so that programs need not drop them."""
+
+    PYTHON_FILES = (
+        _key("python.files")
+        .string_type()
+        .no_default_value()
+        .with_description("Modules, packages, zips and directories that functions import, with commas between them.")
+    )
+    PYTHON_EXECUTABLE = (
+        _key("python.executable")
+        .string_type()
+        .no_default_value()
+        .with_description("The Python that runs functions; unset: PYSPARK_PYTHON, else the program's own.")
+    )
+
+    BUNDLE_SIZE = _without_effect("python.fn-execution.bundle.size")
+    BUNDLE_TIME = _without_effect("python.fn-execution.bundle.time")
+    MANAGED_MEMORY = _without_effect("python.fn-execution.memory.managed")
+    STATE_CACHE_SIZE = _without_effect("python.state.cache-size")
+    MAP_STATE_READ_CACHE_SIZE = _without_effect("python.map-state.read-cache-size")
+    MAP_STATE_WRITE_CACHE_SIZE = _without_effect("python.map-state.write-cache-size")
+    MAP_STATE_ITERATE_RESPONSE_BATCH_SIZE = _without_effect("python.map-state.iterate-response-batch-size")
+    EXECUTION_MODE = _without_effect("python.execution-mode")
+    OPERATOR_CHAINING = _without_effect("python.operator-chaining.enabled")

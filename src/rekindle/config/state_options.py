@@ -1,0 +1,311 @@
+"""Configuration options of state: checkpoints, savepoints, backends, recovery."""
+
+from __future__ import annotations
+
+from rekindle.config.accepted_checkpointing_options import AcceptedCheckpointingOptions
+from rekindle.config.config_options import ConfigOption, ConfigOptions
+
+__all__ = [
+    "CheckpointingOptions",
+    "RocksDBOptions",
+    "StateBackendOptions",
+    "StateRecoveryOptions",
+]
+
+_key = ConfigOptions.key
+
+
+class CheckpointingOptions(AcceptedCheckpointingOptions):
+    """List the options of checkpoints: when, how, where to."""
+
+    CHECKPOINTING_INTERVAL = (
+        _key("execution.checkpointing.interval")
+        .duration_type()
+        .no_default_value()
+        .with_description("Time between the starts of two checkpoints; unset: no checkpoints.")
+    )
+    CHECKPOINTING_MODE = (
+        _key("execution.checkpointing.mode")
+        .enum_type(("EXACTLY_ONCE", "AT_LEAST_ONCE"))
+        .default_value("EXACTLY_ONCE")
+        .with_description("What a record's effect on the state is worth after a failure.")
+    )
+    CHECKPOINTING_TIMEOUT = (
+        _key("execution.checkpointing.timeout")
+        .duration_type()
+        .default_value("10 min")
+        .with_description("How long a checkpoint may take before it is given up.")
+    )
+    MIN_PAUSE = (
+        _key("execution.checkpointing.min-pause")
+        .duration_type()
+        .default_value("0 ms")
+        .with_description("Time between the end of a checkpoint and the start of the next.")
+    )
+    MAX_CONCURRENT_CHECKPOINTS = (
+        _key("execution.checkpointing.max-concurrent-checkpoints")
+        .int_type(minimum=1)
+        .default_value(1)
+        .with_description("How many checkpoints may be under way at once.")
+    )
+    TOLERABLE_FAILED_CHECKPOINTS = (
+        _key("execution.checkpointing.tolerable-failed-checkpoints")
+        .int_type(minimum=0)
+        .default_value(0)
+        .with_description("How many checkpoints in a row may fail before the job does.")
+    )
+    EXTERNALIZED_CHECKPOINT_RETENTION = (
+        _key("execution.checkpointing.externalized-checkpoint-retention")
+        .enum_type(("NO_EXTERNALIZED_CHECKPOINTS", "DELETE_ON_CANCELLATION", "RETAIN_ON_CANCELLATION"))
+        .default_value("NO_EXTERNALIZED_CHECKPOINTS")
+        .with_description("What becomes of the last checkpoint when the job is cancelled.")
+    )
+    NUM_RETAINED = (
+        _key("execution.checkpointing.num-retained")
+        .int_type(minimum=1)
+        .default_value(1)
+        .with_fallback_keys("state.checkpoints.num-retained")
+        .with_description("How many completed checkpoints are kept.")
+    )
+    CHECKPOINTS_DIRECTORY = (
+        _key("execution.checkpointing.dir")
+        .string_type()
+        .no_default_value()
+        .with_fallback_keys("state.checkpoints.dir", "state.backend.fs.checkpointdir")
+        .with_description("Where checkpoints are written.")
+    )
+    SAVEPOINT_DIRECTORY = (
+        _key("execution.checkpointing.savepoint-dir")
+        .string_type()
+        .no_default_value()
+        .with_fallback_keys("state.savepoints.dir", "savepoints.state.backend.fs.dir")
+        .with_description("Where savepoints are written when the command names no directory.")
+    )
+    CHECKPOINT_STORAGE = (
+        _key("execution.checkpointing.storage")
+        .enum_type(("jobmanager", "filesystem"))
+        .no_default_value()
+        .with_fallback_keys("state.checkpoint-storage")
+        .with_description("Where checkpoints live; unset: in files if there is a directory, else in memory.")
+    )
+    INCREMENTAL = (
+        _key("execution.checkpointing.incremental")
+        .boolean_type()
+        .default_value(False)
+        .with_fallback_keys("state.backend.incremental")
+        .with_description("Whether a checkpoint writes only what changed since the one before.")
+    )
+    MEMORY_THRESHOLD = (
+        _key("execution.checkpointing.data-inline-threshold")
+        .memory_type()
+        .default_value("1 kb")
+        .with_fallback_keys("state.storage.fs.memory-threshold", "state.backend.fs.memory-threshold")
+        .with_description("State below this size is kept in the checkpoint's metadata file.")
+    )
+    WRITE_BUFFER_SIZE = (
+        _key("execution.checkpointing.write-buffer-size")
+        .memory_type()
+        .default_value("4 kb")
+        .with_fallback_keys("state.storage.fs.write-buffer-size", "state.backend.fs.write-buffer-size")
+        .with_description("Size of the buffer of a file that is being written.")
+    )
+    SNAPSHOT_COMPRESSION = (
+        _key("execution.checkpointing.snapshot-compression")
+        .boolean_type()
+        .default_value(False)
+        .with_description("Whether keyed state is compressed in full checkpoints and savepoints.")
+    )
+    FORCE_CHECKPOINTING = (
+        _key("execution.checkpointing.force")
+        .boolean_type()
+        .default_value(False)
+        .with_description("Whether also programs with iterations have checkpoints.")
+    )
+    UNALIGNED = (
+        _key("execution.checkpointing.unaligned.enabled")
+        .boolean_type()
+        .default_value(False)
+        .with_fallback_keys("execution.checkpointing.unaligned")
+        .with_description("Accepted; there is nothing to align between epochs.")
+    )
+    FORCE_UNALIGNED = (
+        _key("execution.checkpointing.unaligned.forced")
+        .boolean_type()
+        .default_value(False)
+        .with_description("Accepted; there is nothing to align between epochs.")
+    )
+    ALIGNED_CHECKPOINT_TIMEOUT = (
+        _key("execution.checkpointing.aligned-checkpoint-timeout")
+        .duration_type()
+        .default_value("0 ms")
+        .with_fallback_keys("execution.checkpointing.alignment-timeout")
+        .with_description("Accepted; there is nothing to align between epochs.")
+    )
+    CLEANER_PARALLEL_MODE = (
+        _key("execution.checkpointing.cleaner.parallel-mode")
+        .boolean_type()
+        .default_value(True)
+        .with_fallback_keys("state.checkpoint.cleaner.parallel-mode")
+        .with_description("Whether files that are no longer needed are deleted several at a time.")
+    )
+    HISTORY_SIZE = (
+        _key("web.checkpoints.history")
+        .int_type(minimum=0)
+        .default_value(10)
+        .with_fallback_keys("jobmanager.web.checkpoints.history")
+        .with_description("Of how many ended checkpoints the statistics are kept.")
+    )
+    LOCAL_BACKUP_DIRS = (
+        _key("execution.checkpointing.local-backup.dirs")
+        .string_type()
+        .no_default_value()
+        .with_fallback_keys("taskmanager.state.local.root-dirs")
+        .with_description("Where slots keep local copies of their state, for faster recovery.")
+    )
+
+
+class StateBackendOptions:
+    """List the options of state backends."""
+
+    STATE_BACKEND = (
+        _key("state.backend.type")
+        .enum_type(
+            ("hashmap", "rocksdb", "jobmanager", "filesystem"),
+            aliases={"memory": "jobmanager", "heap": "hashmap"},
+        )
+        .default_value("hashmap")
+        .with_fallback_keys("state.backend")
+        .with_description(
+            "Where working state lives: on the heap, or in RocksDB; jobmanager and filesystem are the heap, and also "
+            "say where checkpoints go."
+        )
+    )
+    ASYNC_SNAPSHOTS = (
+        _key("state.backend.async")
+        .boolean_type()
+        .default_value(True)
+        .with_description("Whether snapshots are written while the job goes on.")
+    )
+
+
+def _rocksdb_size(name: str, description: str) -> ConfigOption[int | None]:
+    return _key(f"state.backend.rocksdb.{name}").memory_type().no_default_value().with_description(description)
+
+
+def _rocksdb_count(name: str, description: str, minimum: int = 1) -> ConfigOption[int | None]:
+    count = _key(f"state.backend.rocksdb.{name}").int_type(minimum=minimum)
+    return count.no_default_value().with_description(description)
+
+
+class RocksDBOptions:
+    """List the options of the RocksDB state backend; what has no default is as the predefined options have it."""
+
+    LOCAL_DIRECTORIES = (
+        _key("state.backend.rocksdb.localdir")
+        .string_type()
+        .no_default_value()
+        .with_description("Local directories for RocksDB's files, with commas or colons between.")
+    )
+    WRITE_BUFFER_SIZE = _rocksdb_size("writebuffer.size", "Size of a state's write buffer.")
+    WRITE_BUFFER_COUNT = _rocksdb_count("writebuffer.count", "How many write buffers a state has at most.")
+    WRITE_BUFFERS_TO_MERGE = _rocksdb_count(
+        "writebuffer.number-to-merge", "How many write buffers are merged before they are written to a file."
+    )
+    BLOCK_CACHE_SIZE = _rocksdb_size("block.cache-size", "Size of the cache of blocks that were read.")
+    BLOCK_SIZE = _rocksdb_size("block.blocksize", "Size of a block, the least that is read from a file.")
+    USE_BLOOM_FILTER = (
+        _key("state.backend.rocksdb.use-bloom-filter")
+        .boolean_type()
+        .no_default_value()
+        .with_description("Whether files have bloom filters, which spare reads of keys that are not there.")
+    )
+    COMPRESSION_PER_LEVEL = (
+        _key("state.backend.rocksdb.compression.per.level")
+        .string_type()
+        .no_default_value()
+        .with_description("Compression of the files, by RocksDB's names; the first of a list holds for all levels.")
+    )
+    THREADS = _rocksdb_count("thread.num", "How many threads flush and compact.")
+    OPEN_FILES = _rocksdb_count("files.open", "How many files may be open at once; -1: all.", minimum=-1)
+    CACHE_ENTRIES = (
+        _key("rekindle.rocksdb.cache.entries")
+        .int_type(minimum=0)
+        .default_value(65_536)
+        .with_description("How many entries of each state are kept as Python objects in front of RocksDB; 0: none.")
+    )
+    TTL_COMPACTION_FILTER = (
+        _key("state.backend.rocksdb.ttl.compaction.filter.enabled")
+        .boolean_type()
+        .default_value(True)
+        .with_description("Whether compaction drops expired state.")
+    )
+    TRANSFER_THREADS = (
+        _key("state.backend.rocksdb.checkpoint.transfer.thread.num")
+        .int_type(minimum=1)
+        .default_value(4)
+        .with_description("How many files a slot uploads or downloads at once.")
+    )
+    PREDEFINED_OPTIONS = (
+        _key("state.backend.rocksdb.predefined-options")
+        .enum_type(
+            (
+                "DEFAULT",
+                "SPINNING_DISK_OPTIMIZED",
+                "SPINNING_DISK_OPTIMIZED_HIGH_MEM",
+                "FLASH_SSD_OPTIMIZED",
+            )
+        )
+        .default_value("DEFAULT")
+        .with_description("A set of RocksDB's settings for a kind of disk.")
+    )
+    OPTIONS_FACTORY = (
+        _key("state.backend.rocksdb.options-factory")
+        .string_type()
+        .no_default_value()
+        .with_description("A factory of RocksDB's settings, as module:name of an object or class.")
+    )
+    TIMER_SERVICE_FACTORY = (
+        _key("state.backend.rocksdb.timer-service.factory")
+        .enum_type(("ROCKSDB", "HEAP"))
+        .default_value("ROCKSDB")
+        .with_description("Where timers live.")
+    )
+
+
+class StateRecoveryOptions:
+    """List the options of starting from a savepoint or checkpoint."""
+
+    SAVEPOINT_PATH = (
+        _key("execution.state-recovery.path")
+        .string_type()
+        .no_default_value()
+        .with_fallback_keys("execution.savepoint.path")
+        .with_description("The savepoint or checkpoint that the job starts from.")
+    )
+    IGNORE_UNCLAIMED_STATE = (
+        _key("execution.state-recovery.ignore-unclaimed-state")
+        .boolean_type()
+        .default_value(False)
+        .with_fallback_keys("execution.savepoint.ignore-unclaimed-state")
+        .with_description("Whether state that no operator asks for is dropped instead of an error.")
+    )
+    FALLBACK_TO_EARLIER = (
+        _key("execution.state-recovery.fallback-to-earlier")
+        .boolean_type()
+        .default_value(False)
+        .with_description("Whether an earlier checkpoint stands in for a damaged one.")
+    )
+    CLAIM_MODE = (
+        _key("execution.state-recovery.claim-mode")
+        .enum_type(("NO_CLAIM", "CLAIM", "LEGACY"))
+        .default_value("NO_CLAIM")
+        .with_fallback_keys("execution.savepoint-restore-mode")
+        .with_description("Whether the job owns what it started from, and deletes it in its time; LEGACY is NO_CLAIM.")
+    )
+    LOCAL_RECOVERY = (
+        _key("execution.state-recovery.from-local")
+        .boolean_type()
+        .default_value(False)
+        .with_fallback_keys("execution.checkpointing.local-backup.enabled", "state.backend.local-recovery")
+        .with_description("Whether slots keep local copies of their state, for faster recovery.")
+    )

@@ -1,0 +1,140 @@
+"""When an asynchronous request is tried again: never, at a fixed pace, or ever more slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from rekindle.contracts.functions.async_functions import AsyncRetryPredicate, AsyncRetryStrategy
+from rekindle.exceptions import ConfigurationError
+
+__all__ = [
+    "NO_RETRY_STRATEGY",
+    "ExponentialBackoffDelayRetryStrategy",
+    "FixedDelayRetryStrategy",
+    "NoRetryStrategy",
+    "RetryPredicate",
+]
+
+OUT = TypeVar("OUT")
+
+
+class RetryPredicate(AsyncRetryPredicate[OUT], Generic[OUT]):
+    """Try again when one of two given conditions holds."""
+
+    def __init__(
+        self,
+        result_predicate: Callable[[list[OUT]], bool] | None,
+        exception_predicate: Callable[[Exception], bool] | None,
+    ) -> None:
+        self._result_predicate = result_predicate
+        self._exception_predicate = exception_predicate
+
+    def result_predicate(self) -> Callable[[list[OUT]], bool] | None:
+        """Return the condition on results."""
+        return self._result_predicate
+
+    def exception_predicate(self) -> Callable[[Exception], bool] | None:
+        """Return the condition on exceptions."""
+        return self._exception_predicate
+
+
+class NoRetryStrategy(AsyncRetryStrategy[OUT], Generic[OUT]):
+    """Never try again."""
+
+    def can_retry(self, current_attempts: int) -> bool:
+        """Return False."""
+        return False
+
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        """Return -1: there is no next attempt."""
+        return -1
+
+    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
+        """Return a predicate without conditions."""
+        return RetryPredicate(None, None)
+
+
+class FixedDelayRetryStrategy(AsyncRetryStrategy[OUT], Generic[OUT]):
+    """Try again up to ``max_attempts`` times, always after the same pause."""
+
+    def __init__(
+        self,
+        max_attempts: int,
+        backoff_time_millis: int,
+        result_predicate: Callable[[list[OUT]], bool] | None,
+        exception_predicate: Callable[[Exception], bool] | None,
+    ) -> None:
+        _require_positive(max_attempts=max_attempts, backoff_time_millis=backoff_time_millis)
+        self._max_attempts = max_attempts
+        self._backoff_time_millis = backoff_time_millis
+        self._predicate = RetryPredicate(result_predicate, exception_predicate)
+
+    def can_retry(self, current_attempts: int) -> bool:
+        """Return True up to ``max_attempts``."""
+        return current_attempts <= self._max_attempts
+
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        """Return the fixed pause."""
+        return self._backoff_time_millis
+
+    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
+        """Return the given conditions."""
+        return self._predicate
+
+
+class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[OUT], Generic[OUT]):
+    """Try again up to ``max_attempts`` times; each pause is the one before times ``multiplier``, capped.
+
+    The pause depends on the attempt's number alone, so requests under way at a time do not disturb each
+    other.
+    """
+
+    def __init__(
+        self,
+        max_attempts: int,
+        initial_delay: int,
+        max_retry_delay: int,
+        multiplier: float,
+        result_predicate: Callable[[list[OUT]], bool] | None,
+        exception_predicate: Callable[[Exception], bool] | None,
+    ) -> None:
+        _require_positive(
+            max_attempts=max_attempts,
+            initial_delay=initial_delay,
+            max_retry_delay=max_retry_delay,
+            multiplier=multiplier,
+        )
+        self._max_attempts = max_attempts
+        self._initial_delay = initial_delay
+        self._max_retry_delay = max_retry_delay
+        self._multiplier = multiplier
+        self._predicate = RetryPredicate(result_predicate, exception_predicate)
+
+    def can_retry(self, current_attempts: int) -> bool:
+        """Return True up to ``max_attempts``."""
+        return current_attempts <= self._max_attempts
+
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        """Return the pause after the attempt with this number."""
+        delay = self._initial_delay
+        for _ in range(current_attempts - 1):
+            grown = int(min(delay * self._multiplier, self._max_retry_delay))
+            if grown == delay:
+                break
+            delay = grown
+        return delay
+
+    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
+        """Return the given conditions."""
+        return self._predicate
+
+
+NO_RETRY_STRATEGY: AsyncRetryStrategy[Any] = NoRetryStrategy()
+"""The one strategy that never tries again."""
+
+
+def _require_positive(**arguments: float) -> None:
+    for name, value in arguments.items():
+        if value <= 0:
+            raise ConfigurationError(f"{name} must be greater than zero, got {value!r}")

@@ -1,0 +1,97 @@
+"""Functions with a context: the element's timestamp, the clocks, timers.
+
+Results are yielded (or returned as an iterable); ``yield output_tag, value`` sends to a side output.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from rekindle.contracts.functions.basic_functions import Function
+
+if TYPE_CHECKING:
+    from rekindle.contracts.time.time_domain import TimeDomain
+    from rekindle.contracts.time.timer_service import TimerService
+
+__all__ = ["KeyedProcessFunction", "ProcessFunction"]
+
+
+class ProcessFunction(Function):
+    """Process a stream's elements one by one, with access to time.
+
+    Keyed state and timers need a key: use ``KeyedProcessFunction`` on a keyed stream for those.
+    """
+
+    class Context(ABC):
+        """Describe the element being processed; valid only during the call it is passed to."""
+
+        @abstractmethod
+        def timer_service(self) -> TimerService:
+            """Return the service that tells the time."""
+
+        @abstractmethod
+        def timestamp(self) -> int | Any:
+            """Return the element's timestamp; None if the stream has no timestamps."""
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
+        """Process one element.
+
+        Args:
+            value: The element.
+            ctx: Its timestamp and the time service; not to be kept.
+
+        Returns:
+            The results: a generator, another iterable, or None.
+        """
+
+
+class KeyedProcessFunction(Function):
+    """Process a keyed stream's elements one by one, with keyed state and timers."""
+
+    class Context(ABC):
+        """Describe the element being processed; valid only during the call it is passed to."""
+
+        @abstractmethod
+        def get_current_key(self) -> Any:
+            """Return the key of the element or of the firing timer."""
+
+        @abstractmethod
+        def timer_service(self) -> TimerService:
+            """Return the service that tells the time and sets timers."""
+
+        @abstractmethod
+        def timestamp(self) -> int | Any:
+            """Return the timestamp of the element or firing timer; None if the stream has none."""
+
+    class OnTimerContext(Context):
+        """Describe the timer that fires."""
+
+        @abstractmethod
+        def time_domain(self) -> TimeDomain:
+            """Return which clock the timer followed."""
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+        """Process one element.
+
+        Args:
+            value: The element.
+            ctx: Its key, its timestamp and the timer service; not to be kept.
+
+        Returns:
+            The results: a generator, another iterable, or None.
+        """
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Any:
+        """React to a timer of the current key; does nothing by default.
+
+        Args:
+            timestamp: The time the timer was set for.
+            ctx: Its key, its time domain and the timer service; not to be kept.
+
+        Returns:
+            The results: a generator, another iterable, or None.
+        """
+        return None

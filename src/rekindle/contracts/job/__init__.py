@@ -1,0 +1,1 @@
+"""A job as its client sees it."""

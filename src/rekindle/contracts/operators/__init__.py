@@ -1,0 +1,1 @@
+"""What an operator of the program's own is made of."""

@@ -1,0 +1,1 @@
+"""Watermarks, and time as functions see it."""

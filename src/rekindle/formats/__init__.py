@@ -1,0 +1,1 @@
+"""Values as text: as Java prints them, as JSON, as lines."""
