@@ -16,8 +16,9 @@ from rekindle.common.time import Instant
 from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import SerializerSnapshotError, StateMigrationException
-from rekindle.serialization import SimpleTypeSerializerSnapshot, register_snapshot_alias, snapshot_aliases
-from rekindle.serialization.integer_serializers import IntSerializer
+from rekindle.serialization import SimpleTypeSerializerSnapshot, register_snapshot_alias
+from rekindle.serialization.scalars.integer_serializers import IntSerializer
+from rekindle.serialization.snapshots import snapshot_aliases
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import BackendUnderTest, ManualClock, take_snapshot

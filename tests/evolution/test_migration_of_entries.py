@@ -18,7 +18,7 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.exceptions import RekindleError
-from rekindle.serialization.stored_snapshot import snapshot_to_bytes
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_to_bytes
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.keyed_backend import KeyedStateBackend

@@ -11,10 +11,10 @@ from serializer_catalogue import same
 from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializationError
 from rekindle.serialization import DataInputView, DataOutputView, GenericArraySerializer
-from rekindle.serialization.array_serializers import GenericArraySerializerSnapshot
-from rekindle.serialization.integer_serializers import IntSerializer, LongSerializer
+from rekindle.serialization.composites.array_serializers import GenericArraySerializerSnapshot
+from rekindle.serialization.scalars.integer_serializers import IntSerializer, LongSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.types.type_information import TypeInformation
 
 

@@ -15,8 +15,8 @@ from serializer_catalogue import same
 
 from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializationError
-from rekindle.serialization.basic_serializers import FloatSerializer, StringSerializer
-from rekindle.serialization.integer_serializers import BigIntSerializer, IntSerializer, LongSerializer
+from rekindle.serialization.scalars.basic_serializers import FloatSerializer, StringSerializer
+from rekindle.serialization.scalars.integer_serializers import BigIntSerializer, IntSerializer, LongSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.type_serializer import TypeSerializer
 

@@ -65,7 +65,7 @@ vars(sys.modules["__main__"]).update(classes)
 """
 SHOW = """
 from rekindle.serialization import AvroSerializer
-from rekindle.serialization.class_fields import fields_of_dataclass, fields_of_struct
+from rekindle.serialization.classes.class_fields import fields_of_dataclass, fields_of_struct
 from rekindle.testing import serializer_snapshot
 for fields in (fields_of_dataclass(User), fields_of_struct(Event)):
     print([(each.name, each.initial()) for each in fields])

@@ -10,7 +10,7 @@ import pytest
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization import EnumSerializer
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 
 

@@ -10,7 +10,7 @@ from serializer_catalogue import same
 from rekindle.common.typeinfo import RowTypeInfo, Types
 from rekindle.common.types import Row, RowKind
 from rekindle.exceptions import SerializationError
-from rekindle.serialization.row_serializer import RowSerializer
+from rekindle.serialization.composites.row_serializer import RowSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.type_serializer import TypeSerializer

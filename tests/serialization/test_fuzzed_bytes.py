@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from serializer_catalogue import CATALOGUE, MSGPACK_CASES, Case
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
-from rekindle.serialization import class_names, stored_snapshot
-from rekindle.serialization.pickle_serializer import PickleSerializer
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.classes import class_names
+from rekindle.serialization.snapshots import stored_snapshot
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.data_views import DataInputView, DataOutputView
 
 readers_of_bytes = pytest.mark.parametrize("case", MSGPACK_CASES, ids=str)
@@ -137,7 +138,7 @@ def test_damaged_snapshots_are_snapshots_or_refused(case: Case, data: st.DataObj
 
 
 def test_a_snapshot_that_is_nested_too_deep_is_refused() -> None:
-    name = "rekindle.serialization.collection_serializers:ListSerializerSnapshot"
+    name = "rekindle.serialization.composites.collection_serializers:ListSerializerSnapshot"
     data = b""
     for _ in range(2_000):
         output = DataOutputView()

@@ -13,10 +13,10 @@ import pytest
 
 from rekindle.exceptions import SerializationError
 from rekindle.serialization import PickleSerializer
-from rekindle.serialization.dataclass_serializer import DataclassSerializer
-from rekindle.serialization.enum_serializer import EnumSerializer
-from rekindle.serialization.hinted_serializer import HintedSerializer, hinted_serializer
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.classes.dataclass_serializer import DataclassSerializer
+from rekindle.serialization.classes.enum_serializer import EnumSerializer
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.untyped.hinted_serializer import HintedSerializer, hinted_serializer
 from rekindle.types.compatibility import Outcome
 from rekindle.types.type_serializer import TypeSerializer
 

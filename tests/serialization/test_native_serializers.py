@@ -14,9 +14,9 @@ from serializer_catalogue import Color, Point, same
 from rekindle.common.annotations import as_type_info
 from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
-from rekindle.serialization.native_collection_serializers import NamedTupleSerializer
+from rekindle.serialization.composites.native_collection_serializers import NamedTupleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.types.native_typeinfo import (
     ContainerTypeInfo,
     NamedTupleTypeInfo,

@@ -16,8 +16,8 @@ from rekindle.serialization import (
     TypeSerializer,
     TypeSerializerSnapshot,
 )
-from rekindle.serialization.basic_serializers import FloatSerializer, StringSerializer
-from rekindle.serialization.integer_serializers import IntSerializer, LongSerializer
+from rekindle.serialization.scalars.basic_serializers import FloatSerializer, StringSerializer
+from rekindle.serialization.scalars.integer_serializers import IntSerializer, LongSerializer
 from rekindle.serialization.serializer_of import serializer_of
 
 

@@ -25,10 +25,10 @@ from rekindle.serialization import (
     TypeSerializerSchemaCompatibility,
     TypeSerializerSnapshot,
     register_snapshot_alias,
-    snapshot_aliases,
 )
-from rekindle.serialization.msgpack_serializer import as_msgpack
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.snapshots import snapshot_aliases
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.untyped.msgpack_serializer import as_msgpack
 from rekindle.types.compatibility import Outcome
 
 AS_IS = TypeSerializerSchemaCompatibility.compatible_as_is()
@@ -345,7 +345,10 @@ def test_a_snapshot_that_fails_to_read_names_its_class() -> None:
         (f"{__name__}:GoneSnapshot", "there is no such class any more"),
         ("builtins:int", "is no TypeSerializerSnapshot"),
         ("rekindle.serialization:TypeSerializerSnapshot", "no constructor without arguments"),
-        ("rekindle.serialization.scalar_serializer:ScalarSerializerSnapshot", "no constructor without arguments"),
+        (
+            "rekindle.serialization.scalars.scalar_serializer:ScalarSerializerSnapshot",
+            "no constructor without arguments",
+        ),
     ],
 )
 def test_a_name_that_is_no_snapshot_is_refused(name: str, reason: str) -> None:

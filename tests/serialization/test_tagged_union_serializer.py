@@ -9,8 +9,8 @@ import pytest
 
 from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializationError
+from rekindle.serialization.composites.tagged_union_serializer import TaggedUnionSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.tagged_union_serializer import TaggedUnionSerializer
 from rekindle.testing import check_evolution, serializer_snapshot
 from rekindle.types.compatibility import Outcome
 from support.versioned_classes import Versions, versioned_classes

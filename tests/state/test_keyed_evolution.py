@@ -26,7 +26,7 @@ from rekindle.serialization import (
     TypeSerializerSnapshot,
 )
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.stored_snapshot import snapshot_to_bytes
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_to_bytes
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.rocksdb import table as rocksdb_table
 from rekindle.state.state_owner import StateOwner

@@ -17,7 +17,7 @@ from rekindle.exceptions import (
     StateMigrationException,
     StateRestoreError,
 )
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes
 from rekindle.state.operator_state.stored import StoredItems, StoredList
 from rekindle.types.class_typeinfo import PojoTypeInfo, SerializerTypeInfo
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility

@@ -14,7 +14,7 @@ import pytest
 from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.window import TimeWindow
 from rekindle.exceptions import StateNotFoundError, StateRestoreError
-from rekindle.serialization.stand_ins import PickledStandIn, stand_ins_for_missing_classes
+from rekindle.serialization.classes.stand_ins import PickledStandIn, stand_ins_for_missing_classes
 from rekindle.state.key_hash import key_group_of
 from rekindle.state_processor.contents import SnapshotContents, contents_of
 from rekindle.state_processor.description import OperatorDescription, describe
@@ -184,11 +184,11 @@ def test_pickles_of_classes_that_are_not_here_say_what_they_can() -> None:
 
 def test_a_serializer_that_is_not_here_gives_bytes(tmp_path: Path) -> None:
     from rekindle.serialization import PickleSerializer
-    from rekindle.serialization.stored_snapshot import snapshot_to_bytes
+    from rekindle.serialization.snapshots.stored_snapshot import snapshot_to_bytes
     from rekindle.state_processor.stored_types import RawBytes, readable_serializer, type_name
 
     stored = snapshot_to_bytes(PickleSerializer().snapshot_configuration())
-    name = b"rekindle.serialization.pickle_serializer:PickleSerializerSnapshot"
+    name = b"rekindle.serialization.untyped.pickle_serializer:PickleSerializerSnapshot"
     gone = stored.replace(
         name, b"an_app.that_is_gone_since_years_and_years.and_so_on:PickleSeriali".ljust(len(name), b"X")
     )

@@ -16,9 +16,9 @@ import msgspec
 
 from rekindle.common import Row, Types
 from rekindle.serialization import AvroSerializer, DataclassSerializer, GenericArraySerializer, NullableSerializer
-from rekindle.serialization.basic_serializers import StringSerializer
-from rekindle.serialization.hinted_serializer import HintedSerializer
-from rekindle.serialization.integer_serializers import IntSerializer
+from rekindle.serialization.scalars.basic_serializers import StringSerializer
+from rekindle.serialization.scalars.integer_serializers import IntSerializer
+from rekindle.serialization.untyped.hinted_serializer import HintedSerializer
 from rekindle.types.class_typeinfo import AvroTypeInfo, PojoTypeInfo
 from rekindle.types.compatibility import Outcome
 from support.evolution_serializers import pairs_1, pairs_2, words_1, words_2

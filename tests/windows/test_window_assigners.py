@@ -39,7 +39,7 @@ from rekindle.datastream.window import (
     WindowAssigner,
 )
 from rekindle.exceptions import ConfigurationError, SerializationError
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes
 from rekindle.state.state_evolution import StateName, stored_snapshot_of
 
 PYFLINK_NAMES = {

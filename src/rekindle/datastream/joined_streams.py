@@ -24,8 +24,8 @@ from rekindle.datastream.type_hints import returned_type, state_type, yielded_ty
 from rekindle.datastream.window_settings import WindowSettings
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.operators.co_group import CoGroupOperator
+from rekindle.serialization.composites.tagged_union_serializer import TaggedUnionSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.tagged_union_serializer import TaggedUnionSerializer
 from rekindle.types.class_typeinfo import SerializerTypeInfo
 from rekindle.types.typeinfo import Types
 

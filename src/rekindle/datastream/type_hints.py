@@ -52,8 +52,8 @@ def state_type(hint: TypeInformation | None) -> TypeInformation | None:
     Only classes of the user evolve, and only rows of a DataFrame have columns. Their state takes values of any other
     class as well.
     """
-    from rekindle.serialization.hinted_serializer import HintedSerializer, hinted_serializer
     from rekindle.serialization.serializer_of import serializer_of
+    from rekindle.serialization.untyped.hinted_serializer import HintedSerializer, hinted_serializer
 
     if isinstance(hint, SparkRowTypeInfo):
         return SerializerTypeInfo(HintedSerializer(serializer_of(hint)))
@@ -71,8 +71,8 @@ def state_key_type(hint: TypeInformation | None, key_selector: Callable[[Any], A
 
     It is known where the records are rows of a DataFrame, and the selector only names columns.
     """
-    from rekindle.serialization.inferred_key_serializer import InferredKeySerializer
     from rekindle.serialization.serializer_of import serializer_of
+    from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer
 
     if not isinstance(hint, SparkRowTypeInfo):
         return None

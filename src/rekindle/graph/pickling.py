@@ -7,7 +7,7 @@ import sys
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.struct_pickling import dumps
-from rekindle.serialization.class_fields import keep_annotations
+from rekindle.serialization.classes.class_fields import keep_annotations
 
 
 def check_picklable(graph: JobGraph) -> None:

@@ -5,22 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError, StateMigrationException
-from rekindle.serialization.array_serializers import GenericArraySerializer
-from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot, OuterSchemaCompatibility
-from rekindle.serialization.enum_serializer import EnumSerializer
-from rekindle.serialization.nullable_serializer import NullableSerializer
-from rekindle.serialization.pickle_serializer import PickleSerializer
-from rekindle.serialization.simple_snapshot import SimpleTypeSerializerSnapshot
-from rekindle.serialization.snapshot_aliases import register_snapshot_alias
+from rekindle.serialization.classes.enum_serializer import EnumSerializer
+from rekindle.serialization.composites.array_serializers import GenericArraySerializer
+from rekindle.serialization.composites.nullable_serializer import NullableSerializer
+from rekindle.serialization.snapshots.composite_snapshot import (
+    CompositeTypeSerializerSnapshot,
+    OuterSchemaCompatibility,
+)
+from rekindle.serialization.snapshots.simple_snapshot import SimpleTypeSerializerSnapshot
+from rekindle.serialization.snapshots.snapshot_aliases import register_snapshot_alias
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.data_views import DataInputView, DataOutputView
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.types.type_serializer import TypeSerializer
 
 if TYPE_CHECKING:
-    from rekindle.serialization.avro_serializer import AvroSerializer
-    from rekindle.serialization.dataclass_serializer import DataclassSerializer
-    from rekindle.serialization.struct_serializer import StructSerializer
+    from rekindle.serialization.avro.avro_serializer import AvroSerializer
+    from rekindle.serialization.classes.dataclass_serializer import DataclassSerializer
+    from rekindle.serialization.classes.struct_serializer import StructSerializer
 
 __all__ = [
     "AvroSerializer",
@@ -44,11 +47,11 @@ __all__ = [
     "register_snapshot_alias",
 ]
 
-# These reach for rekindle.common, which is made of this package: they are imported when somebody asks for them.
+# They import what most programs do without.
 _LATER = {
-    "AvroSerializer": "avro_serializer",
-    "DataclassSerializer": "dataclass_serializer",
-    "StructSerializer": "struct_serializer",
+    "AvroSerializer": "avro.avro_serializer",
+    "DataclassSerializer": "classes.dataclass_serializer",
+    "StructSerializer": "classes.struct_serializer",
 }
 
 

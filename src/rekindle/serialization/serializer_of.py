@@ -6,20 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from rekindle.exceptions import InvalidCallError
-from rekindle.serialization import basic_serializers, integer_serializers, native_serializers, time_serializers
-from rekindle.serialization.array_serializers import GenericArraySerializer, PrimitiveArraySerializer
-from rekindle.serialization.collection_serializers import ListSerializer, MapSerializer
-from rekindle.serialization.enum_serializer import EnumSerializer
-from rekindle.serialization.native_collection_serializers import (
+from rekindle.serialization.classes.enum_serializer import EnumSerializer
+from rekindle.serialization.composites.array_serializers import GenericArraySerializer, PrimitiveArraySerializer
+from rekindle.serialization.composites.collection_serializers import ListSerializer, MapSerializer
+from rekindle.serialization.composites.native_collection_serializers import (
     FrozensetSerializer,
     NamedTupleSerializer,
     SetSerializer,
     VariadicTupleSerializer,
 )
-from rekindle.serialization.nullable_serializer import NullableSerializer
-from rekindle.serialization.pickle_serializer import PickleSerializer
-from rekindle.serialization.row_serializer import RowSerializer
-from rekindle.serialization.tuple_serializer import TupleSerializer
+from rekindle.serialization.composites.nullable_serializer import NullableSerializer
+from rekindle.serialization.composites.row_serializer import RowSerializer
+from rekindle.serialization.composites.tuple_serializer import TupleSerializer
+from rekindle.serialization.scalars import basic_serializers, integer_serializers, native_serializers, time_serializers
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.basic_typeinfo import BasicType, BasicTypeInfo, PickledBytesTypeInfo
 from rekindle.types.class_typeinfo import AvroTypeInfo, EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
 from rekindle.types.composite_typeinfo import (
@@ -120,22 +120,22 @@ def _pojo(type_info: PojoTypeInfo) -> TypeSerializer[Any]:
     import msgspec
 
     if issubclass(type_info.cls, msgspec.Struct):
-        from rekindle.serialization.struct_serializer import StructSerializer
+        from rekindle.serialization.classes.struct_serializer import StructSerializer
 
         return StructSerializer(type_info.cls)
-    from rekindle.serialization.dataclass_serializer import DataclassSerializer
+    from rekindle.serialization.classes.dataclass_serializer import DataclassSerializer
 
     return DataclassSerializer(type_info.cls)
 
 
 def _spark_row(type_info: SparkRowTypeInfo) -> TypeSerializer[Any]:
-    from rekindle.serialization.spark_row_serializer import SparkRowSerializer
+    from rekindle.serialization.composites.spark_row_serializer import SparkRowSerializer
 
     return SparkRowSerializer(type_info.names, map(serializer_of, type_info.field_types))
 
 
 def _avro(type_info: AvroTypeInfo) -> TypeSerializer[Any]:
-    from rekindle.serialization.avro_serializer import AvroSerializer
+    from rekindle.serialization.avro.avro_serializer import AvroSerializer
 
     return AvroSerializer(type_info.schema, type_info.cls)
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from rekindle.contracts.state import MapState
 from rekindle.exceptions import SerializationError
-from rekindle.serialization.basic_serializers import FloatSerializer
-from rekindle.serialization.nullable_serializer import NullableSerializer
-from rekindle.serialization.row_serializer import RowSerializer
-from rekindle.serialization.scalar_serializer import ScalarSerializer
-from rekindle.serialization.tuple_serializer import TupleSerializer
+from rekindle.serialization.composites.nullable_serializer import NullableSerializer
+from rekindle.serialization.composites.row_serializer import RowSerializer
+from rekindle.serialization.composites.tuple_serializer import TupleSerializer
+from rekindle.serialization.scalars.basic_serializers import FloatSerializer
+from rekindle.serialization.scalars.scalar_serializer import ScalarSerializer
 from rekindle.types.type_serializer import TypeSerializer
 
 Conversion = Callable[[Any], Any]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError, StateMigrationException
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.types.compatibility import Outcome
 from rekindle.types.type_serializer import TypeSerializer
 

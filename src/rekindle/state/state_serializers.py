@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from rekindle.contracts.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
-from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.state_evolution import StateName, evolved, stored_snapshot_of
 from rekindle.types.type_serializer import TypeSerializer
 

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from rekindle.serialization import basic_serializers, integer_serializers, native_serializers, time_serializers
-from rekindle.serialization.hinted_serializer import HintedSerializer
-from rekindle.serialization.inferred_key_serializer import InferredKeySerializer
-from rekindle.serialization.named_fields_serializer import NamedFieldsSerializer
-from rekindle.serialization.native_collection_serializers import NamedTupleSerializer
-from rekindle.serialization.nullable_serializer import NullableSerializer
-from rekindle.serialization.pickle_serializer import PickleSerializer
-from rekindle.serialization.row_serializer import RowSerializer
-from rekindle.serialization.tuple_serializer import TupleSerializer
+from rekindle.serialization.classes.named_fields_serializer import NamedFieldsSerializer
+from rekindle.serialization.composites.native_collection_serializers import NamedTupleSerializer
+from rekindle.serialization.composites.nullable_serializer import NullableSerializer
+from rekindle.serialization.composites.row_serializer import RowSerializer
+from rekindle.serialization.composites.tuple_serializer import TupleSerializer
+from rekindle.serialization.scalars import basic_serializers, integer_serializers, native_serializers, time_serializers
+from rekindle.serialization.untyped.hinted_serializer import HintedSerializer
+from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.row import Row
 from rekindle.types.type_serializer import TypeSerializer
 

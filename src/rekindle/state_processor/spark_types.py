@@ -18,26 +18,26 @@ from pyspark.sql import types as t
 from rekindle.base.time import Instant
 from rekindle.contracts.windowing import serializers as windows
 from rekindle.contracts.windowing.windows import CountWindow, GlobalWindow, TimeWindow
-from rekindle.serialization import basic_serializers as basic
-from rekindle.serialization import integer_serializers as integers
-from rekindle.serialization import native_serializers as native
-from rekindle.serialization import time_serializers as times
-from rekindle.serialization.array_serializers import GenericArraySerializer, PrimitiveArraySerializer
-from rekindle.serialization.collection_serializers import ListSerializer, MapSerializer
-from rekindle.serialization.enum_serializer import EnumSerializer
-from rekindle.serialization.hinted_serializer import HintedSerializer
-from rekindle.serialization.inferred_key_serializer import InferredKeySerializer
-from rekindle.serialization.named_fields_serializer import NamedFieldsSerializer
-from rekindle.serialization.native_collection_serializers import (
+from rekindle.serialization.classes.enum_serializer import EnumSerializer
+from rekindle.serialization.classes.named_fields_serializer import NamedFieldsSerializer
+from rekindle.serialization.composites.array_serializers import GenericArraySerializer, PrimitiveArraySerializer
+from rekindle.serialization.composites.collection_serializers import ListSerializer, MapSerializer
+from rekindle.serialization.composites.native_collection_serializers import (
     FrozensetSerializer,
     NamedTupleSerializer,
     SetSerializer,
     VariadicTupleSerializer,
 )
-from rekindle.serialization.nullable_serializer import NullableSerializer
-from rekindle.serialization.row_serializer import RowSerializer
-from rekindle.serialization.spark_row_serializer import SparkRowSerializer
-from rekindle.serialization.tuple_serializer import TupleSerializer
+from rekindle.serialization.composites.nullable_serializer import NullableSerializer
+from rekindle.serialization.composites.row_serializer import RowSerializer
+from rekindle.serialization.composites.spark_row_serializer import SparkRowSerializer
+from rekindle.serialization.composites.tuple_serializer import TupleSerializer
+from rekindle.serialization.scalars import basic_serializers as basic
+from rekindle.serialization.scalars import integer_serializers as integers
+from rekindle.serialization.scalars import native_serializers as native
+from rekindle.serialization.scalars import time_serializers as times
+from rekindle.serialization.untyped.hinted_serializer import HintedSerializer
+from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer
 from rekindle.types.row import Row
 from rekindle.types.spark_rows import row_maker
 from rekindle.types.type_serializer import TypeSerializer

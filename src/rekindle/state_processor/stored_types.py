@@ -7,10 +7,10 @@ from io import BytesIO
 from typing import Any
 
 from rekindle.exceptions import RekindleError, SerializationError
-from rekindle.serialization.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.fields_evolution import NamedFieldsSerializerSnapshot
-from rekindle.serialization.stand_ins import stand_ins_for_missing_classes
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes
+from rekindle.serialization.classes.fields_evolution import NamedFieldsSerializerSnapshot
+from rekindle.serialization.classes.stand_ins import stand_ins_for_missing_classes
+from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes
 from rekindle.state.state_serializers import PICKLED, UNUSED, StateSerializers, StoredSerializers
 from rekindle.types.data_views import DataInputView
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.serialization.class_names import old_versions_of_classes
+from rekindle.serialization.classes.class_names import old_versions_of_classes
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.types.annotations import as_type_info
 from rekindle.types.compatibility import Outcome
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot

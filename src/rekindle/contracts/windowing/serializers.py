@@ -6,7 +6,7 @@ from typing import Any
 
 from rekindle.contracts.windowing.windows import CountWindow, GlobalWindow, TimeWindow
 from rekindle.exceptions import SerializationError
-from rekindle.serialization.scalar_serializer import ScalarSerializer, ScalarSerializerSnapshot
+from rekindle.serialization.scalars.scalar_serializer import ScalarSerializer, ScalarSerializerSnapshot
 
 __all__ = ["CountWindowSerializer", "GlobalWindowSerializer", "TimeWindowSerializer"]
 

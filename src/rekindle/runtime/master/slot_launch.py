@@ -20,7 +20,7 @@ from rekindle.runtime.slot.deployment import SlotJob, SnapshotSettings
 from rekindle.runtime.slot.slot_deployment import SlotDeployment
 from rekindle.runtime.spark.session import is_local
 from rekindle.runtime.spark.slot_launcher import cancel_launch, launch_slots
-from rekindle.serialization.snapshot_aliases import known_aliases
+from rekindle.serialization.snapshots.snapshot_aliases import known_aliases
 
 
 class SlotLaunch:

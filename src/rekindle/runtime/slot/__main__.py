@@ -30,7 +30,7 @@ from rekindle.runtime.slot.failure import describe_failure
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.slot.slot_deployment import REGISTERED, SlotDeployment
 from rekindle.runtime.wire import messages as m
-from rekindle.serialization.snapshot_aliases import adopt_aliases
+from rekindle.serialization.snapshots.snapshot_aliases import adopt_aliases
 
 STDOUT = "stdout"
 STDERR = "stderr"

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from rekindle.exceptions import SerializationError, StateRestoreError
-from rekindle.serialization.class_names import ClassName, class_here
-from rekindle.serialization.stand_ins import made_stand_in
+from rekindle.serialization.classes.class_names import ClassName, class_here
+from rekindle.serialization.classes.stand_ins import made_stand_in
 from rekindle.state.key_hash import fields_of_key
 from rekindle.types.row import Row, RowKind, row_from
 

@@ -1,0 +1,1 @@
+"""Avro: schemas, their evolution, and records."""

@@ -1,0 +1,1 @@
+"""Dataclasses, structs and enums of the program, and how they evolve."""

@@ -1,0 +1,1 @@
+"""Rows, tuples, lists, maps and arrays."""

@@ -1,0 +1,1 @@
+"""Numbers, strings, bytes and times."""

@@ -1,0 +1,1 @@
+"""What is kept of a serializer beside the state that it wrote."""

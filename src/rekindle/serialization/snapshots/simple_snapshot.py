@@ -1,0 +1,74 @@
+"""The snapshot of a serializer that has nothing to remember but its class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
+from rekindle.types.data_views import DataInputView, DataOutputView
+from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
+from rekindle.types.type_serializer import TypeSerializer
+
+__all__ = ["SimpleTypeSerializerSnapshot"]
+
+T = TypeVar("T")
+
+
+class SimpleTypeSerializerSnapshot(TypeSerializerSnapshot[T]):
+    """Remember a serializer that is the same wherever it is made. Each such serializer has a subclass of its own::
+
+    class WordSerializerSnapshot(SimpleTypeSerializerSnapshot):
+        def __init__(self):
+            super().__init__(WordSerializer)
+    """
+
+    def __init__(self, serializer_supplier: Callable[[], TypeSerializer[T]]) -> None:
+        """Remember how to make the serializer.
+
+        Args:
+            serializer_supplier: Makes it; its class will do.
+        """
+        self._supplier = serializer_supplier
+
+    def get_current_version(self) -> int:
+        """Return 1."""
+        return 1
+
+    def write_snapshot(self, output: DataOutputView) -> None:
+        """Write nothing: the class of the snapshot says it all."""
+
+    def read_snapshot(self, read_version: int, input_view: DataInputView) -> None:
+        """Read nothing."""
+
+    def restore_serializer(self) -> TypeSerializer[T]:
+        """Return a new serializer."""
+        return self._supplier()
+
+    def resolve_schema_compatibility(
+        self, old_serializer_snapshot: TypeSerializerSnapshot[Any]
+    ) -> TypeSerializerSchemaCompatibility:
+        """Say that snapshots of one class are compatible as they are, and others not at all."""
+        if type(old_serializer_snapshot) is type(self):
+            return TypeSerializerSchemaCompatibility.compatible_as_is()
+        return type_changed(old_serializer_snapshot, self)
+
+
+def type_changed(
+    old: TypeSerializerSnapshot[Any], new: TypeSerializerSnapshot[Any]
+) -> TypeSerializerSchemaCompatibility:
+    """Say that one type has become another; incompatible, unless one of them was or is only hinted at."""
+    from rekindle.serialization.untyped.hinted_serializer import HintedSerializerSnapshot, only_hinted
+    from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializerSnapshot
+    from rekindle.serialization.untyped.pickle_serializer import PICKLE_DOES_NOT_EVOLVE, PickleSerializerSnapshot
+
+    if isinstance(old, HintedSerializerSnapshot | InferredKeySerializerSnapshot):
+        return old.becoming(new)
+    if isinstance(old, PickleSerializerSnapshot) and only_hinted(new):
+        return TypeSerializerSchemaCompatibility.compatible_after_migration(
+            f"the state was pickled, and is known to be {new.describe()} now"
+        )
+    reasons = [f"the type was {old.describe()} and is {new.describe()} now"]
+    if isinstance(old, PickleSerializerSnapshot) or isinstance(new, PickleSerializerSnapshot):
+        reasons.append(PICKLE_DOES_NOT_EVOLVE)
+    return TypeSerializerSchemaCompatibility.incompatible(*reasons)
