@@ -43,11 +43,6 @@ Each class says whether a restart of the job may cure it (``curable``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rekindle.checkpoint.events import Event
-
 
 class RekindleError(Exception):
     """Base of all errors that Rekindle raises on purpose.
@@ -277,7 +272,7 @@ class InvalidCheckpointTransitionError(CheckpointError):
         history: The events before it, oldest first.
     """
 
-    def __init__(self, problem: str, history: tuple[Event, ...] = ()) -> None:
+    def __init__(self, problem: str, history: tuple[object, ...] = ()) -> None:
         super().__init__(problem, history)
         self.problem = problem
         self.history = history

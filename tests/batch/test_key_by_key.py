@@ -20,11 +20,11 @@ from rekindle.datastream.functions import (
 )
 from rekindle.datastream.state import ListStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from rekindle.datastream.window import EventTimeSessionWindows, EventTimeTrigger, TumblingEventTimeWindows
+from rekindle.graph.transformations.windows import WindowContents, Windowing
 from rekindle.runtime.operators.batch.final_reduce import FinalReduceOperator
 from rekindle.runtime.operators.keyed import KeyedMapOperator, KeyedProcessOperator, ReduceOperator
 from rekindle.runtime.operators.two_input import KeyedCoOperator
-from rekindle.runtime.operators.window import Windowing, WindowOperator
-from rekindle.runtime.operators.window_contents import ElementContents
+from rekindle.runtime.operators.window import WindowOperator
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness
@@ -173,7 +173,7 @@ class Windowed(ProcessWindowFunction):
 @pytest.mark.parametrize("memory", [1_000, 2])
 def test_windows_fire_at_the_end_of_their_key_and_nothing_is_late(memory: int) -> None:
     windowing = Windowing(
-        TumblingEventTimeWindows.of(Time.milliseconds(10)), EventTimeTrigger.create(), ElementContents(None)
+        TumblingEventTimeWindows.of(Time.milliseconds(10)), EventTimeTrigger.create(), WindowContents(None)
     )
     h = harness(WindowOperator(windowing, Windowed()), memory)
     process(h, ("b", 15), ("a", 30))
@@ -187,7 +187,7 @@ def test_windows_fire_at_the_end_of_their_key_and_nothing_is_late(memory: int) -
 
 def test_sessions_merge_as_if_records_had_come_in_order() -> None:
     windowing = Windowing(
-        EventTimeSessionWindows.with_gap(Time.milliseconds(7)), EventTimeTrigger.create(), ElementContents(None)
+        EventTimeSessionWindows.with_gap(Time.milliseconds(7)), EventTimeTrigger.create(), WindowContents(None)
     )
     h = harness(WindowOperator(windowing, Windowed()))
     process(h, ("b", 10), ("a", 30), ("b", 5), ("a", 20), ("b", 16))

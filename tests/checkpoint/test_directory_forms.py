@@ -9,9 +9,9 @@ import pytest
 
 from rekindle.checkpoint import paths
 from rekindle.common import Configuration
+from rekindle.connectors.files.sink_base_path import absolute
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.checkpoint_storage import FileSystemCheckpointStorage, JobManagerCheckpointStorage
-from rekindle.datastream.connectors.sink_base_path import absolute
 from rekindle.datastream.state_backend import (
     EmbeddedRocksDBStateBackend,
     FsStateBackend,

@@ -20,10 +20,12 @@ import pytest
 from rekindle.common import Row, Types
 from rekindle.common.serialization import Encoder
 from rekindle.common.time import Duration
+from rekindle.connectors.files.arrow_sink_files import ArrowSinkFiles
+from rekindle.connectors.files.file_sink_writer import FileCommittable, FileSinkWriter
+from rekindle.connectors.files.local_sink_files import LocalSinkFiles
+from rekindle.connectors.files.sink_files import FileSinkError
 from rekindle.datastream.connectors import file_system
-from rekindle.datastream.connectors.arrow_sink_files import ArrowSinkFiles
 from rekindle.datastream.connectors.base import SinkWriter, SinkWriterContext
-from rekindle.datastream.connectors.file_sink_writer import FileCommittable, FileSinkWriter
 from rekindle.datastream.connectors.file_system import (
     BucketAssigner,
     BulkFormat,
@@ -39,8 +41,6 @@ from rekindle.datastream.connectors.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
-from rekindle.datastream.connectors.local_sink_files import LocalSinkFiles
-from rekindle.datastream.connectors.sink_files import FileSinkError
 from rekindle.exceptions import ConfigurationError, StateRestoreError
 from rekindle.types.spark_rows import row_maker
 

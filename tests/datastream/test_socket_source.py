@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from rekindle.connectors import socket_source
 from rekindle.datastream import StreamExecutionEnvironment
-from rekindle.datastream.connectors import socket_source
 from rekindle.runtime.slot.failure import OperatorError
 from support.in_process_job import InProcessJob, collect
 from support.processes import wait_until

@@ -20,7 +20,7 @@ from rekindle.datastream import (
     StreamExecutionEnvironment,
 )
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
-from rekindle.runtime.operators.keyed import ReduceOperator
+from rekindle.graph.transformations.one_input import ReduceTransformation
 from rekindle.types.class_typeinfo import EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
 from support.in_process_job import InProcessJob, collect
 
@@ -220,8 +220,8 @@ class TestState:
 
         def state_of(stream: Any, function: Any) -> Any:
             node = stream.key_by(lambda value: 1).reduce(function)._node
-            assert isinstance(node.operator, ReduceOperator)
-            return node.operator.type_info
+            assert isinstance(node.transformation, ReduceTransformation)
+            return node.transformation.type_info
 
         assert state_of(lines.map(parse, output_type=Total), max) == TOTAL
         assert state_of(lines.map(parse, output_type=Types.PICKLED_BYTE_ARRAY()), max) == Types.PICKLED_BYTE_ARRAY()

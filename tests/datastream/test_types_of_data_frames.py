@@ -87,7 +87,7 @@ def test_keys_that_are_columns_are_kept_by_the_types_of_the_columns(
     env = StreamExecutionEnvironment()
     keyed = frame(env).filter(lambda row: True).rebalance().key_by(selector)
     keyed.map(lambda row: row)
-    assert kept(last(env).operator.key_type) == key_type
+    assert kept(last(env).transformation.key_type) == key_type
     (edge,) = last(env).inputs
     assert edge.partitioner.key_type is None, "keys are not converted by it"
 
@@ -95,13 +95,13 @@ def test_keys_that_are_columns_are_kept_by_the_types_of_the_columns(
 def test_a_type_that_the_program_gives_wins() -> None:
     env = StreamExecutionEnvironment()
     frame(env).key_by(lambda row: row.small, Types.INT()).map(lambda row: row)
-    assert last(env).operator.key_type == Types.INT()
+    assert last(env).transformation.key_type == Types.INT()
 
 
 def test_records_that_are_no_rows_any_more_say_nothing_of_keys() -> None:
     env = StreamExecutionEnvironment()
     frame(env).map(lambda row: row).key_by(lambda row: row.user).map(lambda row: row)
-    assert last(env).operator.key_type is None
+    assert last(env).transformation.key_type is None
 
 
 def test_what_a_key_selector_does_once_it_is_open_is_not_known() -> None:
@@ -114,7 +114,7 @@ def test_what_a_key_selector_does_once_it_is_open_is_not_known() -> None:
 
     env = StreamExecutionEnvironment()
     frame(env).key_by(Column()).map(lambda row: row)
-    assert last(env).operator.key_type is None
+    assert last(env).transformation.key_type is None
 
 
 @pytest.mark.parametrize(("other", "key_type"), [("user", "STRING"), ("visits", None)])
@@ -124,25 +124,25 @@ def test_streams_that_share_state_must_agree(other: str, key_type: str | None) -
     window = TumblingEventTimeWindows.of(Time.seconds(1))
     connected = first.connect(second).key_by(lambda row: row.user, lambda row: row[other])
     connected.map(Either())
-    assert kept(last(env).operator.key_type) == key_type
+    assert kept(last(env).transformation.key_type) == key_type
     joined = first.join(second).where(lambda row: row.user).equal_to(lambda row: row[other]).window(window)
     joined.apply(lambda one, two: one)
-    assert kept(last(env).operator.key_type) == key_type
+    assert kept(last(env).transformation.key_type) == key_type
 
 
 def test_united_streams_of_one_schema_keep_it_and_others_do_not() -> None:
     env = StreamExecutionEnvironment()
     other = T.StructType([T.StructField("user", T.StringType())])
     frame(env, "1").union(frame(env, "2")).key_by(lambda row: row.user).map(lambda row: row)
-    assert kept(last(env).operator.key_type) == "STRING"
+    assert kept(last(env).transformation.key_type) == "STRING"
     frame(env, "3").union(frame(env, "4", other)).key_by(lambda row: row.user).map(lambda row: row)
-    assert last(env).operator.key_type is None
+    assert last(env).transformation.key_type is None
 
 
 def test_rows_that_are_kept_have_the_types_of_the_columns() -> None:
     env = StreamExecutionEnvironment()
     frame(env).key_by(lambda row: row.user).reduce(lambda one, two: one)
-    assert kept(last(env).operator.type_info) == f"{kept(row_type(SCHEMA))}, by a hint"
+    assert kept(last(env).transformation.type_info) == f"{kept(row_type(SCHEMA))}, by a hint"
     assert kept(row_type(SCHEMA)) == (
         "ROW(user STRING, visits LONG, small LONG, on BOOLEAN, share DOUBLE, raw PRIMITIVE_ARRAY(BYTE), price BIG_DEC, "
         "day SQL_DATE, local datetime, moment pickled Python objects, tags LIST(STRING), place ROW(city STRING))"

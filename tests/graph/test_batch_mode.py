@@ -14,6 +14,7 @@ from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.operators.batch.broadcast_first import BroadcastFirstOperator
 from rekindle.runtime.operators.batch.final_reduce import FinalReduceOperator
 from rekindle.runtime.operators.batch.key_by_key import KeyByKeyOperator
+from rekindle.runtime.operators.building import OperatorBuilder
 from support.batch_programs import RECORDED
 
 BATCH, STREAMING, AUTOMATIC = (
@@ -82,7 +83,9 @@ def test_the_mode_is_set_by_the_program_or_by_the_configuration() -> None:
 def test_operators_that_need_all_input_gather_it(name: str, kind: type) -> None:
     env = environment().set_runtime_mode(BATCH)
     RECORDED[name][0](env)
-    assert [type(node.operator) for node in env._compile().nodes][-1] is kind
+    builder = OperatorBuilder()
+    built = [builder.build(node.transformation, node.batch_memory) for node in env._compile().nodes]
+    assert type(built[-1]) is kind
 
 
 def _settled(env: StreamExecutionEnvironment) -> Any:

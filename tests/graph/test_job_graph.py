@@ -11,25 +11,28 @@ from rekindle.exceptions import ConfigurationError, InvalidProgramError
 from rekindle.graph.job_graph import JobGraph, JobNode, compile_job
 from rekindle.graph.partitioning import FORWARD, REBALANCE, RESCALE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
+from rekindle.graph.transformations.transformation import Transformation
 
 HASH = Partitioner(Partitioning.HASH, lambda record: record)
 FRAME = object()  # stands for a DataFrame; the graph only asks whether there is one
 
 
-class Source:
-    """Stand for an operator; the graph looks at its class alone."""
+class Source(Transformation):
+    """Stand for an operator; the graph looks at its kind and its flags alone."""
+
+    kind = "Source"
 
 
-class Map:
-    pass
+class Map(Transformation):
+    kind = "Map"
 
 
-class Reduce:
-    pass
+class Reduce(Transformation):
+    kind = "Reduce"
 
 
-class Sink:
-    pass
+class Sink(Transformation):
+    kind = "Sink"
 
 
 class Program:
@@ -266,7 +269,7 @@ def with_a_second_map(program: Program) -> None:
 
 
 def with_another_operator(program: Program) -> None:
-    program.graph.nodes[1].operator = Reduce()
+    program.graph.nodes[1].transformation = Reduce()
 
 
 def with_a_rebalance(program: Program) -> None:

@@ -9,7 +9,7 @@ from rekindle.graph.iterations import in_iteration
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.partitioning import FORWARD, Partitioning
 from rekindle.graph.stream_graph import StreamEdge
-from rekindle.runtime.operators.sources import SparkSourceOperator
+from rekindle.graph.transformations.sources import RowsTransformation
 
 
 def environment() -> StreamExecutionEnvironment:
@@ -55,7 +55,7 @@ def test_a_head_is_in_level_0_only_where_level_0_runs_in_every_epoch(with_spark:
     loop.set_parallelism(1)
     loop.close_with(loop.map(lambda n: n).set_parallelism(1))
     if with_spark:
-        frame = env._graph.add("frame", SparkSourceOperator(), (), data_frame="stands for one", uid="frame")
+        frame = env._graph.add("frame", RowsTransformation(), (), data_frame="stands for one", uid="frame")
         DataStream(env, (StreamEdge(frame.id, FORWARD),), frame).print()
     job = compile_job(env._graph, 2, None)
     [into_head] = job.inputs(job.iterations[0].head)

@@ -11,18 +11,13 @@ from typing import Any
 import cloudpickle
 import pytest
 
+from rekindle.contracts.functions.function_adapters import as_map_function
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.partitioning import FORWARD, Partitioner, Partitioning
 from rekindle.graph.pickling import check_picklable, main_classes
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
-
-
-class Calls:
-    """An operator that holds a user function."""
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.function = function
+from rekindle.graph.transformations.one_input import MapTransformation
 
 
 class RaisesInReduce:
@@ -32,9 +27,9 @@ class RaisesInReduce:
 
 def job(function: Callable[[Any], Any], key_selector: Callable[[Any], Any] | None = None) -> JobGraph:
     graph = StreamGraph()
-    source = graph.add("the source", Calls(abs), ())
+    source = graph.add("the source", MapTransformation(as_map_function(abs)), ())
     partitioner = FORWARD if key_selector is None else Partitioner(Partitioning.HASH, key_selector)
-    graph.add("the map", Calls(function), (StreamEdge(source.id, partitioner),))
+    graph.add("the map", MapTransformation(as_map_function(function)), (StreamEdge(source.id, partitioner),))
     return compile_job(graph, 1, None)
 
 
@@ -77,7 +72,7 @@ def test_a_key_selector_that_cannot_travel_raises_naming_the_operator_behind_it(
 
 def test_a_data_frame_stays_with_the_driver_and_need_not_travel() -> None:
     graph = StreamGraph()
-    graph.add("the table", Calls(abs), (), data_frame=threading.Lock())
+    graph.add("the table", MapTransformation(as_map_function(abs)), (), data_frame=threading.Lock())
     check_picklable(compile_job(graph, 1, None))
 
 

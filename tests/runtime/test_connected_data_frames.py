@@ -21,7 +21,7 @@ from rekindle.datastream import (
 from rekindle.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.stream_graph import StreamEdge
-from rekindle.runtime.operators.sources import SparkSourceOperator
+from rekindle.graph.transformations.sources import RowsTransformation
 from support.in_process_job import InProcessJob, collect
 
 RULES = MapStateDescriptor("rules", Types.LONG(), Types.LONG())
@@ -52,7 +52,7 @@ class Sides(BroadcastProcessFunction[Any, Any, Any]):
 
 def frame(env: StreamExecutionEnvironment, uid: str) -> DataStream:
     """Give the stream of a DataFrame, whose rows the test itself brings."""
-    node = env._graph.add(uid, SparkSourceOperator(), (), uid=uid, data_frame=object())
+    node = env._graph.add(uid, RowsTransformation(), (), uid=uid, data_frame=object())
     return DataStream(env, (StreamEdge(node.id, FORWARD),), node, None)
 
 

@@ -77,9 +77,9 @@ def test_a_function_that_returns_the_same_object_again_and_again() -> None:
         buffer.append(value)
         return buffer
 
-    assert OperatorHarness(MapOperator(as_map_function(collect), "map")).process(1, 2) == [[1], [1, 2]]
+    assert OperatorHarness(MapOperator(as_map_function(collect))).process(1, 2) == [[1], [1, 2]]
     nested = {"buffer": buffer}
-    harness = OperatorHarness(FlatMapOperator(as_flat_map_function(lambda v: [buffer.append(v) or nested]), "flat_map"))
+    harness = OperatorHarness(FlatMapOperator(as_flat_map_function(lambda v: [buffer.append(v) or nested])))
     assert harness.process(3, 4) == [{"buffer": [1, 2, 3]}, {"buffer": [1, 2, 3, 4]}]
 
 

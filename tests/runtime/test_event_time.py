@@ -14,16 +14,16 @@ from rekindle.common import Duration, WatermarkStrategy
 from rekindle.common.watermark_generator import WatermarkGenerator, WatermarkOutput
 from rekindle.common.watermark_strategy import TimestampAssigner
 from rekindle.datastream import DataStream, ProcessFunction, StreamExecutionEnvironment
-from rekindle.datastream.connectors.base import Source
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.exceptions import InvalidCallError
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.stream_graph import StreamEdge
+from rekindle.graph.transformations.sources import RowsTransformation
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.operators.event_time import EventTime, TimestampsAndWatermarksOperator
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, SourceOperator
-from rekindle.runtime.operators.sources import SparkSourceOperator
+from rekindle.runtime.operators.slot_source import SlotSource
 from rekindle.runtime.slot.failed_record import failed_record
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.progress import InputProgress, combined_watermark
@@ -283,7 +283,7 @@ class TestSources:
 
 def spark_stream(env: StreamExecutionEnvironment, uid: str) -> DataStream:
     """Make a stream whose rows the test hands out in the place of Spark."""
-    node = env._graph.add(uid, SparkSourceOperator(), (), uid=uid, data_frame=object())
+    node = env._graph.add(uid, RowsTransformation(), (), uid=uid, data_frame=object())
     return DataStream(env, (StreamEdge(node.id, FORWARD),), node)
 
 
@@ -343,7 +343,7 @@ class Paused(SourceOperator):
         return {}
 
 
-class PausedSource(Source):
+class PausedSource(SlotSource):
     def __init__(self, *script: int | None) -> None:
         self.script = list(script)
 

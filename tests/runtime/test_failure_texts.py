@@ -170,7 +170,7 @@ def test_a_record_whose_repr_raises_is_survived() -> None:
 )
 def test_any_record_can_be_told(value: Any) -> None:
     with pytest.raises(OperatorError) as caught, blaming(NODE):
-        MapOperator(as_map_function(_refuse), "map").process(Chunk([value]))
+        MapOperator(as_map_function(_refuse)).process(Chunk([value]))
     failure = describe_failure(caught.value, 0)
     assert failure.record.startswith("record ")
     assert len(failure.record) < 300

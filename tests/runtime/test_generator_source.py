@@ -9,10 +9,10 @@ import pytest
 
 from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.common import Types, WatermarkStrategy
+from rekindle.connectors.datagen.rate_limiter import PerSecond
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.connectors.datagen import DataGeneratorSource, GeneratorFunction, RateLimiterStrategy
 from rekindle.exceptions import InvalidProgramError
-from rekindle.runtime.operators.rate_limiter import PerSecond
 from rekindle.testing import ManualClock, OperatorHarness
 from support.in_process_job import InProcessJob, collect
 

@@ -17,13 +17,15 @@ from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.partitioning import FORWARD, REBALANCE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
+from rekindle.graph.transformations.one_input import KeyedProcessTransformation, MapTransformation
+from rekindle.graph.transformations.sources import CollectionSourceTransformation, RowsTransformation
+from rekindle.graph.transformations.transformation import Transformation
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import Progress, decode
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.operators.keyed import KeyedProcessOperator
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
-from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
-from rekindle.runtime.operators.stateless import MapOperator, ProcessOperator
+from rekindle.runtime.operators.stateless import ProcessOperator
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.operator_graph import OperatorGraph
 from rekindle.runtime.slot.progress import InputProgress
@@ -31,6 +33,7 @@ from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.state_owner import StateOwner
 from rekindle.testing import ManualClock, OperatorHarness
+from support.ready_operators import ready
 
 
 def hash_by(selector: Callable[[Any], Any]) -> Partitioner:
@@ -119,17 +122,18 @@ class Program:
         self.graph = StreamGraph()
 
     def add(
-        self, operator: Operator, *inputs: StreamNode | tuple[StreamNode, Partitioner], **settings: Any
+        self, operator: Operator | Transformation, *inputs: StreamNode | tuple[StreamNode, Partitioner], **settings: Any
     ) -> StreamNode:
         edges = [edge if isinstance(edge, tuple) else (edge, FORWARD) for edge in inputs]
         name = settings.pop("name", type(operator).__name__)
-        return self.graph.add(name, operator, tuple(StreamEdge(node.id, p) for node, p in edges), **settings)
+        transformation = ready(operator) if isinstance(operator, Operator) else operator
+        return self.graph.add(name, transformation, tuple(StreamEdge(node.id, p) for node, p in edges), **settings)
 
     def source(self, values: list[Any], **settings: Any) -> StreamNode:
-        return self.add(CollectionSourceOperator(values), **settings)
+        return self.add(CollectionSourceTransformation(values), **settings)
 
     def map(self, function: Callable[[Any], Any], *inputs: Any, **settings: Any) -> StreamNode:
-        return self.add(MapOperator(as_map_function(function), "map"), *inputs, **settings)
+        return self.add(MapTransformation(as_map_function(function)), *inputs, **settings)
 
 
 class TestRecords:
@@ -202,7 +206,7 @@ class TestRecords:
 
     def test_records_from_an_exchange_or_from_spark_enter_at_their_operator(self) -> None:
         program, seen = Program(), Recorder()
-        source = program.add(SparkSourceOperator(), data_frame=object())
+        source = program.add(RowsTransformation(), data_frame=object())
         program.add(seen, (source, REBALANCE))
         running = Running(program.graph)
         running.operators.receive(0, Chunk(["over the exchange"]), running.output)
@@ -218,7 +222,7 @@ class TestRecords:
                 keys.append(ctx.get_current_key())
 
         program = Program()
-        program.add(KeyedProcessOperator(Keys()), (program.source(["a", "bb", "cc"]), hash_by(len)))
+        program.add(KeyedProcessTransformation(Keys()), (program.source(["a", "bb", "cc"]), hash_by(len)))
         Running(program.graph).poll()
         assert keys == [1, 2, 2]
 
@@ -275,7 +279,7 @@ class TestErrors:
                 raise ValueError("too late")
 
         program = Program()
-        program.add(KeyedProcessOperator(Bad()), (program.source([1]), hash_by(lambda n: n)), name="the timer")
+        program.add(KeyedProcessTransformation(Bad()), (program.source([1]), hash_by(lambda n: n)), name="the timer")
         running = Running(program.graph)
         running.poll()
         with pytest.raises(OperatorError) as info:
@@ -364,7 +368,7 @@ class TestEnds:
 
     def test_what_a_spark_source_feeds_ends_when_the_job_master_says_so(self) -> None:
         program, seen = Program(), Recorder()
-        source = program.add(SparkSourceOperator(), data_frame=object())
+        source = program.add(RowsTransformation(), data_frame=object())
         program.add(seen, program.map(lambda row: row, source))
         running = Running(program.graph)
         running.operators.receive_source(source.id, Chunk([1]), running.output)
@@ -378,7 +382,7 @@ class TestEnds:
 
     def test_a_stream_that_two_spark_sources_feed_ends_with_the_second(self) -> None:
         program, seen = Program(), Recorder()
-        sources = [program.add(SparkSourceOperator(), data_frame=object()) for _ in range(2)]
+        sources = [program.add(RowsTransformation(), data_frame=object()) for _ in range(2)]
         program.add(seen, program.map(lambda row: row, *sources))
         running = Running(program.graph)
         running.operators.end_spark_sources([sources[0].id])
@@ -390,7 +394,7 @@ class TestEnds:
 
     def test_behind_an_exchange_a_spark_source_counts_as_one_producer_that_the_job_master_ends(self) -> None:
         program, seen = Program(), Recorder()
-        source = program.add(SparkSourceOperator(), data_frame=object(), parallelism=3)
+        source = program.add(RowsTransformation(), data_frame=object(), parallelism=3)
         program.add(seen, (source, REBALANCE), parallelism=1)
         running = Running(program.graph)
         running.finish(level=1)
@@ -401,7 +405,7 @@ class TestEnds:
 
     def test_a_union_of_a_spark_source_and_a_hosted_one_ends_when_both_have(self) -> None:
         program, seen = Program(), Recorder()
-        spark = program.add(SparkSourceOperator(), data_frame=object())
+        spark = program.add(RowsTransformation(), data_frame=object())
         program.add(seen, spark, program.source([]))
         running = Running(program.graph)
         running.finish()
@@ -523,7 +527,8 @@ class Alarm(KeyedProcessFunction):
 class TestTimers:
     def alarm(self, domain: TimeDomain, records: list[Any]) -> tuple[Running, Recorder]:
         program, seen = Program(), Recorder()
-        alarm = program.add(KeyedProcessOperator(Alarm(domain)), (program.source(records), hash_by(lambda r: r[0])))
+        keyed = (program.source(records), hash_by(lambda r: r[0]))
+        alarm = program.add(KeyedProcessTransformation(Alarm(domain)), keyed)
         program.add(seen, alarm)
         running = Running(program.graph)
         return running, seen
@@ -628,6 +633,6 @@ class TestTimers:
             def process_element(self, value: Any, ctx: ProcessFunction.Context) -> None:
                 ctx.timer_service().register_event_time_timer(1)
 
-        harness = OperatorHarness(ProcessOperator(NoKey(), "process_element"), name="the process")
+        harness = OperatorHarness(ProcessOperator(NoKey()), name="the process")
         with pytest.raises(TypeError, match=r"'the process' has no key: call key_by\(...\) before it"):
             harness.process(1)

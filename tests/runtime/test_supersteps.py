@@ -27,7 +27,7 @@ from rekindle.datastream.window import TumblingEventTimeWindows
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.stream_graph import StreamEdge
-from rekindle.runtime.operators.sources import SparkSourceOperator
+from rekindle.graph.transformations.sources import RowsTransformation
 from support.in_process_job import InProcessJob, collect
 
 ONE_ROUND = TumblingEventTimeWindows.of(Time.milliseconds(1))
@@ -42,7 +42,7 @@ def numbers(env: StreamExecutionEnvironment, first: int, last: int) -> DataStrea
 
 
 def data_frame(env: StreamExecutionEnvironment, bounded: bool) -> DataStream:
-    node = env._graph.add("frame", SparkSourceOperator(), (), data_frame="stands for one", bounded=bounded, uid="frame")
+    node = env._graph.add("frame", RowsTransformation(), (), data_frame="stands for one", bounded=bounded, uid="frame")
     return DataStream(env, (StreamEdge(node.id, FORWARD),), node)
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from rekindle.common import Configuration, Encoder, JobStatus, WatermarkStrategy
+from rekindle.connectors.files.local_sink_files import LocalSinkFiles
 from rekindle.datastream import ProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.connectors.base import Sink, SinkWriter, SinkWriterContext
 from rekindle.datastream.connectors.file_system import FileSink
-from rekindle.datastream.connectors.local_sink_files import LocalSinkFiles
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.functions import CheckpointedFunction
 from rekindle.datastream.state import ListStateDescriptor
@@ -272,7 +272,7 @@ class TestFileSink:
     def test_what_was_lost_in_buffers_comes_again(
         self, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from rekindle.datastream.connectors.sink_files import FileSinkError
+        from rekindle.connectors.files.sink_files import FileSinkError
 
         real, calls = LocalSinkFiles.seal, Counter[str]()
 

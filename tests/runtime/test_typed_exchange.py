@@ -30,9 +30,10 @@ from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import InvalidProgramError, SerializationError
 from rekindle.graph.job_graph import compile_job
+from rekindle.graph.transformations.sinks import CollectTransformation
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import decode, encode_chunk
-from rekindle.runtime.operators.sinks import PRINTED, CollectOperator
+from rekindle.runtime.operators.sinks import PRINTED
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.spark.routed_source import column_routes
 from rekindle.serialization.serializer_of import serializer_of
@@ -53,7 +54,7 @@ def same(value: Any) -> Any:
 
 def collected(stream: DataStream, parallelism: int) -> list[Any]:
     """Run a job, and give the records of a stream as the operator before the collecting one sent them."""
-    stream.map(same)._sink("Collect", CollectOperator(), typed_input=False)
+    stream.map(same)._sink("Collect", CollectTransformation(), typed_input=False)
     with InProcessJob(stream.get_execution_environment(), parallelism) as job:
         return job.run_to_end()
 
@@ -302,7 +303,7 @@ class TestKeys:
         environment = env()
         environment.from_collection([1]).key_by(same, key_type=int).map(same)
         environment.from_collection([1]).key_by(same).map(same)
-        typed, untyped = (node.operator.key_type for node in environment._graph.nodes if node.inputs)
+        typed, untyped = (node.transformation.key_type for node in environment._graph.nodes if node.inputs)
         assert typed == Types.BIG_INT()
         assert untyped is None
 
@@ -409,7 +410,7 @@ class TestSinks:
         )
         value = (0.1, [0.1, None], {"a": 0.1}, Row(0.1, 1))
         stream = env().from_collection([value]).map(same, output_type=type_info)
-        stream._sink("Collect", CollectOperator(type_info))
+        stream._sink("Collect", CollectTransformation(type_info))
         with InProcessJob(stream.get_execution_environment(), 1) as job:
             assert job.run_to_end() == [(0.1, [0.1, None], {"a": 0.1}, Row(f0=0.1, f1=1))]
 

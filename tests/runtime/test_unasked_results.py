@@ -13,7 +13,7 @@ from rekindle.datastream import AsyncDataStream, AsyncFunction, DataStream, Stre
 from rekindle.datastream.operators import AbstractStreamOperator, OneInputStreamOperator, StreamRecord
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.stream_graph import StreamEdge
-from rekindle.runtime.operators.sources import SparkSourceOperator
+from rekindle.graph.transformations.sources import RowsTransformation
 from support.in_process_job import InProcessJob, collect
 
 
@@ -43,7 +43,7 @@ def rows(*numbers: int) -> pa.RecordBatch:
 @pytest.mark.parametrize("parallelism", [1, 3])
 def test_all_results_leave_the_slot(kind: str, parallelism: int) -> None:
     env = StreamExecutionEnvironment()
-    node = env._graph.add("frame", SparkSourceOperator(), (), uid="frame", data_frame=object())
+    node = env._graph.add("frame", RowsTransformation(), (), uid="frame", data_frame=object())
     frame = DataStream(env, (StreamEdge(node.id, FORWARD),), node, None)
     if kind == "async":
         stream = AsyncDataStream.unordered_wait(frame, Slow(), Time.hours(1))

@@ -29,12 +29,12 @@ from rekindle.datastream import DataStream, StreamExecutionEnvironment
 from rekindle.graph.batch_mode import as_batch
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.stream_graph import StreamGraph
+from rekindle.graph.transformations.sinks import CollectTransformation
 from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint, measurements
 from rekindle.runtime.master.iterations import IterationControl
-from rekindle.runtime.operators.operator import SourceOperator
-from rekindle.runtime.operators.sinks import COLLECTED, PRINTED, CollectOperator, unpickle_collected
+from rekindle.runtime.operators.sinks import COLLECTED, PRINTED, unpickle_collected
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire import messages as m
@@ -51,7 +51,7 @@ class DeclinedError(Exception):
 
 def collect(stream: DataStream) -> DataStream:
     """Let the job keep the records of a stream in ``InProcessJob.collected``."""
-    stream._sink("Collect", CollectOperator())
+    stream._sink("Collect", CollectTransformation())
     return stream
 
 
@@ -177,7 +177,7 @@ class InProcessJob:
                 task = m.OpenTask(self._attempt, self._epoch, 0, partition, 0, source=node)
                 frames = iter([(0, bytearray(encode_batch(batch)))])
                 self.slots[partition % parallelism].run_task(task, frames, envelopes.append)
-        hosting = [n.parallelism for n in self.graph.nodes if isinstance(n.operator, SourceOperator)]
+        hosting = [n.parallelism for n in self.graph.nodes if n.transformation.hosted]
         for slot in self.slots[: max(hosting, default=0)]:
             slot.run_task(
                 m.OpenTask(self._attempt, self._epoch, 0, slot.index, 0, poll=True), iter(()), envelopes.append

@@ -31,7 +31,6 @@ from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.lost_spark import Renew
 from rekindle.runtime.master.progress import ProgressView
-from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.runtime.slot.slot import Slot
@@ -263,7 +262,7 @@ class _Plan:
     def __init__(self, cluster: Cluster, graph: JobGraph) -> None:
         self._cluster = cluster
         self._graph = graph
-        hosted = [node.parallelism for node in graph.nodes if isinstance(node.operator, SourceOperator)]
+        hosted = [node.parallelism for node in graph.nodes if node.transformation.hosted]
         self.polled_slots = max(hosted, default=1)
 
     def layout(self) -> tuple[()]:

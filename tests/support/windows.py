@@ -9,13 +9,8 @@ from typing import Any
 from rekindle.contracts.functions.function_adapters import as_reduce_function
 from rekindle.datastream.functions import AggregateFunction, Function, ProcessWindowFunction
 from rekindle.datastream.window import TimeWindow, WindowAssigner
-from rekindle.runtime.operators.window import Windowing, WindowOperator
-from rekindle.runtime.operators.window_contents import (
-    AccumulatedContents,
-    ElementContents,
-    EvictedContents,
-    WindowContents,
-)
+from rekindle.graph.transformations.windows import WindowContents, Windowing
+from rekindle.runtime.operators.window import WindowOperator
 
 Event = tuple[str, int, int]
 """A key, a timestamp, a value."""
@@ -60,16 +55,12 @@ def operator_of(
     """Make a window operator that gathers elements ("process"), or accumulates ("reduce", "aggregate")."""
     trigger = settings.pop("trigger", None) or assigner.get_default_trigger(None)
     evictor = settings.pop("evictor", None)
-    contents: WindowContents
-    if evictor is not None:
-        contents = EvictedContents(evictor, None)
-    elif kind == "process":
-        contents = ElementContents(None)
+    if evictor is not None or kind == "process":
+        contents = WindowContents(None, evictor=evictor)
     elif kind == "reduce":
-        summed = as_reduce_function(lambda a, b: (a[0], 0, a[2] + b[2]))
-        contents = AccumulatedContents(summed, None)
+        contents = WindowContents(None, as_reduce_function(lambda a, b: (a[0], 0, a[2] + b[2])))
     else:
-        contents = AccumulatedContents(Summing(), None)
+        contents = WindowContents(None, Summing())
     if function is None:
         function = Contents() if kind == "process" else Total()
     return WindowOperator(Windowing(assigner, trigger, contents, **settings), function)

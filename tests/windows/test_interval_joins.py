@@ -16,7 +16,8 @@ from rekindle.common.watermark_strategy import TimestampAssigner
 from rekindle.datastream import KeyedStream, OutputTag, ProcessJoinFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
-from rekindle.runtime.operators.interval_join import Interval, IntervalJoinOperator, JoinSide
+from rekindle.graph.transformations.two_inputs import Interval, IntervalJoinTransformation, JoinSide
+from rekindle.runtime.operators.interval_join import IntervalJoinOperator
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness
@@ -230,8 +231,10 @@ class TestFunctions:
         joining = one.interval_join(two).between(0, 1)
         stream = joining.side_output_left_late_data(left).side_output_right_late_data(right).process(Timed())
         assert stream._node is not None
-        assert stream._node.operator.sides == (JoinSide(EVENT, left), JoinSide(EVENT, right))
-        assert stream._node.operator.key_type == Types.STRING()
+        transformation = stream._node.transformation
+        assert isinstance(transformation, IntervalJoinTransformation)
+        assert (transformation.left, transformation.right) == (JoinSide(EVENT, left), JoinSide(EVENT, right))
+        assert transformation.key_type == Types.STRING()
 
     def test_what_does_not_fit_is_refused(self) -> None:
         one, two = keyed_streams([], [])

@@ -36,9 +36,8 @@ from rekindle.datastream.window import (
     WindowAssigner,
 )
 from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.transformations.windows import WindowContents, Windowing
 from rekindle.runtime.operators.co_group import CoGroupOperator
-from rekindle.runtime.operators.window import Windowing
-from rekindle.runtime.operators.window_contents import ElementContents
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness
@@ -96,7 +95,7 @@ def run(stream: DataStream, parallelism: int = 2, **settings: Any) -> list[Any]:
 
 def operator_of(assigner: WindowAssigner[Any, Any], function: Function, **settings: Any) -> CoGroupOperator:
     trigger = assigner.get_default_trigger(None)  # type: ignore[arg-type]
-    return CoGroupOperator(Windowing(assigner, trigger, ElementContents(None), **settings), function)
+    return CoGroupOperator(Windowing(assigner, trigger, WindowContents(None), **settings), function)
 
 
 def by_key(event: Event) -> str:
@@ -213,7 +212,7 @@ class TestLateElements:
         joining = windowed([], [], TumblingEventTimeWindows.of(10)).allowed_lateness(Time.seconds(1))
         node = joining.apply(Pair())._node
         assert node is not None
-        assert node.operator.windowing.allowed_lateness == 1000
+        assert node.transformation.windowing.allowed_lateness == 1000
 
 
 class Gap(SessionWindowTimeGapExtractor):

@@ -166,15 +166,15 @@ class TestWhatWindowsHold:
     def test_windows_that_share_an_element_do_not_share_what_they_make_of_it(self) -> None:
         from rekindle.contracts.functions.function_adapters import as_reduce_function
         from rekindle.datastream.functions import PassThroughWindowFunction
-        from rekindle.runtime.operators.window import Windowing, WindowOperator
-        from rekindle.runtime.operators.window_contents import AccumulatedContents
+        from rekindle.graph.transformations.windows import WindowContents, Windowing
+        from rekindle.runtime.operators.window import WindowOperator
 
         def add_in_place(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
             a["n"] += b["n"]
             return a
 
         assigner = SlidingEventTimeWindows.of(10, 5)
-        contents = AccumulatedContents(as_reduce_function(add_in_place), None)
+        contents = WindowContents(None, as_reduce_function(add_in_place))
         operator = WindowOperator(
             Windowing(assigner, assigner.get_default_trigger(None), contents), PassThroughWindowFunction()
         )

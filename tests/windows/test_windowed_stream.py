@@ -35,6 +35,7 @@ from rekindle.datastream.window import (
     TumblingProcessingTimeWindows,
 )
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
+from rekindle.runtime.operators.building import OperatorBuilder
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness
@@ -237,7 +238,7 @@ def test_a_program_gives_what_it_gives_in_pyflink(name: str) -> None:
     stream = program()
     assert stream._node is not None
     selector = stream._node.inputs[0].partitioner.key_selector
-    harness = OperatorHarness(stream._node.operator, selector)
+    harness = OperatorHarness(OperatorBuilder().build(stream._node.transformation), selector)
     harness.process(*EVENTS, timestamps=[timestamp for _, timestamp, _ in EVENTS])
     harness.finish()
     assert sorted(map(str, harness.output)) == sorted(map(str, expected))
@@ -321,14 +322,14 @@ class TestAccumulatingWithAnEvictor:
         averaged = windowed.aggregate(Mean())
         for stream, expected in ((reduced, [("a", 4, 6), ("b", 20, 11), ("a", 10, 13)]), (averaged, [3.0, 5.5, 6.5])):
             assert stream._node is not None
-            harness = OperatorHarness(stream._node.operator, lambda event: event[0])
+            harness = OperatorHarness(OperatorBuilder().build(stream._node.transformation), lambda event: event[0])
             assert harness.process(*EVENTS, timestamps=[t for _, t, _ in EVENTS]) == expected
 
     def test_what_is_evicted_after_the_function_was_still_seen_by_it(self) -> None:
         windowed = keyed().window(GlobalWindows.create()).trigger(CountTrigger.of(2))
         stream = windowed.evictor(TimeEvictor.of(millis(5), do_evict_after=True)).apply(ShowApplied())
         assert stream._node is not None
-        harness = OperatorHarness(stream._node.operator, lambda event: event[0])
+        harness = OperatorHarness(OperatorBuilder().build(stream._node.transformation), lambda event: event[0])
         assert harness.process(*[("a", t, 0) for t in (1, 9, 6, 2)], timestamps=[1, 9, 6, 2]) == [
             "a GlobalWindow [('a', 1, 0), ('a', 9, 0)]",
             "a GlobalWindow [('a', 2, 0), ('a', 6, 0), ('a', 9, 0)]",
@@ -367,5 +368,5 @@ class TestRefused:
         windowed = keyed().window(TumblingEventTimeWindows.of(millis(5)))
         stream = windowed.allowed_lateness(7).side_output_late_data(tag).process(Show())
         assert stream._node is not None
-        windowing = stream._node.operator.windowing
+        windowing = stream._node.transformation.windowing
         assert (windowing.allowed_lateness, windowing.late_tag) == (7, tag)

@@ -1,4 +1,4 @@
-"""The counterpart of ``pyflink.common.annotations``."""
+"""Types out of annotations, as programs import them."""
 
 from __future__ import annotations
 

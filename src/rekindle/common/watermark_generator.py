@@ -1,4 +1,4 @@
-"""The counterpart of ``pyflink.common.watermark_generator``."""
+"""Generators of watermarks, as programs import them."""
 
 from __future__ import annotations
 

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rekindle.base.clock import Clock
-    from rekindle.runtime.operators.operator import SourceOperator
     from rekindle.types.type_information import TypeInformation
 
 __all__ = ["Sink", "SinkWriter", "SinkWriterContext", "Source"]
 
 
-class Source(ABC):
+class Source:
     """Describe where records come from, for ``env.from_source``.
 
     Attributes:
@@ -27,9 +26,10 @@ class Source(ABC):
 
     type_info: TypeInformation | None = None
 
-    @abstractmethod
-    def create_operator(self) -> SourceOperator:
-        """Create the operator that reads in the slots."""
+    @property
+    def kind(self) -> str:
+        """Give what uids are derived from: it has to stay the same as long as positions of the source are kept."""
+        return type(self).__name__
 
 
 @dataclass(frozen=True, slots=True)

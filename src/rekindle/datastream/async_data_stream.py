@@ -13,7 +13,7 @@ from rekindle.contracts.functions.function_adapters import require
 from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.type_hints import state_type, yielded_type
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
-from rekindle.runtime.operators.async_wait import AsyncWaitOperator
+from rekindle.graph.transformations.one_input import AsyncWaitTransformation
 
 __all__ = ["AsyncDataStream"]
 
@@ -136,6 +136,6 @@ def _descriptor(
 
 
 def _transformed(stream: DataStream, descriptor: AsyncFunctionDescriptor, output_type: RecordType | None) -> DataStream:
-    operator = AsyncWaitOperator(descriptor, state_type(stream._type_info or stream._hint))
+    transformation = AsyncWaitTransformation(descriptor, state_type(stream._type_info or stream._hint))
     hint = yielded_type(descriptor.async_function.async_invoke)
-    return stream._transform("async wait operator", operator, output_type, hint)
+    return stream._transform("async wait operator", transformation, output_type, hint)

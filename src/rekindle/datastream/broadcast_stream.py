@@ -15,7 +15,7 @@ from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.keyed_stream import KeyedStream, kept_key_type
 from rekindle.datastream.type_hints import yielded_type
 from rekindle.exceptions import InvalidProgramError
-from rekindle.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
+from rekindle.graph.transformations.two_inputs import BroadcastTransformation, KeyedBroadcastTransformation
 
 __all__ = ["BroadcastConnectedStream", "BroadcastStream"]
 
@@ -66,7 +66,8 @@ class BroadcastConnectedStream(Unfinished):
     ) -> DataStream:
         """Run a BroadcastProcessFunction, or, if the data side is keyed, a KeyedBroadcastProcessFunction."""
         data = self.non_broadcast_stream
-        operator: BroadcastOperator | KeyedBroadcastOperator
+        transformation: BroadcastTransformation | KeyedBroadcastTransformation
+        descriptors = tuple(self.broadcast_state_descriptors)
         if isinstance(func, BroadcastProcessFunction):
             if isinstance(data, KeyedStream):
                 raise TypeError(
@@ -74,7 +75,7 @@ class BroadcastConnectedStream(Unfinished):
                     "KeyedBroadcastProcessFunction, or leave out key_by"
                 )
             name = "Co-Process-Broadcast"
-            operator = BroadcastOperator(func, self.broadcast_state_descriptors)
+            transformation = BroadcastTransformation(func, descriptors)
         elif isinstance(func, KeyedBroadcastProcessFunction):
             if not isinstance(data, KeyedStream):
                 raise TypeError(
@@ -82,8 +83,7 @@ class BroadcastConnectedStream(Unfinished):
                     f"or make {type(func).__name__} a BroadcastProcessFunction"
                 )
             name = "Keyed-Co-Process-Broadcast"
-            operator = KeyedBroadcastOperator(func, self.broadcast_state_descriptors)
-            operator.key_type = kept_key_type(data)
+            transformation = KeyedBroadcastTransformation(func, descriptors, key_type=kept_key_type(data))
         else:
             raise TypeError(
                 "process takes a BroadcastProcessFunction or a KeyedBroadcastProcessFunction, and was given a "
@@ -91,4 +91,4 @@ class BroadcastConnectedStream(Unfinished):
             )
         hints = yielded_type(func.process_element), yielded_type(func.process_broadcast_element)
         hint = hints[0] if hints[0] == hints[1] else None
-        return two_input_stream(data, self.broadcast_stream.input_stream, name, operator, output_type, hint)
+        return two_input_stream(data, self.broadcast_stream.input_stream, name, transformation, output_type, hint)

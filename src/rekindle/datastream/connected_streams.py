@@ -24,8 +24,9 @@ from rekindle.datastream.type_hints import returned_type, yielded_type
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.stream_graph import StreamEdge
-from rekindle.runtime.operators.custom import two_input
-from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
+from rekindle.graph.transformations.one_input import two_input
+from rekindle.graph.transformations.transformation import Transformation
+from rekindle.graph.transformations.two_inputs import CoTransformation, KeyedCoTransformation
 
 if TYPE_CHECKING:
     from rekindle.datastream.operators import TwoInputStreamOperator
@@ -106,7 +107,7 @@ class ConnectedStreams(Unfinished):
         """
         custom = two_input(operator, self._keyed())
         if isinstance(self.stream1, KeyedStream) and isinstance(self.stream2, KeyedStream):
-            custom.key_type = kept_key_type(self.stream1, self.stream2)
+            custom = replace(custom, key_type=kept_key_type(self.stream1, self.stream2))
         return two_input_stream(self.stream1, self.stream2, operator_name, custom, output_type, None)
 
     def _keyed(self) -> bool:
@@ -129,23 +130,23 @@ class ConnectedStreams(Unfinished):
         output_type: RecordType | None,
         hints: tuple[TypeInformation | None, TypeInformation | None],
     ) -> DataStream:
-        operator: CoOperator | KeyedCoOperator
+        transformation: CoTransformation | KeyedCoTransformation
         if self._keyed():
             assert isinstance(self.stream1, KeyedStream)
             assert isinstance(self.stream2, KeyedStream)
-            operator = KeyedCoOperator(function)
-            operator.key_type = kept_key_type(self.stream1, self.stream2)
+            key_type = kept_key_type(self.stream1, self.stream2)
+            transformation = KeyedCoTransformation(function, key_type=key_type)
         else:
-            operator = CoOperator(function)
+            transformation = CoTransformation(function)
         hint = hints[0] if hints[0] == hints[1] else None
-        return two_input_stream(self.stream1, self.stream2, name, operator, output_type, hint)
+        return two_input_stream(self.stream1, self.stream2, name, transformation, output_type, hint)
 
 
 def two_input_stream(
     first: DataStream,
     second: DataStream,
     name: str,
-    operator: Any,
+    transformation: Transformation,
     output_type: RecordType | None,
     hint: TypeInformation | None,
 ) -> DataStream:
@@ -153,7 +154,7 @@ def two_input_stream(
     type_info = declared_type(output_type, f"output_type of {name}")
     environment: StreamExecutionEnvironment = first._environment
     inputs = (*first._inputs, *(replace(edge, side=1) for edge in second._inputs))
-    node = environment._graph.add(name, operator, inputs)
+    node = environment._graph.add(name, transformation, inputs)
     return DataStream(environment, (StreamEdge(node.id, FORWARD, type_info),), node, type_info, hint)
 
 

@@ -47,21 +47,22 @@ from rekindle.graph.partitioning import (
     Partitioning,
 )
 from rekindle.graph.stream_graph import Chaining, StreamEdge, StreamNode
-from rekindle.runtime.operators.custom import one_input
-from rekindle.runtime.operators.event_time import TimestampsAndWatermarksOperator
-from rekindle.runtime.operators.sinks import (
-    CollectOperator,
-    PrintOperator,
-    SinkFunctionOperator,
-    TwoPhaseSinkOperator,
+from rekindle.graph.transformations.one_input import (
+    FilterTransformation,
+    FlatMapTransformation,
+    MapTransformation,
+    PassTransformation,
+    ProcessTransformation,
+    TimestampsAndWatermarksTransformation,
+    one_input,
 )
-from rekindle.runtime.operators.stateless import (
-    FilterOperator,
-    FlatMapOperator,
-    MapOperator,
-    PassOperator,
-    ProcessOperator,
+from rekindle.graph.transformations.sinks import (
+    CollectTransformation,
+    PrintTransformation,
+    SinkFunctionTransformation,
+    TwoPhaseSinkTransformation,
 )
+from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.typeinfo import PickledBytesTypeInfo, RowTypeInfo, Types
 
 if TYPE_CHECKING:
@@ -219,20 +220,20 @@ class DataStream:
     def map(self, func: Callable[[Any], Any] | MapFunction, output_type: RecordType | None = None) -> DataStream:
         """Turn each record into one."""
         function = as_map_function(func)
-        return self._transform("Map", MapOperator(function, "map"), output_type, returned_type(function.map))
+        return self._transform("Map", MapTransformation(function), output_type, returned_type(function.map))
 
     def flat_map(
         self, func: Callable[[Any], Any] | FlatMapFunction, output_type: RecordType | None = None
     ) -> DataStream:
         """Turn each record into any number: the function yields them, or returns an iterable or None."""
         function = as_flat_map_function(func)
-        operator = FlatMapOperator(function, "flat_map")
-        return self._transform("FlatMap", operator, output_type, yielded_type(function.flat_map))
+        transformation = FlatMapTransformation(function)
+        return self._transform("FlatMap", transformation, output_type, yielded_type(function.flat_map))
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the records for which the function returns true."""
-        operator = FilterOperator(as_filter_function(func), "filter")
-        return self._transform("Filter", operator, self._type_info, self._hint)
+        transformation = FilterTransformation(as_filter_function(func))
+        return self._transform("Filter", transformation, self._type_info, self._hint)
 
     def process(self, func: ProcessFunction, output_type: RecordType | None = None) -> DataStream:
         """Run a ProcessFunction over the records."""
@@ -240,8 +241,8 @@ class DataStream:
         if isinstance(given, KeyedProcessFunction):
             raise TypeError(f"{type(given).__name__} is a KeyedProcessFunction: call key_by(...) before process")
         function = require(func, ProcessFunction, "process on a stream without a key")
-        operator = ProcessOperator(function, "process_element")
-        return self._transform("PROCESS", operator, output_type, yielded_type(function.process_element))
+        transformation = ProcessTransformation(function)
+        return self._transform("PROCESS", transformation, output_type, yielded_type(function.process_element))
 
     def transform(
         self, operator_name: str, output_type: RecordType | None, operator: OneInputStreamOperator
@@ -264,8 +265,8 @@ class DataStream:
             raise TypeError(
                 f"assign_timestamps_and_watermarks takes a WatermarkStrategy, and was given {watermark_strategy!r}"
             )
-        operator = TimestampsAndWatermarksOperator(watermark_strategy)
-        return self._transform("Timestamps/Watermarks", operator, self._type_info, self._hint)
+        transformation = TimestampsAndWatermarksTransformation(watermark_strategy)
+        return self._transform("Timestamps/Watermarks", transformation, self._type_info, self._hint)
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: RecordType | None = None
@@ -335,7 +336,7 @@ class DataStream:
     def project(self, *field_indexes: int) -> DataStream:
         """Keep some fields of each tuple or row, in the order of the places given."""
         function, type_info = projection(self.get_type(), field_indexes)
-        return self._transform("Projection", MapOperator(function, "map"), type_info)
+        return self._transform("Projection", MapTransformation(function), type_info)
 
     def rebalance(self) -> DataStream:
         """Deal the records out to the subtasks of the next operator, one by one."""
@@ -422,7 +423,7 @@ class DataStream:
                 "same OutputTag, or give the other one another id"
             )
         side = DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info, tag_id),), None, type_info)
-        return side._transform("Map", PassOperator(), type_info)  # PyFlink has a map here, which may be named
+        return side._transform("Map", PassTransformation(), type_info)  # PyFlink has a map here, which may be named
 
     def iterate(self, max_wait_ms: int = 0, max_iterations: int | None = None) -> IterativeStream:
         """Begin a loop: what ``close_with`` feeds back goes through the operators after this again.
@@ -466,18 +467,18 @@ class DataStream:
         """Print the records on the driver's standard output."""
         # PyFlink shows rows, and what has no type, by a function of its own, chained to the operator before it.
         shown_by_python = isinstance(self.get_type(), RowTypeInfo | PickledBytesTypeInfo)
-        operator = PrintOperator(sink_identifier, self._type_info)
-        return self._sink("Print to Std. Out", operator, typed_input=not shown_by_python)
+        transformation = PrintTransformation(sink_identifier, self._type_info)
+        return self._sink("Print to Std. Out", transformation, typed_input=not shown_by_python)
 
     def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
         """Call a SinkFunction for each record."""
-        return self._sink("Unnamed", SinkFunctionOperator(require(sink_func, SinkFunction, "add_sink")))
+        return self._sink("Unnamed", SinkFunctionTransformation(require(sink_func, SinkFunction, "add_sink")))
 
     def sink_to(self, sink: Sink) -> DataStreamSink:
         """Write the records to a sink that takes part in checkpoints, such as FileSink."""
         if not isinstance(sink, Sink):
             raise TypeError(f"sink_to takes a Sink, and was given a {type(sink).__name__}; use add_sink for functions")
-        return self._sink("Writer", TwoPhaseSinkOperator(sink, self._type_info))
+        return self._sink("Writer", TwoPhaseSinkTransformation(sink, self._type_info))
 
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
@@ -488,7 +489,7 @@ class DataStream:
             job_execution_name: The job's name.
             limit: Return a list of so many records at most, rather than an iterator, and end the job.
         """
-        collect = self._sink("Collect", CollectOperator(self._type_info))
+        collect = self._sink("Collect", CollectTransformation(self._type_info))
         if self._node is not None and self._node.parallelism is not None:
             collect.set_parallelism(self._node.parallelism)  # no exchange on the way: the order stays
         iterator = self._environment._execute_and_collect(job_execution_name)
@@ -528,14 +529,18 @@ class DataStream:
         return DataStream(self._environment, self._repartitioned(partitioner), None, self._type_info, self._hint)
 
     def _transform(
-        self, name: str, operator: Any, output_type: RecordType | None, hint: TypeInformation | None = None
+        self,
+        name: str,
+        transformation: Transformation,
+        output_type: RecordType | None,
+        hint: TypeInformation | None = None,
     ) -> DataStream:
         type_info = declared_type(output_type, f"output_type of {name}")
-        node = self._environment._graph.add(name, operator, self._inputs)
+        node = self._environment._graph.add(name, transformation, self._inputs)
         return DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info),), node, type_info, hint)
 
-    def _sink(self, name: str, operator: Any, typed_input: bool = True) -> DataStreamSink:
-        node = self._environment._graph.add(name, operator, self._inputs, typed_input=typed_input, sink=True)
+    def _sink(self, name: str, transformation: Transformation, typed_input: bool = True) -> DataStreamSink:
+        node = self._environment._graph.add(name, transformation, self._inputs, typed_input=typed_input, sink=True)
         return DataStreamSink(node)
 
 

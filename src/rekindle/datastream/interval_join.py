@@ -16,7 +16,7 @@ from rekindle.datastream.keyed_stream import KeyedStream, kept_key_type
 from rekindle.datastream.type_hints import state_type, yielded_type
 from rekindle.datastream.window_settings import TimeAmount, require_instance
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
-from rekindle.runtime.operators.interval_join import Interval, IntervalJoinOperator, JoinSide
+from rekindle.graph.transformations.two_inputs import Interval, IntervalJoinTransformation, JoinSide
 
 __all__ = ["IntervalJoin", "IntervalJoined"]
 
@@ -114,7 +114,7 @@ class IntervalJoined(Unfinished):
             JoinSide(stream._type_info or state_type(stream._hint), tag)
             for stream, tag in zip(self._streams, self._late_tags, strict=True)
         )
-        operator = IntervalJoinOperator(function, interval, left, right)
-        operator.key_type = kept_key_type(*self._streams)
+        key_type = kept_key_type(*self._streams)
+        transformation = IntervalJoinTransformation(function, interval, left, right, key_type=key_type)
         hint = yielded_type(function.process_element)
-        return two_input_stream(*self._streams, "Interval Join", operator, output_type, hint)
+        return two_input_stream(*self._streams, "Interval Join", transformation, output_type, hint)

@@ -10,14 +10,14 @@ from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.iterations import ancestors
 from rekindle.graph.partitioning import FORWARD, Partitioning
 from rekindle.graph.stream_graph import StreamEdge, StreamNode
-from rekindle.runtime.operators.iteration import (
+from rekindle.graph.transformations.loops import (
     FEEDBACK,
-    FeedbackLoop,
-    IterationHeadOperator,
-    IterationTailOperator,
-    TerminationCriterionOperator,
+    IterationHeadTransformation,
+    IterationTailTransformation,
+    Loop,
+    TerminationCriterionTransformation,
 )
-from rekindle.runtime.operators.stateless import PassOperator
+from rekindle.graph.transformations.one_input import PassTransformation
 from rekindle.types.typeinfo import Types
 
 __all__ = ["ConnectedIterativeStreams", "IterativeStream"]
@@ -30,7 +30,7 @@ class IterativeStream(DataStream):
     record goes round on its own, and comes back in the next epoch.
     """
 
-    _loop: FeedbackLoop
+    _loop: Loop
 
     @classmethod
     def begin(cls, stream: DataStream, max_wait_ms: int, max_iterations: int | None) -> IterativeStream:
@@ -39,8 +39,8 @@ class IterativeStream(DataStream):
             raise ValueError(f"max_wait_ms must not be negative, and {max_wait_ms} was given")
         if max_iterations is not None and max_iterations < 1:
             raise ValueError(f"max_iterations must be at least 1, and {max_iterations} was given")
-        loop = FeedbackLoop(max_iterations)
-        node = stream._environment._graph.add("Iteration", IterationHeadOperator(loop), stream._inputs)
+        loop = Loop(max_iterations, supersteps=max_iterations is not None)
+        node = stream._environment._graph.add("Iteration", IterationHeadTransformation(loop), stream._inputs)
         edge = StreamEdge(node.id, FORWARD, stream._type_info)
         iterative = cls(stream._environment, (edge,), node, stream._type_info, stream._hint)
         iterative._loop = loop
@@ -110,20 +110,23 @@ class IterativeStream(DataStream):
             )
         if criterion is not None:
             self._loop.supersteps = self._loop.has_criterion = True
-            self._end("Termination Criterion", TerminationCriterionOperator(self._loop), criterion)
-        tail = self._end("Feedback", IterationTailOperator(self._loop), feedback)
+            self._end("Termination Criterion", TerminationCriterionTransformation(self._loop), criterion)
+        tail = self._end("Feedback", IterationTailTransformation(self._loop), feedback)
         if not self._loop.supersteps:
             return feedback
         edge = StreamEdge(tail.id, FORWARD, type_info)
         last_round = DataStream(self._environment, (edge,), None, type_info, feedback._hint)
-        return last_round._transform("Iteration Result", PassOperator(), type_info, feedback._hint)
+        return last_round._transform("Iteration Result", PassTransformation(), type_info, feedback._hint)
 
     def _end(
-        self, name: str, operator: IterationTailOperator | TerminationCriterionOperator, stream: DataStream
+        self,
+        name: str,
+        transformation: IterationTailTransformation | TerminationCriterionTransformation,
+        stream: DataStream,
     ) -> StreamNode:
         head = self._head()
         graph = self._environment._graph
-        return graph.add(f"{head.name} {name}", operator, stream._inputs, typed_input=True, loop_of=head.id)
+        return graph.add(f"{head.name} {name}", transformation, stream._inputs, typed_input=True, loop_of=head.id)
 
     def _check_own(self, stream: DataStream, what: str) -> None:
         if not isinstance(stream, DataStream):

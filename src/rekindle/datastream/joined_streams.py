@@ -23,7 +23,7 @@ from rekindle.datastream.keyed_stream import KeyedStream, kept_key_type
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
 from rekindle.datastream.window_settings import WindowSettings
 from rekindle.exceptions import InvalidProgramError
-from rekindle.runtime.operators.co_group import CoGroupOperator
+from rekindle.graph.transformations.windows import CoGroupTransformation
 from rekindle.serialization.composites.tagged_union_serializer import TaggedUnionSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.class_typeinfo import SerializerTypeInfo
@@ -56,10 +56,10 @@ class WithWindow(WindowSettings):
     ) -> DataStream:
         first, second = self._keyed.streams
         contents = self._elements(_tagged_type(first, second))
-        operator = CoGroupOperator(self._windowing(contents, first.get_execution_environment()), function)
+        windowing = self._windowing(contents, first.get_execution_environment())
         inputs = self._keyed.keyed()
-        operator.key_type = kept_key_type(*inputs)
-        return two_input_stream(*inputs, name, operator, output_type, hint)
+        transformation = CoGroupTransformation(function, windowing, key_type=kept_key_type(*inputs))
+        return two_input_stream(*inputs, name, transformation, output_type, hint)
 
 
 class _WithWindowJoin(WithWindow):

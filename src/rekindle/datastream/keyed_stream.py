@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rekindle.common import TypeInformation
@@ -33,13 +34,14 @@ from rekindle.datastream.stateful_functions import (
 )
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
 from rekindle.graph.stream_graph import StreamEdge
-from rekindle.runtime.operators.keyed import (
-    KeyedFilterOperator,
-    KeyedFlatMapOperator,
-    KeyedMapOperator,
-    KeyedProcessOperator,
-    ReduceOperator,
+from rekindle.graph.transformations.one_input import (
+    KeyedFilterTransformation,
+    KeyedFlatMapTransformation,
+    KeyedMapTransformation,
+    KeyedProcessTransformation,
+    ReduceTransformation,
 )
+from rekindle.graph.transformations.transformation import Transformation
 
 if TYPE_CHECKING:
     from rekindle.contracts.windowing.assigner import WindowAssigner
@@ -75,35 +77,35 @@ class KeyedStream(DataStream, FieldReductions):
     def map(self, func: Callable[[Any], Any] | MapFunction, output_type: RecordType | None = None) -> DataStream:
         """Turn each record into one; a MapFunction may keep state per key."""
         function = as_map_function(func)
-        return self._transform("Map", KeyedMapOperator(function), output_type, returned_type(function.map))
+        return self._transform("Map", KeyedMapTransformation(function), output_type, returned_type(function.map))
 
     def flat_map(
         self, func: Callable[[Any], Any] | FlatMapFunction, output_type: RecordType | None = None
     ) -> DataStream:
         """Turn each record into any number; a FlatMapFunction may keep state per key."""
         function = as_flat_map_function(func)
-        operator = KeyedFlatMapOperator(function)
-        return self._transform("FlatMap", operator, output_type, yielded_type(function.flat_map))
+        transformation = KeyedFlatMapTransformation(function)
+        return self._transform("FlatMap", transformation, output_type, yielded_type(function.flat_map))
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the records for which the function returns true; a FilterFunction may keep state per key."""
-        operator = KeyedFilterOperator(as_filter_function(func))
-        return self._transform("Filter", operator, self._type_info, self._hint)
+        transformation = KeyedFilterTransformation(as_filter_function(func))
+        return self._transform("Filter", transformation, self._type_info, self._hint)
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
         """Combine the records of each key; every record gives the combination so far."""
         function = as_reduce_function(func)
         hint = self._hint or returned_type(function.reduce)
-        operator = ReduceOperator(function, self._type_info or state_type(hint))
-        return self._transform("Reduce", operator, self._type_info, hint)
+        transformation = ReduceTransformation(function, self._type_info or state_type(hint))
+        return self._transform("Reduce", transformation, self._type_info, hint)
 
     def process(  # type: ignore[override]
         self, func: KeyedProcessFunction, output_type: RecordType | None = None
     ) -> DataStream:
         """Run a KeyedProcessFunction over the records, with state and timers per key."""
         function = require(func, KeyedProcessFunction, "process on a keyed stream")
-        operator = KeyedProcessOperator(function)
-        return self._transform("KEYED PROCESS", operator, output_type, yielded_type(function.process_element))
+        transformation = KeyedProcessTransformation(function)
+        return self._transform("KEYED PROCESS", transformation, output_type, yielded_type(function.process_element))
 
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
         """Cut the records of each key into windows."""
@@ -180,10 +182,14 @@ class KeyedStream(DataStream, FieldReductions):
         return self._origin._plain_inputs()
 
     def _transform(
-        self, name: str, operator: Any, output_type: RecordType | None, hint: TypeInformation | None = None
+        self,
+        name: str,
+        transformation: Transformation,
+        output_type: RecordType | None,
+        hint: TypeInformation | None = None,
     ) -> DataStream:
-        operator.key_type = kept_key_type(self)
-        return super()._transform(name, operator, output_type, hint)
+        keyed = replace(transformation, key_type=kept_key_type(self))
+        return super()._transform(name, keyed, output_type, hint)
 
 
 def kept_key_type(*streams: KeyedStream) -> TypeInformation | None:

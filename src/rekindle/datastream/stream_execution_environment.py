@@ -31,6 +31,7 @@ from rekindle.config.options import (
     RekindleOptions,
     warn_unknown_keys,
 )
+from rekindle.connectors.files.file_source import FileSource, StreamFormat
 from rekindle.contracts.checkpointing_mode import CheckpointingMode
 from rekindle.contracts.connectors import Source
 from rekindle.contracts.declared_types import RecordType, declared_type
@@ -38,7 +39,6 @@ from rekindle.contracts.execution_mode import RuntimeExecutionMode
 from rekindle.contracts.functions import ParallelSourceFunction, SourceFunction
 from rekindle.contracts.functions.function_adapters import require
 from rekindle.datastream.closeable_iterator import CloseableIterator
-from rekindle.datastream.connectors.file_source import FileSource, StreamFormat
 from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.environment_dependencies import EnvironmentDependencies
 from rekindle.datastream.environment_settings import EnvironmentSettings
@@ -51,6 +51,12 @@ from rekindle.graph.pickling import check_picklable
 from rekindle.graph.plan import plan_of
 from rekindle.graph.plan_only import end_if_only_planned
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
+from rekindle.graph.transformations.sources import (
+    CollectionSourceTransformation,
+    ConnectorSourceTransformation,
+    FunctionSourceTransformation,
+    RowsTransformation,
+)
 from rekindle.graph.uids import require_uids
 from rekindle.logs.setup import LogSettings, set_up_logging
 from rekindle.rest.settings import RestSettings
@@ -64,9 +70,6 @@ from rekindle.runtime.master.restore_check import check_restore_setting
 from rekindle.runtime.master.running_jobs import running_jobs
 from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, watch_signals
 from rekindle.runtime.master.view_choice import progress_view
-from rekindle.runtime.operators.event_time import EventTime
-from rekindle.runtime.operators.function_source import FunctionSourceOperator
-from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
 from rekindle.runtime.spark.described_frames import DataFrameFunction, load_data_frames
 from rekindle.serialization.serializer_of import serializer_of
 
@@ -237,7 +240,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
                 elements = serializer_of(declared).converted(elements)
             except SerializationError as error:
                 raise SerializationError(f"from_collection: an element does not fit its type_info: {error}") from error
-        node = self._graph.add("Collection Source", CollectionSourceOperator(elements), (), parallelism=1)
+        node = self._graph.add("Collection Source", CollectionSourceTransformation(elements), (), parallelism=1)
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
     def add_source(
@@ -255,9 +258,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         function = require(source_func, SourceFunction, "add_source")
         declared = declared_type(type_info, "type_info of add_source")
         parallelism = None if isinstance(function, ParallelSourceFunction) else 1
-        operator = FunctionSourceOperator(function, declared)
+        transformation = FunctionSourceTransformation(function, declared)
         # Nobody can tell whether it ends; Flink takes it for one that does not.
-        node = self._graph.add(source_name, operator, (), parallelism=parallelism, bounded=False)
+        node = self._graph.add(source_name, transformation, (), parallelism=parallelism, bounded=False)
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
     def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:
@@ -272,7 +275,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             max_retry: How often to connect again, half a second apart, when the connection ends or cannot be made;
                 negative: for ever.
         """
-        from rekindle.datastream.connectors.socket_source import SocketTextStreamFunction
+        from rekindle.connectors.socket_source import SocketTextStreamFunction
 
         return self.add_source(SocketTextStreamFunction(hostname, port, delimiter, max_retry), "Socket Stream")
 
@@ -296,14 +299,12 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         if not isinstance(watermark_strategy, WatermarkStrategy):
             raise TypeError(f"from_source takes a WatermarkStrategy, and was given {watermark_strategy!r}")
         declared = declared_type(source.type_info if type_info is None else type_info, "type_info of from_source")
+        unwatched = watermark_strategy == WatermarkStrategy.no_watermarks()
         if isinstance(source, FileSource):
             stream = self._read_files(source, source_name, declared)
-            unwatched = watermark_strategy == WatermarkStrategy.no_watermarks()
             return stream if unwatched else stream.assign_timestamps_and_watermarks(watermark_strategy)
-        operator = source.create_operator()
-        if watermark_strategy != WatermarkStrategy.no_watermarks():
-            operator.event_time = EventTime(watermark_strategy)
-        node = self._graph.add(source_name, operator, ())
+        transformation = ConnectorSourceTransformation(source, None if unwatched else watermark_strategy)
+        node = self._graph.add(source_name, transformation, ())
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
     def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
@@ -321,7 +322,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
     def _read_files(self, source: FileSource, name: str, type_info: TypeInformation | None) -> DataStream:
         node = self._graph.add(
-            name, source.create_operator(), (), data_frame=source.files, bounded=not source.files.monitored
+            name, source.transformation(), (), data_frame=source.files, bounded=not source.files.monitored
         )
         return DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
 
@@ -361,7 +362,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             self._session = frame.sparkSession
         node = self._graph.add(
             f"DataFrame {uid}",
-            SparkSourceOperator(),
+            RowsTransformation(),
             (),
             uid=uid,
             data_frame=described,

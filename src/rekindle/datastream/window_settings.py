@@ -11,8 +11,7 @@ from rekindle.contracts.windowing.evictors import Evictor
 from rekindle.contracts.windowing.trigger import Trigger
 from rekindle.contracts.wrong_arguments import Unfinished, with_article, wrong_kind
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
-from rekindle.runtime.operators.window import Windowing
-from rekindle.runtime.operators.window_contents import ElementContents, EvictedContents, WindowContents
+from rekindle.graph.transformations.windows import WindowContents, Windowing
 from rekindle.types.type_information import TypeInformation
 
 TimeAmount = Time | Duration | int
@@ -59,7 +58,7 @@ class WindowSettings(Unfinished):
 
     def _elements(self, type_info: TypeInformation | None) -> WindowContents:
         """Give contents that keep all elements, of a type."""
-        return ElementContents(type_info) if self._evictor is None else EvictedContents(self._evictor, type_info)
+        return WindowContents(type_info, evictor=self._evictor)
 
     def _windowing(self, contents: WindowContents, environment: Any) -> Windowing:
         trigger = self._trigger or self._assigner.get_default_trigger(environment)

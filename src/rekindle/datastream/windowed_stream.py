@@ -28,8 +28,7 @@ from rekindle.datastream.keyed_stream import KeyedStream
 from rekindle.datastream.running_aggregates import FieldReductions
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
 from rekindle.datastream.window_settings import WindowSettings, require_instance
-from rekindle.runtime.operators.window import WindowOperator
-from rekindle.runtime.operators.window_contents import AccumulatedContents, EvictedContents, WindowContents
+from rekindle.graph.transformations.windows import WindowContents, WindowTransformation
 from rekindle.types.type_information import TypeInformation
 
 __all__ = ["AllWindowedStream", "WindowedStream"]
@@ -116,9 +115,8 @@ class _Windowed(WindowSettings, FieldReductions):
         self, function: ReduceFunction | AggregateFunction, type_info: TypeInformation | None
     ) -> WindowContents:
         refuse_operator_state(function, "reduce and aggregate", "keep the state in the window_function beside it")
-        if self._evictor is None:
-            return AccumulatedContents(function, type_info)
-        return EvictedContents(self._evictor, self._element_type(), function)
+        kept = type_info if self._evictor is None else self._element_type()
+        return WindowContents(kept, function, self._evictor)
 
     def _result(
         self,
@@ -133,11 +131,17 @@ class _Windowed(WindowSettings, FieldReductions):
             takes = f"{with_article(self._applied.__name__)} or {with_article(self._processed.__name__)}"
             raise wrong_kind("window_function", takes, function, self._applied)
         windowing = self._windowing(contents, self.get_execution_environment())
-        return self._transform(type(self._assigner).__name__, WindowOperator(windowing, function), output_type, hint)
+        return self._transform(
+            type(self._assigner).__name__, WindowTransformation(function, windowing), output_type, hint
+        )
 
     @abstractmethod
     def _transform(
-        self, name: str, operator: WindowOperator, output_type: RecordType | None, hint: TypeInformation | None
+        self,
+        name: str,
+        transformation: WindowTransformation,
+        output_type: RecordType | None,
+        hint: TypeInformation | None,
     ) -> DataStream:
         """Add the operator to the program."""
 
@@ -154,9 +158,13 @@ class WindowedStream(_Windowed):
         super().__init__(keyed_stream, window_assigner)
 
     def _transform(
-        self, name: str, operator: WindowOperator, output_type: RecordType | None, hint: TypeInformation | None
+        self,
+        name: str,
+        transformation: WindowTransformation,
+        output_type: RecordType | None,
+        hint: TypeInformation | None,
     ) -> DataStream:
-        return self._stream._transform(name, operator, output_type, hint)
+        return self._stream._transform(name, transformation, output_type, hint)
 
 
 class AllWindowedStream(_Windowed):
@@ -171,7 +179,11 @@ class AllWindowedStream(_Windowed):
         super().__init__(data_stream, window_assigner)
 
     def _transform(
-        self, name: str, operator: WindowOperator, output_type: RecordType | None, hint: TypeInformation | None
+        self,
+        name: str,
+        transformation: WindowTransformation,
+        output_type: RecordType | None,
+        hint: TypeInformation | None,
     ) -> DataStream:
         keyed = self._stream.key_by(NullByteKeySelector())
-        return keyed._transform(name, operator, output_type, hint).force_non_parallel()
+        return keyed._transform(name, transformation, output_type, hint).force_non_parallel()

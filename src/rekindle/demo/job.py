@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from rekindle.common import Configuration, Encoder, Types, WatermarkStrategy
+from rekindle.connectors.files.file_system import FileSink
+from rekindle.connectors.number_sequence import NumberSequenceSource
 from rekindle.contracts.state import ValueStateDescriptor
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
-from rekindle.datastream.connectors.file_system import FileSink
-from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 
 USERS = 1_000
 CHECKPOINT_INTERVAL_MS = 1_000

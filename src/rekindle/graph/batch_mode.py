@@ -9,6 +9,7 @@ from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.iterations import in_iteration
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.stream_graph import StreamGraph
+from rekindle.graph.transformations.loops import Loop, LoopTransformation
 
 
 def runs_as_batch(graph: StreamGraph, mode: RuntimeExecutionMode) -> bool:
@@ -35,13 +36,15 @@ def as_batch(graph: JobGraph, memory_records: int) -> JobGraph:
         graph: The job.
         memory_records: How many records an operator that gathers its input may hold in memory, in each slot.
     """
-    loops = {id(loop): loop.in_rounds() for i in graph.iterations if (loop := graph.nodes[i.head].operator.loop)}
+    rounds: dict[int, Loop] = {}
     nodes = []
     for node in graph.nodes:
+        transformation = node.transformation
         if not in_iteration(graph, node.id):
-            node = replace(node, operator=node.operator.for_batch(memory_records))
-        elif (loop := getattr(node.operator, "loop", None)) is not None:
-            node = replace(node, operator=type(node.operator)(loops[id(loop)]))
+            node = replace(node, batch_memory=memory_records)
+        elif isinstance(transformation, LoopTransformation):
+            loop = rounds.setdefault(id(transformation.loop), replace(transformation.loop, supersteps=True))
+            node = replace(node, transformation=replace(transformation, loop=loop))
         nodes.append(node)
     iterations = tuple(replace(iteration, supersteps=True) for iteration in graph.iterations)
     return replace(graph, nodes=tuple(nodes), iterations=iterations, batch=True)

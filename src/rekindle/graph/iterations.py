@@ -60,7 +60,7 @@ def loop_bodies(nodes: Sequence[StreamNode]) -> dict[int, frozenset[int]]:
     Raises:
         InvalidProgramError: If a loop is not closed, or has another in it.
     """
-    closing: dict[int, list[int]] = {node.id: [] for node in nodes if getattr(node.operator, "begins_iteration", False)}
+    closing: dict[int, list[int]] = {node.id: [] for node in nodes if node.transformation.begins_iteration}
     for node in nodes:
         if node.loop_of is not None:
             closing[node.loop_of].append(node.id)

@@ -17,6 +17,8 @@ from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.iterations import JobIteration, check_bounded, loop_bodies
 from rekindle.graph.partitioning import REBALANCE, RESCALE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import Chaining, StreamGraph, StreamNode
+from rekindle.graph.transformations.loops import LoopTransformation
+from rekindle.graph.transformations.transformation import Transformation
 from rekindle.graph.uids import assign_uids
 from rekindle.types.typeinfo import PickledBytesTypeInfo, TypeInformation
 
@@ -55,17 +57,19 @@ class JobNode:
     """Describe an operator that runs in the slots 0 to ``parallelism`` - 1.
 
     ``spark_fed``: its records come from a Spark source without an exchange in between, in any number of tasks an epoch.
+    ``batch_memory``: in a batch job, how many records it may hold in memory if it gathers its input.
     """
 
     id: int
     uid: str
     name: str
-    operator: Any
+    transformation: Transformation
     parallelism: int
     max_parallelism: int
     explicit_max_parallelism: bool
     level: int
     spark_fed: bool
+    batch_memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +136,8 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
     consumers = Counter(edge.source for node in graph.nodes for edge in node.inputs)
     readers = Counter(source for source, _ in _readers(graph))
     roots = {node.id for node in graph.nodes if not node.inputs}
-    timed = {node.id: getattr(node.operator, "generates_watermarks", False) for node in graph.nodes}
-    unasked = {node.id: getattr(node.operator, "emits_unasked", False) for node in graph.nodes}
+    timed = {node.id: node.transformation.generates_watermarks for node in graph.nodes}
+    unasked = {node.id: node.transformation.emits_unasked for node in graph.nodes}
     before_watermarks = _before(graph.nodes, (node for node, generates in timed.items() if generates))
     spark_fed: dict[int, bool] = {}  # nodes in a slot with a Spark source, no exchange between them
     nodes: list[JobNode] = []
@@ -189,7 +193,7 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             level = max(level, levels[edge.source] + exchange)
         spark_fed[node.id] = node.data_frame is not None or (level == 0 and True in fed)
         levels[node.id] = level
-        nodes.append(JobNode(node.id, uids[node.id], node.name, node.operator, *own, level, spark_fed[node.id]))
+        nodes.append(JobNode(node.id, uids[node.id], node.name, node.transformation, *own, level, spark_fed[node.id]))
     sources = tuple(
         SparkSource(node.id, uids[node.id], node.data_frame, node.bounded)
         for node in graph.nodes
@@ -211,7 +215,9 @@ def _before(nodes: Sequence[StreamNode], of: Iterable[int]) -> set[int]:
 def _iteration(
     graph: StreamGraph, head: int, body: frozenset[int], edges: list[JobEdge], levels: dict[int, int]
 ) -> JobIteration:
-    loop = graph.nodes[head].operator.loop
+    transformation = graph.nodes[head].transformation
+    assert isinstance(transformation, LoopTransformation)
+    loop = transformation.loop
     if loop.supersteps:
         check_bounded(graph.nodes, head, body)
     into = [edge for edge in edges if edge.target in body]

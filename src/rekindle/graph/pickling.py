@@ -13,7 +13,7 @@ from rekindle.serialization.classes.class_fields import keep_annotations
 def check_picklable(graph: JobGraph) -> None:
     """Raise, naming the operator, if something in the graph cannot be pickled."""
     for node in graph.nodes:
-        _check(node.operator, f"operator {node.name!r}")
+        _check(node.transformation, f"operator {node.name!r}")
     names = {node.id: node.name for node in graph.nodes}
     for edge in graph.edges:
         if edge.partitioner.key_selector is not None:

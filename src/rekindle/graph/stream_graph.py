@@ -11,6 +11,7 @@ from typing import Any
 
 from rekindle.graph.iterations import ancestors
 from rekindle.graph.partitioning import Partitioner
+from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.type_information import TypeInformation
 
 
@@ -41,14 +42,14 @@ class Chaining(enum.Enum):
 class StreamNode:
     """Describe one operator.
 
-    ``operator`` travels to the slots, ``data_frame`` stays with the driver. ``typed_input``: records come as their type
-    shows them even from the operator right before it, with which it would be chained. ``loop_of`` is the head of the
-    iteration that ends here.
+    ``transformation`` travels to the slots, ``data_frame`` stays with the driver. ``typed_input``: records come as
+    their type shows them even from the operator right before it, with which it would be chained. ``loop_of`` is the
+    head of the iteration that ends here.
     """
 
     id: int
     name: str
-    operator: Any
+    transformation: Transformation
     inputs: tuple[StreamEdge, ...]
     parallelism: int | None = None  # None: the environment's
     max_parallelism: int | None = None
@@ -75,9 +76,11 @@ class StreamGraph:
     nodes: list[StreamNode] = field(default_factory=list)
     submitted: int = 0
 
-    def add(self, name: str, operator: Any, inputs: tuple[StreamEdge, ...], **settings: Any) -> StreamNode:
+    def add(
+        self, name: str, transformation: Transformation, inputs: tuple[StreamEdge, ...], **settings: Any
+    ) -> StreamNode:
         """Add a node."""
-        node = StreamNode(len(self.nodes), name, operator, inputs, **settings)
+        node = StreamNode(len(self.nodes), name, transformation, inputs, **settings)
         self.nodes.append(node)
         return node
 

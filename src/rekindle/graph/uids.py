@@ -22,7 +22,7 @@ def assign_uids(nodes: list[StreamNode]) -> dict[int, str]:
             uid = node.uid
         else:
             inputs = ",".join(f"{uids[edge.source]}:{_way(edge)}" for edge in node.inputs)
-            shape = f"{type(node.operator).__name__}({inputs})"
+            shape = f"{node.transformation.uid_kind}({inputs})"
             position = seen[shape] = seen.get(shape, -1) + 1
             uid = hashlib.blake2b(f"{shape}#{position}".encode(), digest_size=16).hexdigest()
         other = owners.setdefault(uid, node)
@@ -37,7 +37,7 @@ def assign_uids(nodes: list[StreamNode]) -> dict[int, str]:
 
 def require_uids(nodes: list[StreamNode]) -> None:
     """Raise if an operator has no uid of its own, for programs that want none to be derived."""
-    without = [node.name for node in nodes if node.uid is None and getattr(node.operator, "needs_uid", True)]
+    without = [node.name for node in nodes if node.uid is None and node.transformation.needs_uid]
     if without:
         raise InvalidProgramError(
             "Auto generated UIDs have been disabled but no UID or hash has been assigned to operator "

@@ -34,10 +34,11 @@ from rekindle.contracts.functions.function_adapters import as_key_selector
 from rekindle.contracts.key_groups import check_parallelism, key_group_range
 from rekindle.contracts.state import MapStateDescriptor
 from rekindle.datastream.operators import AbstractStreamOperator, OneInputStreamOperator, TwoInputStreamOperator
+from rekindle.graph.transformations.one_input import CustomTransformation, one_input, two_input
 from rekindle.metrics.slot_metrics import MetricRegistry
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
-from rekindle.runtime.operators.custom import one_input, two_input
+from rekindle.runtime.operators.custom import CustomOperator
 from rekindle.runtime.operators.keyed import (
     KeyedFilterOperator,
     KeyedFlatMapOperator,
@@ -280,12 +281,16 @@ def _dealt(restored: Sequence[HarnessSnapshot], parallelism: int, subtask: int) 
     }
 
 
+def _custom(transformation: CustomTransformation) -> Operator:
+    return CustomOperator(transformation.operator, transformation.keyed, transformation.inputs)
+
+
 def _keyed_operator(function: Function | AbstractStreamOperator) -> Operator:
     match function:
         case OneInputStreamOperator():
-            return one_input(function, keyed=True)
+            return _custom(one_input(function, keyed=True))
         case TwoInputStreamOperator():
-            return two_input(function, keyed=True)
+            return _custom(two_input(function, keyed=True))
         case KeyedProcessFunction():
             return KeyedProcessOperator(function)
         case MapFunction():
@@ -304,17 +309,17 @@ def _keyed_operator(function: Function | AbstractStreamOperator) -> Operator:
 def _unkeyed_operator(function: Function | AbstractStreamOperator) -> Operator:
     match function:
         case OneInputStreamOperator():
-            return one_input(function, keyed=False)
+            return _custom(one_input(function, keyed=False))
         case TwoInputStreamOperator():
-            return two_input(function, keyed=False)
+            return _custom(two_input(function, keyed=False))
         case ProcessFunction():
-            return ProcessOperator(function, "process_element")
+            return ProcessOperator(function)
         case MapFunction():
-            return MapOperator(function, "map")
+            return MapOperator(function)
         case FlatMapFunction():
-            return FlatMapOperator(function, "flat_map")
+            return FlatMapOperator(function)
         case FilterFunction():
-            return FilterOperator(function, "filter")
+            return FilterOperator(function)
         case SinkFunction():
             return SinkFunctionOperator(function)
         case CoMapFunction() | CoFlatMapFunction() | CoProcessFunction():

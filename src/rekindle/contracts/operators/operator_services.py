@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rekindle.contracts.functions.runtime_context import RuntimeContext
 from rekindle.contracts.operators.internal_timers import InternalTimerService, Triggerable
+from rekindle.contracts.operators.keyed_state_access import KeyedStateAccess
 from rekindle.contracts.state import OperatorStateStore, State, StateDescriptor
-
-if TYPE_CHECKING:
-    from rekindle.state.keyed_backend import KeyedStateBackend
 
 __all__ = ["OperatorServices"]
 
@@ -29,7 +27,7 @@ class OperatorServices(ABC):
         """Give the state that belongs to the subtask."""
 
     @abstractmethod
-    def keyed_backend(self) -> KeyedStateBackend:
+    def keyed_backend(self) -> KeyedStateAccess:
         """Give the backend of keyed state; raises on a stream without a key."""
 
     @abstractmethod

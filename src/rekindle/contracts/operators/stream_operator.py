@@ -7,7 +7,7 @@ An operator is an AbstractStreamOperator and, by its inputs, a OneInputStreamOpe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rekindle.contracts.functions import (
     CheckpointedFunction,
@@ -17,15 +17,13 @@ from rekindle.contracts.functions import (
     RuntimeContext,
 )
 from rekindle.contracts.operators.internal_timers import InternalTimerService, Triggerable
+from rekindle.contracts.operators.keyed_state_access import KeyedStateAccess
 from rekindle.contracts.operators.operator_services import OperatorServices
 from rekindle.contracts.operators.output import Output
 from rekindle.contracts.operators.state_contexts import StateInitializationContext, StateSnapshotContext
 from rekindle.contracts.operators.stream_record import StreamRecord, Watermark
 from rekindle.contracts.state import OperatorStateStore, State, StateDescriptor
 from rekindle.exceptions import InvalidProgramError
-
-if TYPE_CHECKING:
-    from rekindle.state.keyed_backend import KeyedStateBackend
 
 __all__ = [
     "AbstractStreamOperator",
@@ -91,7 +89,7 @@ class AbstractStreamOperator:
         """Return the store of the state that belongs to the subtask."""
         return self._services.operator_state
 
-    def get_keyed_state_backend(self) -> KeyedStateBackend:
+    def get_keyed_state_backend(self) -> KeyedStateAccess:
         """Return the backend of keyed state; raises on a stream without a key."""
         return self._services.keyed_backend()
 

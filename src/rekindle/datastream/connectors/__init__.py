@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext, Source
-from rekindle.datastream.connectors.file_system import (
+from rekindle.connectors.files.file_system import (
     BucketAssigner,
     FileEnumeratorProvider,
     FileSink,
@@ -15,7 +14,8 @@ from rekindle.datastream.connectors.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
-from rekindle.datastream.connectors.number_seq import NumberSequenceSource
+from rekindle.connectors.number_sequence import NumberSequenceSource
+from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext, Source
 from rekindle.pyflink_modules import names_elsewhere
 
 __all__ = [

@@ -16,6 +16,6 @@ def only_between_epochs(graph: JobGraph) -> bool:
     return (
         graph.levels != 2
         or bool(graph.iterations)
-        or any(getattr(node.operator, "moves_by_itself", False) for node in graph.nodes)
-        or any(node.level == 0 and node.operator.keeps_records() for node in graph.nodes)
+        or any(node.transformation.moves_by_itself for node in graph.nodes)
+        or any(node.level == 0 and node.transformation.keeps_records() for node in graph.nodes)
     )

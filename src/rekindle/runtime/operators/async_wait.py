@@ -38,8 +38,6 @@ _HEADER = struct.Struct(">?qI")  # whether it has a timestamp, the timestamp, th
 class AsyncWaitOperator(UserFunctionOperator):
     """Run an AsyncFunction."""
 
-    emits_unasked = True
-
     _requests: AsyncRequests
     _loop_thread: EventLoopThread
     _serializer: EvolvingSerializer
@@ -89,9 +87,6 @@ class AsyncWaitOperator(UserFunctionOperator):
 
     def has_more(self) -> bool:
         return self._requests.has_news()
-
-    def keeps_records(self) -> bool:
-        return True
 
     def under_way(self) -> bool:
         return bool(self._requests.queue.pending)

@@ -46,9 +46,6 @@ class BroadcastOperator(CoOperator):
         self._full = _FullContext(self._context)
         self._context.states.register(self.operator_state)
 
-    def keeps_records(self) -> bool:
-        return True
-
     def _new_context(self, context: OperatorContext) -> StatelessContext:
         return _ReadOnlyContext(context, BroadcastStates(context.name, self.descriptors))
 

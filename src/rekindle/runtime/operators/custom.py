@@ -12,8 +12,6 @@ from rekindle.contracts.operators.operator_services import OperatorServices
 from rekindle.contracts.operators.output import Output
 from rekindle.contracts.operators.stream_operator import (
     AbstractStreamOperator,
-    OneInputStreamOperator,
-    TwoInputStreamOperator,
 )
 from rekindle.contracts.operators.stream_record import StreamRecord, Watermark
 from rekindle.contracts.output_tag import OutputTag
@@ -38,7 +36,6 @@ _TIMES = frozenset({int, type(None)})
 class CustomOperator(Operator):
     """Run an AbstractStreamOperator."""
 
-    emits_unasked = True
     moves_watermark = True
 
     backend: KeyedStateBackend | None
@@ -127,9 +124,6 @@ class CustomOperator(Operator):
         return self._output.take()
 
     # --- state ---
-
-    def keeps_records(self) -> bool:
-        return True
 
     def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:
         self._forget_key()
@@ -295,23 +289,3 @@ def _emitted(values: list[Any], timestamps: list[int | None]) -> Chunk | None:
     if not _TIMES.issuperset(map(type, timestamps)):
         timestamps = [None if time is None else milliseconds(time, "a record's timestamp") for time in timestamps]
     return sorted_out(values, None if timestamps.count(None) == len(timestamps) else timestamps)
-
-
-def one_input(operator: Any, keyed: bool) -> CustomOperator:
-    """Take an operator with one input, and nothing else."""
-    _check(operator, OneInputStreamOperator, "transform on a stream")
-    return CustomOperator(operator, keyed, inputs=1)
-
-
-def two_input(operator: Any, keyed: bool) -> CustomOperator:
-    """Take an operator with two inputs, and nothing else."""
-    _check(operator, TwoInputStreamOperator, "transform on connected streams")
-    return CustomOperator(operator, keyed, inputs=2)
-
-
-def _check(operator: Any, kind: type[Any], method: str) -> None:
-    if not isinstance(operator, AbstractStreamOperator) or not isinstance(operator, kind):
-        raise TypeError(
-            f"{method} takes an operator that is an AbstractStreamOperator and a {kind.__name__}, and was given "
-            f"{operator!r}"
-        )

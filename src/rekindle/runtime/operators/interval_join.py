@@ -8,13 +8,12 @@ more for a timestamp, a timer removes its list.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from rekindle.contracts.functions import ProcessJoinFunction
-from rekindle.contracts.output_tag import OutputTag
 from rekindle.contracts.state import MapStateDescriptor
 from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.transformations.two_inputs import Interval, JoinSide
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
@@ -25,37 +24,11 @@ from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
 from rekindle.state.namespace_timers import NamespaceTimerQueue
 from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.timers import TimerQueue
-from rekindle.types.type_information import TypeInformation
 from rekindle.types.typeinfo import Types
 
 _LEFT, _RIGHT = 0, 1
 _BUFFERS = ("_left-buffer", "_right-buffer")
 _BUCKET = Types.TUPLE([Types.BYTE(), Types.LONG()])  # the side and the timestamp of a list of elements
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Bound ``right.timestamp - left.timestamp`` of a pair, in milliseconds; both bounds are part of it."""
-
-    lower: int
-    upper: int
-
-    def seen_from(self, side: int) -> tuple[int, int]:
-        """Give the bounds of the other side's timestamp minus that of an element of a side."""
-        return (self.lower, self.upper) if side == _LEFT else (-self.upper, -self.lower)
-
-
-@dataclass(frozen=True, slots=True)
-class JoinSide:
-    """Describe one of the streams.
-
-    Attributes:
-        type_info: The type of its elements; None: they are pickled.
-        late_tag: The side output of its late elements; None: they are dropped.
-    """
-
-    type_info: TypeInformation | None = None
-    late_tag: OutputTag | None = None
 
 
 class IntervalJoinOperator(KeyedOperator):

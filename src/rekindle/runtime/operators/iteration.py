@@ -6,27 +6,21 @@ epoch, and between two epochs everything that is in a loop waits there: it is pa
 
 from __future__ import annotations
 
-from copy import copy
-
 import msgspec
 
+from rekindle.graph.transformations.loops import FEEDBACK, Loop
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.iteration_phase import IterationPhase
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
 from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 
-FEEDBACK = "iteration-feedback"
-"""The tag by which feedback of another type than the input leaves the head."""
-
 
 class FeedbackLoop:
-    """Hold what the operators of one loop share: the settings in the program, the records in a slot.
+    """Hold what the operators of one loop share in a slot.
 
     Attributes:
         supersteps: Whether all of a round is done before the next one begins.
-        max_iterations: The number of rounds, at most.
-        has_criterion: Whether there is a termination criterion.
         apart: Whether feedback leaves the head by a tag rather than with the input.
         phase: What the loop may do in this epoch.
         round: The round that runs, or ran last; 0 before the first.
@@ -35,22 +29,14 @@ class FeedbackLoop:
         criterion: How many records the termination criterion has got in this round.
     """
 
-    def __init__(self, max_iterations: int | None = None) -> None:
-        self.max_iterations = max_iterations
-        self.supersteps = max_iterations is not None
-        self.has_criterion = False
-        self.apart = False
+    def __init__(self, loop: Loop) -> None:
+        self.supersteps = loop.supersteps
+        self.apart = loop.apart
         self.phase: IterationPhase | None = None
         self.round = 0
         self.input: list[Chunk] = []
         self.fed_back: list[Chunk] = []
         self.criterion = 0
-
-    def in_rounds(self) -> FeedbackLoop:
-        """Give a loop with the same settings that runs in rounds, whether the program asked for them or not."""
-        loop = copy(self)
-        loop.supersteps = True
-        return loop
 
     def begin(self, phase: IterationPhase, number: int) -> None:
         """Take the job master's word for what to do in an epoch."""
@@ -66,8 +52,6 @@ class FeedbackLoop:
 
 class IterationHeadOperator(Operator):
     """Pass on the input, and what was fed back in the epoch before."""
-
-    begins_iteration = True
 
     def __init__(self, loop: FeedbackLoop) -> None:
         self.loop = loop
@@ -132,8 +116,6 @@ class IterationHeadOperator(Operator):
 class IterationTailOperator(Operator):
     """Take what is fed back; when the rounds are over, pass on what the last one gave."""
 
-    needs_uid = False
-
     def __init__(self, loop: FeedbackLoop) -> None:
         self.loop = loop
 
@@ -150,8 +132,6 @@ class IterationTailOperator(Operator):
 
 class TerminationCriterionOperator(Operator):
     """Count the records of the stream that tells whether another round is needed."""
-
-    needs_uid = False
 
     def __init__(self, loop: FeedbackLoop) -> None:
         self.loop = loop

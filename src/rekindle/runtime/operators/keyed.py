@@ -46,9 +46,6 @@ class KeyedOperator(UserFunctionOperator):
 
         return KeyByKeyOperator(self, memory_records)
 
-    def keeps_records(self) -> bool:
-        return True
-
     def minds_other_keys(self) -> bool:
         """Tell whether it makes a difference if records of other keys come before the last timer of a key."""
         return True

@@ -78,20 +78,8 @@ class Operator(ABC):
     key_type: TypeInformation | None = None
     """The type that the program gave to the keys of the operator's input; None: any Python object."""
 
-    generates_watermarks = False
-    """Whether watermarks begin here; the operator then stands behind an exchange if a Spark source feeds it."""
-
     moves_watermark = False
     """Whether records move the watermark of the output, and not only the watermarks of the inputs do."""
-
-    needs_uid = True
-    """Whether the operator is one that a program can give a uid."""
-
-    emits_unasked = False
-    """Whether results may come when no record does: at an epoch's end, by timers, at the end of all input.
-
-    Behind a Spark source only an exchange marks these; the operator then stands behind one.
-    """
 
     commits_output = False
     """Whether output becomes visible when a checkpoint is complete: what is to commit is part of the checkpoint."""
@@ -143,10 +131,6 @@ class Operator(ABC):
 
     def under_way(self) -> bool:
         """Tell whether records that came have yet to lead to their results, which will come unasked."""
-        return False
-
-    def keeps_records(self) -> bool:
-        """Tell whether records may lead to results later, out of state: replaying does not bring those again."""
         return False
 
     def waiting(self) -> Sequence[Chunk]:

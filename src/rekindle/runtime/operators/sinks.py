@@ -48,8 +48,6 @@ class PrintOperator(Operator):
 class CollectOperator(Operator):
     """Send records to ``execute_and_collect`` in the driver."""
 
-    needs_uid = False
-
     def __init__(self, type_info: TypeInformation | None = None) -> None:
         self.type_info = type_info
 

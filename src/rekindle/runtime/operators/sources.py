@@ -21,7 +21,7 @@ class CollectionSourceOperator(SourceOperator):
         self._next = 0
 
     def open(self, context: OperatorContext) -> None:
-        for position in _positions(context.restored_lists.get(self._POSITION), int):
+        for position in positions(context.restored_lists.get(self._POSITION), int):
             self._next = position
 
     def poll(self, max_records: int) -> Chunk | None:
@@ -38,52 +38,11 @@ class CollectionSourceOperator(SourceOperator):
         return {self._POSITION: StoredList.of(DistributionMode.SPLIT, [msgspec.msgpack.encode(self._next)])}
 
     def read_lists_back(self, lists: dict[str, StoredList]) -> None:
-        _positions(lists.get(self._POSITION), int)
-
-
-class NumberSequenceOperator(SourceOperator):
-    """Count from ``start`` to ``end``, both included; every subtask takes a part."""
-
-    _SPLITS = "splits"
-
-    def __init__(self, start: int, end: int) -> None:
-        self.start = start
-        self.end = end
-        self._splits: list[tuple[int, int]] = []
-
-    def open(self, context: OperatorContext) -> None:
-        if context.restored:
-            self._splits = _positions(context.restored_lists.get(self._SPLITS), tuple[int, int])
-        else:
-            split = split_range(self.start, self.end, context.parallelism)[context.subtask]
-            self._splits = [split] if split[0] <= split[1] else []
-
-    def poll(self, max_records: int) -> Chunk | None:
-        if not self._splits:
-            return None
-        current, end = self._splits[0]
-        stop = min(current + max_records, end + 1)
-        if stop > end:
-            self._splits.pop(0)
-        else:
-            self._splits[0] = (stop, end)
-        return Chunk(list(range(current, stop)))
-
-    def finished(self) -> bool:
-        return not self._splits
-
-    def position(self) -> dict[str, StoredList]:
-        return {self._SPLITS: StoredList.of(DistributionMode.SPLIT, map(msgspec.msgpack.encode, self._splits))}
-
-    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
-        _positions(lists.get(self._SPLITS), tuple[int, int])
+        positions(lists.get(self._POSITION), int)
 
 
 class SparkSourceOperator(Operator):
     """Stand at the head of a DataFrame's records; Spark reads them and keeps the position."""
-
-    passes_rows = True
-    """Whether the records are Spark's rows as they are, so that they need not pass through here."""
 
     def process(self, chunk: Chunk) -> Chunk:
         return chunk
@@ -91,8 +50,6 @@ class SparkSourceOperator(Operator):
 
 class TextLinesOperator(SparkSourceOperator):
     """Turn the rows of text that Spark reads into strings."""
-
-    passes_rows = False
 
     def __init__(self, charset: str | None = None) -> None:
         """Describe the operator.
@@ -109,16 +66,6 @@ class TextLinesOperator(SparkSourceOperator):
         return Chunk([row[0].decode(charset, "replace") for row in chunk.values])
 
 
-def _positions(stored: StoredList | None, kind: Any) -> list[Any]:
+def positions(stored: StoredList | None, kind: Any) -> list[Any]:
+    """Read positions that were kept as msgpack."""
     return [] if stored is None else [msgspec.msgpack.decode(item, type=kind) for item in stored.items]
-
-
-def split_range(start: int, end: int, parts: int) -> list[tuple[int, int]]:
-    """Cut ``start`` … ``end`` into contiguous parts of nearly the same size; a part may be empty (its end first)."""
-    size, extra = divmod(end - start + 1, parts)
-    result: list[tuple[int, int]] = []
-    for part in range(parts):
-        length = size + (part < extra)
-        result.append((start, start + length - 1))
-        start += length
-    return result

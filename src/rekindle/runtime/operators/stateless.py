@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import compress
-from typing import Any
+from typing import Any, ClassVar
 
-from rekindle.contracts.functions import Function, ProcessFunction
+from rekindle.contracts.functions import ProcessFunction
 from rekindle.exceptions import InvalidCallError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
@@ -19,9 +19,7 @@ from rekindle.runtime.operators.user_function import UserFunctionOperator
 class FunctionOperator(UserFunctionOperator):
     """Call a method of a user function per record."""
 
-    def __init__(self, function: Function, method: str) -> None:
-        super().__init__(function)
-        self.method = method
+    method: ClassVar[str]
 
     def _call(self) -> Callable[..., Any]:
         call: Callable[..., Any] = getattr(self.function, self.method)
@@ -30,6 +28,8 @@ class FunctionOperator(UserFunctionOperator):
 
 class MapOperator(FunctionOperator):
     """Turn each record into one."""
+
+    method = "map"
 
     def process(self, chunk: Chunk) -> Chunk:
         call = self._call()
@@ -44,6 +44,8 @@ class MapOperator(FunctionOperator):
 class FilterOperator(FunctionOperator):
     """Keep the records for which the function says yes."""
 
+    method = "filter"
+
     def process(self, chunk: Chunk) -> Chunk:
         call, remaining = self._call(), iter(chunk.values)
         if chunk.timestamps is None:
@@ -54,6 +56,8 @@ class FilterOperator(FunctionOperator):
 
 class FlatMapOperator(FunctionOperator):
     """Turn each record into any number."""
+
+    method = "flat_map"
 
     def process(self, chunk: Chunk) -> Chunk:
         return expand(self._call(), chunk)
@@ -68,6 +72,8 @@ class PassOperator(Operator):
 
 class ProcessOperator(FunctionOperator):
     """Run a ProcessFunction."""
+
+    method = "process_element"
 
     _context: StatelessContext
 

@@ -13,7 +13,6 @@ from rekindle.contracts.functions import (
     RichFunction,
 )
 from rekindle.contracts.state import OperatorStateStore
-from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.operators.operator import Operator, OperatorContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -32,11 +31,6 @@ class UserFunctionOperator(Operator):
     operator_state: OperatorStateBackend
 
     def __init__(self, function: Function) -> None:
-        if all(isinstance(function, interface) for interface in (CheckpointedFunction, ListCheckpointed)):
-            raise InvalidProgramError(
-                f"{type(function).__name__} implements both CheckpointedFunction and ListCheckpointed, whose "
-                "snapshot_state methods differ; keep one of them"
-            )
         self.function = function
 
     def open(self, context: OperatorContext) -> None:
@@ -48,9 +42,6 @@ class UserFunctionOperator(Operator):
             function.snapshot_state(_SnapshotContext(checkpoint_id, timestamp))
         elif isinstance(function, ListCheckpointed):
             self.operator_state.own_list_state().update(function.snapshot_state(checkpoint_id, timestamp) or [])
-
-    def keeps_records(self) -> bool:
-        return isinstance(self.function, CheckpointedFunction | ListCheckpointed)
 
     def snapshot_lists(self) -> dict[str, StoredList]:
         return self.operator_state.snapshot()

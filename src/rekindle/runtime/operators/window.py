@@ -7,7 +7,6 @@ timers carry key and window. So a window is checkpointed, rescaled and, in Rocks
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rekindle.contracts.functions import (
@@ -21,12 +20,13 @@ from rekindle.contracts.functions import (
 )
 from rekindle.contracts.output_tag import OutputTag
 from rekindle.contracts.state import ValueState, ValueStateDescriptor
-from rekindle.contracts.windowing.assigner import MergingWindowAssigner, WindowAssigner
+from rekindle.contracts.windowing.assigner import MergingWindowAssigner
 from rekindle.contracts.windowing.session_assigners import SessionWindows
 from rekindle.contracts.windowing.time_assigners import TimeWindowAssigner
 from rekindle.contracts.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from rekindle.contracts.windowing.trigger import Trigger, TriggerResult
 from rekindle.contracts.windowing.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, TimeWindow
+from rekindle.graph.transformations.windows import Windowing
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.keyed import KeyedOperator
@@ -35,7 +35,7 @@ from rekindle.runtime.operators.operator import Operator, OperatorContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
-from rekindle.runtime.operators.window_contents import WindowContents
+from rekindle.runtime.operators.window_contents import contents_of
 from rekindle.runtime.operators.window_contexts import (
     AssignerContext,
     WindowFunctionContext,
@@ -51,25 +51,6 @@ _MERGING = "_merging-windows"
 _new_window = tuple.__new__
 
 
-@dataclass(frozen=True, slots=True)
-class Windowing:
-    """Say how a stream is cut into windows.
-
-    Attributes:
-        assigner: Which windows an element belongs to.
-        trigger: When they fire.
-        contents: What is kept of them.
-        allowed_lateness: How long after its end a window in event time is kept for late elements, in milliseconds.
-        late_tag: The side output of elements that come later still; None: they are dropped.
-    """
-
-    assigner: WindowAssigner[Any, Any]
-    trigger: Trigger[Any, Any]
-    contents: WindowContents
-    allowed_lateness: int = 0
-    late_tag: OutputTag | None = None
-
-
 class WindowOperator(KeyedOperator):
     """Run a window function over the windows of each key."""
 
@@ -81,6 +62,7 @@ class WindowOperator(KeyedOperator):
     def __init__(self, windowing: Windowing, function: Function) -> None:
         super().__init__(function)
         self.windowing = windowing
+        self.contents = contents_of(windowing.contents)
         self._event_time = windowing.assigner.is_event_time()
         self._lateness = windowing.allowed_lateness if self._event_time else 0
         # These triggers keep nothing and do nothing but wait for the end of a window: the operator does it for them.
@@ -116,7 +98,7 @@ class WindowOperator(KeyedOperator):
         self._function_context = WindowFunctionContext(self._context, window_state, runtime_context)
         window_state.context = self._function_context
         self._call = self._caller()
-        self.windowing.contents.open(backend, serializer)
+        self.contents.open(backend, serializer)
         if merging:
             window_type = SerializerTypeInfo(serializer)
             pairs = Types.LIST(Types.TUPLE([window_type, window_type]))
@@ -169,7 +151,7 @@ class WindowOperator(KeyedOperator):
 
     def _add(self, windows: Iterable[Any], value: Any, timestamp: int) -> bool:
         """Add an element to windows that do not merge; tell whether any of them is open."""
-        context, contents = self._context, self.windowing.contents
+        context, contents = self._context, self.contents
         on_element = self.windowing.trigger.on_element
         added = False
         for window in windows:
@@ -193,7 +175,7 @@ class WindowOperator(KeyedOperator):
         """
         backend, event_time, watermark = self.backend, self._event_time, self._context.watermark
         register = (self._context.event_timers if event_time else self._context.processing_timers).register
-        add = self.windowing.contents.add
+        add = self.contents.add
         same_lists = isinstance(self.windowing.assigner, TimeWindowAssigner)
         settled: Any = None
         plan: list[tuple[Any, int, bool, int | None, set[Any]]] = []
@@ -230,7 +212,7 @@ class WindowOperator(KeyedOperator):
 
     def _add_merging(self, windows: Iterable[Any], value: Any, timestamp: int) -> bool:
         """Add an element to windows that merge; tell whether any of them is open."""
-        context, contents = self._context, self.windowing.contents
+        context, contents = self._context, self.contents
         open_windows = self._merging_windows()
         added = False
         for assigned in windows:
@@ -255,7 +237,7 @@ class WindowOperator(KeyedOperator):
         Its timer stays where it is, though the session grows; :meth:`_renew_timer` moves it when it is due.
         """
         assert chunk.keys is not None
-        assigner, backend, add = self.windowing.assigner, self.backend, self.windowing.contents.add
+        assigner, backend, add = self.windowing.assigner, self.backend, self.contents.add
         assert isinstance(assigner, SessionWindows)
         opened, extend = self._open_windows.value, self._open_windows.update
         gap, now = assigner.gap_of, None if self._event_time else self._context.get_current_processing_time
@@ -313,7 +295,7 @@ class WindowOperator(KeyedOperator):
                 self._delete_timers(window)
                 window = window.cover(assigned)
                 self._open_windows.update([(window, state_window)])
-        self.windowing.contents.add(state_window, value, timestamp)
+        self.contents.add(state_window, value, timestamp)
         end = window[1] - 1
         if self._event_time and end <= self._context.watermark:
             self._apply(TriggerResult.FIRE, window, state_window)
@@ -344,7 +326,7 @@ class WindowOperator(KeyedOperator):
             trigger.clear(part, context)
             self._delete_cleanup_timer(part)
         if gone_state_windows:
-            self.windowing.contents.merge(state_window, gone_state_windows)
+            self.contents.merge(state_window, gone_state_windows)
 
     def _skipped(self, value: Any, timestamp: int) -> None:
         """Take an element whose windows are all gone: it is late if its own time is, too."""
@@ -398,7 +380,7 @@ class WindowOperator(KeyedOperator):
 
     def _apply(self, result: TriggerResult, window: Any, state_window: Any) -> None:
         """Do what a trigger has decided."""
-        contents = self.windowing.contents
+        contents = self.contents
         if result.is_fire():
             self._function_context.current = window
             timestamp = window.max_timestamp()
@@ -412,7 +394,7 @@ class WindowOperator(KeyedOperator):
 
     def _drop(self, window: Any, state_window: Any) -> None:
         """Delete all that is kept of a window."""
-        self.windowing.contents.clear(state_window)
+        self.contents.clear(state_window)
         self._context.window = window
         self.windowing.trigger.clear(window, self._context)
         if isinstance(self.function, ProcessWindowFunction | ProcessAllWindowFunction):

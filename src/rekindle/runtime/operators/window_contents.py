@@ -15,6 +15,7 @@ from rekindle.contracts.state import (
     StateDescriptor,
 )
 from rekindle.contracts.windowing.evictors import Evictor, TimestampedValue
+from rekindle.graph.transformations import windows as transformations
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.scope import NamespacedState, NamespaceScope
 from rekindle.types.type_information import TypeInformation
@@ -151,3 +152,12 @@ class EvictedContents(WindowContents):
         for value in values:
             accumulator = function.add(value, accumulator)
         return [function.get_result(accumulator)]
+
+
+def contents_of(described: transformations.WindowContents) -> WindowContents:
+    """Build what keeps the contents of windows."""
+    if described.evictor is not None:
+        return EvictedContents(described.evictor, described.type_info, described.function)
+    if described.function is not None:
+        return AccumulatedContents(described.function, described.type_info)
+    return ElementContents(described.type_info)

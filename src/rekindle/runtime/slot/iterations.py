@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from rekindle.graph.job_graph import JobGraph
-from rekindle.runtime.operators.iteration import FeedbackLoop
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
 from rekindle.runtime.wire.messages import IterationOrder, IterationReport
 
@@ -15,7 +14,7 @@ class SlotIterations:
 
     def __init__(self, job: JobGraph, graph: OperatorGraph) -> None:
         self._iterations = job.iterations
-        self._loops: dict[int, FeedbackLoop] = {i.head: job.nodes[i.head].operator.loop for i in job.iterations}
+        self._loops = graph.loops
         self._running = {running.node.id: running for running in graph}
         self._staying = [i for i in job.iterations if i.stays and not i.supersteps]
 

@@ -20,6 +20,7 @@ from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.partition_writers import chosen_targets
 from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.exchange.writers import keys_of, unhashable_key
+from rekindle.runtime.operators.building import OperatorBuilder
 from rekindle.runtime.operators.detached import FIXED
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, SourceOperator
 from rekindle.runtime.slot.arrivals import in_band_edges, record_order, senders
@@ -99,7 +100,11 @@ class RunningNode:
 
 
 class OperatorGraph:
-    """Run the operators of one slot."""
+    """Run the operators of one slot.
+
+    Attributes:
+        loops: What goes round in each loop, by its head.
+    """
 
     def __init__(self, graph: JobGraph, slot: int) -> None:
         self._slot = slot
@@ -113,6 +118,7 @@ class OperatorGraph:
         self._nodes: dict[int, RunningNode] = {}
         self._remote_sources = {source.node for source in graph.spark_sources}
         parallelism = {node.id: node.parallelism for node in graph.nodes}
+        builder = OperatorBuilder()
         spark_fed = {node.id for node in graph.nodes if node.spark_fed}
         for node in graph.nodes:
             if slot < node.parallelism:
@@ -122,7 +128,10 @@ class OperatorGraph:
                 ]
                 order = None if node.spark_fed else arrival(graph, node.id)
                 held = None if order is None else HeldInputs(order)
-                self._nodes[node.id] = RunningNode(node, node.operator, graph.outputs(node.id), inputs, held)
+                with blaming(node):
+                    operator = builder.build(node.transformation, node.batch_memory)
+                self._nodes[node.id] = RunningNode(node, operator, graph.outputs(node.id), inputs, held)
+        self.loops = {i.head: builder.feedback_loop(graph.nodes[i.head].transformation) for i in graph.iterations}
         self._levels: list[list[RunningNode]] = [[] for _ in range(graph.levels)]
         for running in self._nodes.values():
             self._levels[running.node.level].append(running)

@@ -379,7 +379,7 @@ class Slot:
                 attempt=self.attempt,
                 clock=self._clock,
                 job_parameters=self._job.job_parameters,
-                keyed_backend=lambda: self._backend(node, state),
+                keyed_backend=lambda: self._backend(running, state),
                 to_driver=lambda channel, data: self._send(m.Output(channel, node.id, data)),
                 checkpointing=self._job.checkpointing,
                 restored=reader is not None,
@@ -410,9 +410,10 @@ class Slot:
         self._partition_functions += new
         return new
 
-    def _backend(self, node: JobNode, state: RestoredKeyedState) -> KeyedStateBackend:
+    def _backend(self, running: RunningNode, state: RestoredKeyedState) -> KeyedStateBackend:
+        node = running.node
         key_groups = key_group_range(self.index, node.parallelism, node.max_parallelism)
-        settings = BackendSettings() if node.operator.one_key_at_a_time else self._job.backend
+        settings = BackendSettings() if running.operator.one_key_at_a_time else self._job.backend
         if self._job.snapshots.files is None:
             settings = replace(settings, incremental=False)  # nothing to build on in the job master's memory
         backend = create_backend(
@@ -423,7 +424,7 @@ class Slot:
         return backend
 
     def _owner(self, node: JobNode) -> StateOwner:
-        key_type = node.operator.key_type
+        key_type = node.transformation.key_type
         return StateOwner(
             node.name,
             node.uid,

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from rekindle.graph.job_graph import JobGraph, SparkSource
-from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.slot.arrivals import record_order
 from rekindle.runtime.spark.data_frames import streaming_sources
 from rekindle.runtime.spark.epoch_driver import EpochDriver
@@ -45,11 +44,11 @@ class EpochPlan:
         self._streaming = [source for source in graph.spark_sources if source.data_frame.isStreaming]
         self._static = [source for source in graph.spark_sources if not source.data_frame.isStreaming]
         self._routes = column_routes(graph)
-        hosted = [node.parallelism for node in graph.nodes if isinstance(node.operator, SourceOperator)]
+        hosted = [node.parallelism for node in graph.nodes if node.transformation.hosted]
         self.polled_slots = max(hosted, default=1)
         self.hosts_sources = bool(hosted)
         order = record_order(graph, 0)
-        timed = {node.id for node in graph.nodes if node.operator.moves_watermark}
+        timed = {node.id for node in graph.nodes if node.transformation.moves_watermark}
         self._tasks_matter = bool(timed & order.one_sender & order.spark_rooted)
 
     def layout(self) -> tuple[SourceLayout, ...]:

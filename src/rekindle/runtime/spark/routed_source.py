@@ -77,7 +77,7 @@ def column_routes(graph: JobGraph) -> dict[int, ColumnRoute]:
     nodes = {node.id: node for node in graph.nodes}
     routes: dict[int, ColumnRoute] = {}
     for source in graph.spark_sources:
-        if not nodes[source.node].operator.passes_rows:
+        if not nodes[source.node].transformation.passes_rows:
             continue
         outputs = graph.outputs(source.node)
         columns = tuple(source.data_frame.columns)

@@ -6,9 +6,9 @@ import os
 import re
 
 from rekindle.checkpoint.paths import directory
-from rekindle.datastream.connectors.arrow_sink_files import ArrowSinkFiles
-from rekindle.datastream.connectors.local_sink_files import LocalSinkFiles
-from rekindle.datastream.connectors.sink_files import SinkFiles
+from rekindle.connectors.files.arrow_sink_files import ArrowSinkFiles
+from rekindle.connectors.files.local_sink_files import LocalSinkFiles
+from rekindle.connectors.files.sink_files import SinkFiles
 from rekindle.exceptions import ConfigurationError
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from rekindle.datastream.connectors.file_sink_paths import join
+from rekindle.connectors.files.file_sink_paths import join
 from rekindle.exceptions import RekindleError
 
 WRITE_BUFFER_BYTES = 1 << 16

@@ -13,14 +13,14 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from rekindle.connectors.files import file_sink_paths as paths
+from rekindle.connectors.files.bucket_assigner import BucketAssigner
+from rekindle.connectors.files.output_file_config import OutputFileConfig
+from rekindle.connectors.files.rolling_policy import RollingPolicy
+from rekindle.connectors.files.row_encoding import RowEncoder, chunk_encoding
+from rekindle.connectors.files.sink_base_path import sink_files
+from rekindle.connectors.files.sink_files import FileSinkError, SinkFiles
 from rekindle.contracts.connectors import SinkWriter, SinkWriterContext
-from rekindle.datastream.connectors import file_sink_paths as paths
-from rekindle.datastream.connectors.bucket_assigner import BucketAssigner
-from rekindle.datastream.connectors.output_file_config import OutputFileConfig
-from rekindle.datastream.connectors.rolling_policy import RollingPolicy
-from rekindle.datastream.connectors.row_encoding import RowEncoder, chunk_encoding
-from rekindle.datastream.connectors.sink_base_path import sink_files
-from rekindle.datastream.connectors.sink_files import FileSinkError, SinkFiles
 from rekindle.exceptions import OutputLostError, StateRestoreError
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from datetime import datetime
 from typing import Any, final
 
-from rekindle.datastream.connectors.java_date_pattern import JavaDatePattern, time_zone
+from rekindle.connectors.files.java_date_pattern import JavaDatePattern, time_zone
 
 __all__ = ["BucketAssigner"]
 

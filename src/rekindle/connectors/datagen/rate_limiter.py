@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from math import ceil
+
+from rekindle.exceptions import InvalidProgramError
 
 _LEAST_PAUSE_MS = 100  # records come in small groups, ten times a second, rather than in an epoch each
 
@@ -72,3 +75,48 @@ class PerCheckpoint(RateLimiter):
 
     def checkpoint_completed(self) -> None:
         self._left = self._records
+
+
+@dataclass(frozen=True)
+class RateLimiterStrategy:
+    """Say how fast a source may emit, all subtasks together.
+
+    Attributes:
+        records_per_second: At most so many a second, if set.
+        records_per_checkpoint: At most so many from one checkpoint to the next, if set.
+    """
+
+    records_per_second: float | None = None
+    records_per_checkpoint: int | None = None
+
+    @staticmethod
+    def per_second(records_per_second: float) -> RateLimiterStrategy:
+        """Allow so many records a second; they come in small groups, at most ten a second."""
+        if not records_per_second > 0:
+            raise ValueError(f"a rate is above 0 records per second, and {records_per_second} was given")
+        return RateLimiterStrategy(records_per_second=records_per_second)
+
+    @staticmethod
+    def per_checkpoint(records_per_checkpoint: int) -> RateLimiterStrategy:
+        """Allow so many records from one completed checkpoint to the next."""
+        if records_per_checkpoint < 1:
+            raise ValueError(f"at least 1 record per checkpoint is needed, and {records_per_checkpoint} was given")
+        return RateLimiterStrategy(records_per_checkpoint=records_per_checkpoint)
+
+    @staticmethod
+    def no_op() -> RateLimiterStrategy:
+        """Allow any number."""
+        return RateLimiterStrategy()
+
+    def create_rate_limiter(self, parallelism: int) -> RateLimiter | None:
+        """Make the limiter of one of so many subtasks; None: there is no limit."""
+        if self.records_per_second is not None:
+            return PerSecond(self.records_per_second / parallelism)
+        if self.records_per_checkpoint is not None:
+            if self.records_per_checkpoint < parallelism:
+                raise InvalidProgramError(
+                    f"{self.records_per_checkpoint} records per checkpoint are too few for {parallelism} subtasks: "
+                    "each needs at least one. Allow more, or set a lower parallelism"
+                )
+            return PerCheckpoint(self.records_per_checkpoint // parallelism)
+        return None

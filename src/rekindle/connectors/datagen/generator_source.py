@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from typing import Any
 
+from rekindle.connectors.datagen.rate_limiter import PerCheckpoint, RateLimiter, RateLimiterStrategy
+from rekindle.connectors.number_sequence import NumberSequenceOperator
+from rekindle.contracts.functions.basic_functions import Function
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.sizes import chunk_size, portion_limit
 from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import OperatorContext
-from rekindle.runtime.operators.rate_limiter import PerCheckpoint, RateLimiter
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
-from rekindle.runtime.operators.sources import NumberSequenceOperator
 
-if TYPE_CHECKING:
-    from rekindle.datastream.connectors.datagen import GeneratorFunction, RateLimiterStrategy
+
+class GeneratorFunction(Function):
+    """Make a record out of its number."""
+
+    @abstractmethod
+    def map(self, value: int) -> Any:
+        """Return the record with this number, counted from 0; the same again after a failure."""
 
 
 class GeneratorSourceOperator(NumberSequenceOperator):

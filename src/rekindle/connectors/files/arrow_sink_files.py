@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, BinaryIO, cast
 
-from rekindle.datastream.connectors.file_sink_paths import directory_of, join, name_of
-from rekindle.datastream.connectors.sink_files import WRITE_BUFFER_BYTES, SinkFiles, first_line
+from rekindle.connectors.files.file_sink_paths import directory_of, join, name_of
+from rekindle.connectors.files.sink_files import WRITE_BUFFER_BYTES, SinkFiles, first_line
 from rekindle.exceptions import ConfigurationError
 
 

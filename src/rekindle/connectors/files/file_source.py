@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from rekindle.base.time import Duration
 from rekindle.contracts.connectors import Source
+from rekindle.graph.transformations.sources import TextLinesTransformation
 from rekindle.runtime.spark.text_files import TextFiles
 from rekindle.types.typeinfo import Types
-
-if TYPE_CHECKING:
-    from rekindle.runtime.operators.sources import SparkSourceOperator
 
 __all__ = [
     "BulkFormat",
@@ -107,11 +105,9 @@ class FileSource(Source):
         source._charset = stream_format.charset
         return source
 
-    def create_operator(self) -> SparkSourceOperator:  # type: ignore[override]  # Spark reads, not the slots
-        """Create the operator that takes the lines from Spark."""
-        from rekindle.runtime.operators.sources import TextLinesOperator
-
-        return TextLinesOperator(self._charset)
+    def transformation(self) -> TextLinesTransformation:
+        """Describe what takes the lines from Spark."""
+        return TextLinesTransformation(self._charset)
 
 
 class FileSourceBuilder:

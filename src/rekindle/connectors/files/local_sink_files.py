@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from rekindle.datastream.connectors.file_sink_paths import join, name_of
-from rekindle.datastream.connectors.sink_files import WRITE_BUFFER_BYTES, SinkFiles
+from rekindle.connectors.files.file_sink_paths import join, name_of
+from rekindle.connectors.files.sink_files import WRITE_BUFFER_BYTES, SinkFiles
 
 
 class LocalSinkFiles(SinkFiles):

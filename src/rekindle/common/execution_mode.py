@@ -1,0 +1,7 @@
+"""The counterpart of ``pyflink.common.execution_mode``."""
+
+from __future__ import annotations
+
+from rekindle.config.execution_mode import ExecutionMode
+
+__all__ = ["ExecutionMode"]

@@ -1,0 +1,1 @@
+"""A source that makes up its records."""

@@ -1,0 +1,80 @@
+"""Where records come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rekindle.contracts.connectors import Source
+from rekindle.contracts.functions import SourceFunction
+from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
+from rekindle.graph.transformations.transformation import FunctionTransformation, Transformation
+from rekindle.types.type_information import TypeInformation
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionSourceTransformation(Transformation):
+    """Read a list.
+
+    Attributes:
+        values: The records.
+    """
+
+    kind: ClassVar[str] = "CollectionSourceOperator"
+    hosted: ClassVar[bool] = True
+    values: list[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionSourceTransformation(FunctionTransformation):
+    """Take what a source function emits.
+
+    Attributes:
+        function: The function.
+        type_info: The type of the records; None: any Python object.
+    """
+
+    kind: ClassVar[str] = "FunctionSourceOperator"
+    hosted: ClassVar[bool] = True
+    moves_by_itself: ClassVar[bool] = True
+    function: SourceFunction
+    type_info: TypeInformation | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ConnectorSourceTransformation(Transformation):
+    """Let a connector read in the slots.
+
+    Attributes:
+        source: The connector.
+        strategy: How records get timestamps and watermarks; None: they get none.
+    """
+
+    kind: ClassVar[str] = "Source"
+    hosted: ClassVar[bool] = True
+    source: Source
+    strategy: WatermarkStrategy | None = None
+
+    @property
+    def uid_kind(self) -> str:
+        return self.source.kind
+
+
+@dataclass(frozen=True, eq=False)
+class RowsTransformation(Transformation):
+    """Stand at the head of a DataFrame's rows; Spark reads them and keeps the position."""
+
+    kind: ClassVar[str] = "SparkSourceOperator"
+    passes_rows: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, eq=False)
+class TextLinesTransformation(Transformation):
+    """Turn the rows of text that Spark reads into strings.
+
+    Attributes:
+        charset: The encoding of rows that hold bytes; None: they hold strings.
+    """
+
+    kind: ClassVar[str] = "TextLinesOperator"
+    charset: str | None = None
