@@ -52,6 +52,7 @@ from rekindle.graph.plan_only import end_if_only_planned
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
 from rekindle.graph.uids import require_uids
 from rekindle.logs.setup import LogSettings, set_up_logging
+from rekindle.rest.serving import rest_interface
 from rekindle.rest.settings import RestSettings
 from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.master.client import LocalJobClient
@@ -439,7 +440,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         master = JobMaster(session, loaded, settings, SystemClock(), view, collected, plan, renewal)
         watch_signals()
         master.start()
-        running_jobs().register(master, rest, view.reachable_at)
+        running_jobs().register(master, rest_interface(rest, view.reachable_at))
         self._graph.submitted = len(self._graph.nodes)
         return master
 
