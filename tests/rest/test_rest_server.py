@@ -12,8 +12,9 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from rekindle.rest.server import RestServer, listen
 from rekindle.rest.serving import rest_interface
 from rekindle.rest.settings import RestSettings
 from rekindle.runtime.master.running_jobs import RunningJobs, running_jobs
+from rekindle.runtime.master.slot_metrics import SlotReadings
 from support.processes import wait_until
 from support.rest_jobs import JOB, FakeMaster
 
@@ -234,6 +236,50 @@ def test_a_client_that_does_not_finish_its_request_is_cut_off(
 ) -> None:
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.1)
     assert raw(started(jobs), sent) == b""
+
+
+def test_a_head_that_comes_bit_by_bit_after_an_answer_is_not_waited_for(
+    jobs: RunningJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
+    client = http.client.HTTPConnection(*address(started(jobs)), timeout=30)
+    with closing(client):
+        client.request("GET", "/jobs")
+        assert client.getresponse().read()
+        client.sock.settimeout(0.02)
+        for _ in range(500):
+            try:
+                client.sock.sendall(b"G")
+                assert client.sock.recv(1) == b""
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                pass
+            return
+        pytest.fail("it is still open")
+
+
+def test_a_request_whose_answer_takes_its_time_is_not_cut_off(
+    jobs: RunningJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(FakeMaster):
+        def read_metrics(self) -> SlotReadings:
+            time.sleep(0.5)
+            return super().read_metrics()
+
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.1)
+    jobs.register(Slow().run(), rest_interface(RestSettings(ports=(0,))))
+    assert isinstance(jobs.server, RestServer)
+    assert jobs.server.wait_until_ready(30)
+    assert ask(jobs.server, "GET", f"/jobs/{JOB}")[0] == 200
+
+
+def test_what_clients_do_wrong_is_not_logged(jobs: RunningJobs, caplog: pytest.LogCaptureFixture) -> None:
+    server = started(jobs)
+    caplog.clear()
+    raw(server, b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+    raw(server, REQUEST.replace(b"close", b"upgrade, close\r\nUpgrade: something"))
+    assert caplog.text == ""
 
 
 REQUEST = b"GET /jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"

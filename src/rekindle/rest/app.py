@@ -2,7 +2,7 @@
 
 Handlers are plain functions that may wait (for a lock of the job master, for slots that are asked for metrics), so each
 runs in a thread, a few at a time. Starlette would run them in threads that the end of the program waits for; these are
-daemons.
+daemons. What waits for nothing, such as files and streams of events, is a route of its own in the same list.
 """
 
 from __future__ import annotations
