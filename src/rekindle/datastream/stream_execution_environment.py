@@ -383,7 +383,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def get_execution_plan(self) -> str:
         """Return the plan of the program as JSON, as Flink writes it; nothing is executed, and Spark is not started.
 
-        ``rekindle.graph.to_mermaid`` and ``rekindle.graph.to_svg`` draw it. docs/plan.md describes it.
+        ``rekindle.graph.to_mermaid`` and ``rekindle.graph.to_dot`` draw it. docs/plan.md describes it.
         """
         return plan_of(self._graph.pending(), self._compile()).to_json()
 
