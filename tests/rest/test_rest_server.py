@@ -364,16 +364,23 @@ def test_a_program_ends_at_once_and_leaves_nothing_behind(state_directory: Path)
     assert list(state_directory.iterdir()) == []
 
 
-def test_a_flood_of_connections_takes_neither_all_descriptors_nor_the_log(state_directory: Path) -> None:
+@pytest.mark.parametrize("ends_after", [None, 0.85], ids=["a driver that goes on", "a driver that ends meanwhile"])
+def test_a_flood_of_connections_takes_neither_all_descriptors_nor_the_log(
+    state_directory: Path, ends_after: float | None
+) -> None:
+    """asyncio tries to accept again after a second, also where the server has ended by then."""
     text = FEW_DESCRIPTORS + PROGRAM.format(path=[str(Path(__file__).parents[1])]) + "sys.stdin.read()"
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", text], text=True, **streams) as driver, ExitStack() as stack:
         assert driver.stdout is not None
         driver.stdout.readline()
         (endpoint,) = discovered()
-        for _ in range(200):
+        for _ in range(200 if ends_after is None else 100):
             stack.enter_context(socket.create_connection(address(endpoint.url), timeout=30))
-        assert ask(endpoint.url, "GET", f"/jobs/{JOB}/status") == (200, {"status": "RUNNING"})
+        if ends_after is None:
+            assert ask(endpoint.url, "GET", f"/jobs/{JOB}/status") == (200, {"status": "RUNNING"})
+        else:
+            time.sleep(ends_after)
         _, said = driver.communicate("")
     assert driver.returncode == 0
     lines = said.splitlines()

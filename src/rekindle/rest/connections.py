@@ -98,6 +98,7 @@ class Connections:
         self._end_idleness(ends)
 
     def _begin_idleness(self, ends: Ends) -> None:
+        self._end_idleness(ends)
         transport = self._open.get(ends)
         if transport is not None:
             self._idle[ends] = asyncio.get_running_loop().call_later(HEAD_SECONDS, transport.close)

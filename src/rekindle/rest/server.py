@@ -26,6 +26,7 @@ from rekindle.rest.settings import RestSettings, is_loopback
 if TYPE_CHECKING:
     import uvicorn
 
+    from rekindle.rest.connections import Connections
     from rekindle.rest.messages import Handler
 
 log = logging.getLogger(__name__)
@@ -35,9 +36,6 @@ _BACKLOG = 64  # connections that wait to be accepted; as many may be accepted b
 _KEEP_ALIVE_SECONDS = 5
 _STOP_SECONDS = 2.0
 _LINGER_SECONDS = 5.0
-
-
-_ErrorHandler = Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]
 
 
 class Api(Protocol):
@@ -150,7 +148,7 @@ class RestServer:
             self._server = uvicorn.Server(config)
             self._announce(self._socket)
             if not self._stopping:
-                asyncio.run(_run(self._server, self._socket, connections.handle_error))
+                asyncio.run(_run(self._server, self._socket, connections))
         finally:
             self._socket.close()
 
@@ -186,7 +184,11 @@ class RestServer:
                 file.unlink()
 
 
-async def _run(server: uvicorn.Server, listening: socket.socket, handle_error: _ErrorHandler) -> None:
+async def _run(server: uvicorn.Server, listening: socket.socket, connections: Connections) -> None:
+    def handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if listening.fileno() >= 0:  # else asyncio has tried again to accept, after the end
+            connections.handle_error(loop, context)
+
     asyncio.get_running_loop().set_exception_handler(handle_error)
     await server.serve(sockets=[listening])
 
