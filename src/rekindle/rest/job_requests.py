@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import rekindle
-from rekindle.common.job_status import JobStatus
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.rest import job_json
 from rekindle.rest.messages import Handler, RequestError, answer
 from rekindle.runtime.master.running_jobs import RegisteredJob, RunningJobs

@@ -10,8 +10,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rekindle.checkpoint.settings.checkpoint_storage import checked_directory
 from rekindle.checkpoint.storage import checkpoint_files
-from rekindle.datastream.checkpoint_storage import checked_directory
 from rekindle.rest.job_requests import find_job
 from rekindle.rest.messages import Handler, RequestError, answer, read_body
 from rekindle.rest.operations import Operations

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rekindle.common.process_identity import start_ticks
+from rekindle.base.process_identity import start_ticks
 from rekindle.exceptions import ConfigurationError
 from rekindle.rest.discovery import Endpoint, publish
 from rekindle.rest.settings import RestSettings, is_loopback
