@@ -7,6 +7,7 @@ RekindleError
 │   ├── InvalidCallError        a function calls what it may not call there, or with the wrong kind of argument
 │   ├── InvalidArgumentError    … or with an argument that can never be right
 │   └── NotSupportedError       the program asks for something that Rekindle does not have
+├── GraphvizError               the program that draws plans as images is missing, or failed
 ├── StateAccessError            keyed state used where there is no key
 ├── SerializationError          a value does not match its type, or bytes are no value
 │   └── RecordTooLargeError     a record has more bytes than Spark carries
@@ -81,6 +82,12 @@ class InvalidArgumentError(InvalidProgramError, ValueError):
 
 class NotSupportedError(InvalidProgramError, NotImplementedError):
     """The program asks for something that Rekindle does not have."""
+
+
+class GraphvizError(RekindleError):
+    """A plan cannot be drawn as an image: Graphviz's program ``dot`` is missing, or failed."""
+
+    curable = False
 
 
 class StateAccessError(RekindleError):

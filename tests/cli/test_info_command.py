@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -56,12 +57,29 @@ def test_people_get_a_tree_of_stages(tmp_path: Path) -> None:
     assert "the program prints" not in ended.out
 
 
-def test_it_is_drawn_as_mermaid_and_svg(tmp_path: Path) -> None:
-    drawing = tmp_path / "plan.svg"
-    ended = rekindle("info", "--mermaid", "--svg", str(drawing), program(tmp_path, ENDINGS["execute"]))
+@pytest.mark.parametrize(("option", "beginning"), [("--mermaid", "flowchart LR"), ("--dot", "digraph plan {")])
+def test_it_is_printed_as_a_drawing(tmp_path: Path, option: str, beginning: str) -> None:
+    ended = rekindle("info", option, program(tmp_path, ENDINGS["execute"]))
     assert ended.code == 0, ended.err
-    assert ended.out.startswith("flowchart LR")
-    assert drawing.read_text().startswith("<svg")
+    assert ended.out.startswith(beginning)
+
+
+def test_graphviz_draws_it_where_it_is_installed(tmp_path: Path) -> None:
+    drawing, dot = tmp_path / "plan.svg", tmp_path / "dot"
+    dot.write_text("#!/bin/sh\ncat > /dev/null; echo '<svg/>'\n")
+    dot.chmod(0o755)
+    path = program(tmp_path, ENDINGS["execute"])
+    ended = rekindle("info", "--svg", str(drawing), path, PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert ended.code == 0, ended.err
+    assert drawing.read_text() == "<svg/>\n"
+
+
+def test_without_graphviz_no_image_is_begun(tmp_path: Path) -> None:
+    drawing = tmp_path / "plan.svg"
+    ended = rekindle("info", "--svg", str(drawing), program(tmp_path, ENDINGS["execute"]), PATH=str(tmp_path))
+    assert ended.code == 1
+    assert "Install Graphviz" in ended.err
+    assert not drawing.exists()
 
 
 def test_a_module_is_named_by_its_dotted_name(tmp_path: Path) -> None:
@@ -82,7 +100,10 @@ def test_a_program_without_a_plan_ends_with_1(tmp_path: Path, ending: str, messa
     assert ("KeyError: 'oops'" in ended.err) is ("oops" in ending)
 
 
-@pytest.mark.parametrize("arguments", [(), ("missing.py",), ("--mermaid", "--json", "x.py"), ("-p", "0", "x.py")])
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("missing.py",), ("--mermaid", "--json", "x.py"), ("--dot", "--json", "x.py"), ("-p", "0", "x.py")],
+)
 def test_what_cannot_work_ends_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert rekindle_here("info", *arguments, cwd=tmp_path).code == 2
 
@@ -91,7 +112,7 @@ def test_the_help_is_readable() -> None:
     ended = rekindle_here("info", "--help")
     assert ended.code == 0
     assert "Print the plan of a program" in ended.out
-    for option in ("--mermaid", "--svg", "--module", "--parallelism", "-D", "--json"):
+    for option in ("--mermaid", "--dot", "--svg", "--module", "--parallelism", "-D", "--json"):
         assert option in ended.out
 
 

@@ -122,7 +122,9 @@ def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
         "env.from_collection([1]).print()\n"
         "env.execute()\n"
     )
-    ended = rekindle("info", "--svg", missing, str(program))
+    (tmp_path / "dot").write_text("#!/bin/sh\necho '<svg/>'\n")
+    (tmp_path / "dot").chmod(0o755)
+    ended = rekindle("info", "--svg", missing, str(program), PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert ended.code == ExitCode.FAILED
     assert f"error: [Errno 2] No such file or directory: {missing!r}" in ended.err
 

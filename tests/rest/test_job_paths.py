@@ -469,12 +469,6 @@ def test_paths_may_begin_with_the_version_of_flinks_interface() -> None:
     assert [client.get(path).status for path in ("/v1", "/v2/jobs", "/v1/v1/jobs")] == [404] * 3
 
 
-def test_who_asks_for_the_head_gets_no_body() -> None:
-    answer = served().ask("HEAD", "/jobs")
-    assert (answer.status, answer.body) == (200, b"")
-    assert answer.headers["content-length"] == str(len(b'{"jobs":[]}'))
-
-
 # --- metrics ---
 
 

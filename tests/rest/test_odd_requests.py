@@ -125,7 +125,7 @@ class Job:
         self.master: JobMaster = cluster.submit(env)
         jobs = RunningJobs()
         jobs.register(self.master)
-        self._client = Client(RestApi(jobs))
+        self._client = Client(RestApi(jobs).handlers)
         self.path = f"/jobs/{self.master.settings.job_id}"
         wait_until(lambda: len(cluster.attempts) == 1, "it runs")
 

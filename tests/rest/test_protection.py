@@ -6,10 +6,12 @@ import threading
 from typing import Any
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
 from rekindle.common import Configuration
 from rekindle.exceptions import ConfigurationError
-from rekindle.rest.messages import Request, Response, answer
+from rekindle.rest.messages import Handler, answer
 from rekindle.rest.settings import RestSettings, is_loopback
 from support.rest_jobs import Client
 
@@ -20,11 +22,12 @@ BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
 def echo(request: Request) -> Response:
-    return answer({"method": request.method, "path": request.path, "body": request.body.decode()})
+    return answer({"method": request.method, "path": request.scope["path"], "body": request.state.body.decode()})
 
 
-def client(settings: RestSettings = LOCAL, time_limit: float = 30.0) -> Client:
-    return Client(echo, settings, time_limit)
+def client(settings: RestSettings = LOCAL, handler: Handler = echo, time_limit: float = 30.0) -> Client:
+    """Give a client of an interface where a handler answers everything."""
+    return Client([(method, "/{path:path}", handler) for method in ("GET", "POST", "PATCH")], settings, time_limit)
 
 
 REFUSED: list[tuple[str, RestSettings, str, str, Any, dict[str, str], int]] = [
@@ -131,7 +134,7 @@ def test_a_request_that_takes_too_long_is_given_up() -> None:
         going_on.wait()
         return answer({})
 
-    late = Client(slow, LOCAL, time_limit=0.05).get("/jobs")
+    late = client(LOCAL, slow, time_limit=0.05).get("/jobs")
     going_on.set()
     assert late.status == 503
     assert "took too long" in late.error
@@ -141,7 +144,7 @@ def test_what_goes_wrong_inside_is_not_told(caplog: pytest.LogCaptureFixture) ->
     def broken(request: Request) -> Response:
         raise RuntimeError("a secret of the inside")
 
-    failed = Client(broken).get("/jobs")
+    failed = client(LOCAL, broken).get("/jobs")
     assert failed.status == 500
     assert failed.error == "Internal server error. The log of the driver says more."
     assert "a secret of the inside" in caplog.text
@@ -151,7 +154,7 @@ def test_an_error_of_the_configuration_is_the_clients_to_know() -> None:
     def broken(request: Request) -> Response:
         raise ConfigurationError("name a directory")
 
-    failed = Client(broken).get("/jobs")
+    failed = client(LOCAL, broken).get("/jobs")
     assert (failed.status, failed.error) == (400, "name a directory")
 
 

@@ -34,7 +34,7 @@ class Job:
         self.master: JobMaster = cluster.submit(env)
         self.registered: RegisteredJob = jobs.register(self.master)
         self.job_id = self.master.settings.job_id
-        self._client = Client(RestApi(jobs))
+        self._client = Client(RestApi(jobs).handlers)
         wait_until(lambda: self.output.exists() and bool(read_output(str(self.output))), "there is output")
 
     def get(self, path: str = "") -> Any:

@@ -5,25 +5,29 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rekindle.rest import connection
+from rekindle.rest import connections
 from rekindle.rest import server as server_module
 from rekindle.rest.discovery import discovered
 from rekindle.rest.server import RestServer, listen
+from rekindle.rest.serving import rest_interface
 from rekindle.rest.settings import RestSettings
 from rekindle.runtime.master.running_jobs import RunningJobs, running_jobs
+from rekindle.runtime.master.slot_metrics import SlotReadings
 from support.processes import wait_until
 from support.rest_jobs import JOB, FakeMaster
 
@@ -44,8 +48,8 @@ def jobs(state_directory: Path) -> Iterator[RunningJobs]:
 def started(
     jobs: RunningJobs, settings: RestSettings | None = None, tell: Callable[[str], None] | None = None
 ) -> RestServer:
-    jobs.register(FakeMaster().run(), settings or RestSettings(ports=(0,)), tell)
-    assert jobs.server is not None
+    jobs.register(FakeMaster().run(), rest_interface(settings or RestSettings(ports=(0,)), tell))
+    assert isinstance(jobs.server, RestServer)
     assert jobs.server.wait_until_ready(30)
     return jobs.server
 
@@ -87,7 +91,7 @@ def test_it_answers_and_is_found(jobs: RunningJobs) -> None:
 def test_who_starts_it_is_told_where_it_is_and_nobody_else(jobs: RunningJobs) -> None:
     told: list[str] = []
     server = started(jobs, tell=told.append)
-    jobs.register(FakeMaster(), RestSettings(), told.append)
+    jobs.register(FakeMaster(), rest_interface(RestSettings(), told.append))
     assert told == [server.url]
 
 
@@ -104,6 +108,14 @@ def test_it_answers_a_request_with_a_body(jobs: RunningJobs) -> None:
     assert (status, answer["operation"]) == (200, {"location": "/d/s"})
 
 
+def test_who_asks_for_the_head_gets_no_body(jobs: RunningJobs) -> None:
+    received = raw(started(jobs), b"HEAD /jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200")
+    assert re.search(rb"content-length: [1-9]\d", head)
+    assert body == b""
+
+
 def test_it_is_gone_after_the_end(jobs: RunningJobs, state_directory: Path) -> None:
     before = threading.enumerate()
     server = started(jobs)
@@ -117,13 +129,13 @@ def test_it_is_gone_after_the_end(jobs: RunningJobs, state_directory: Path) -> N
 
 def test_all_jobs_of_a_process_share_one_server(jobs: RunningJobs) -> None:
     server = started(jobs)
-    jobs.register(FakeMaster("f" * 32).run(), RestSettings(ports=(0,)))
+    jobs.register(FakeMaster("f" * 32).run(), rest_interface(RestSettings(ports=(0,))))
     assert jobs.server is server
     assert len(ask(server, "GET", "/jobs")[1]["jobs"]) == 2
 
 
 def test_it_does_not_start_where_it_is_switched_off(jobs: RunningJobs) -> None:
-    jobs.register(FakeMaster(), RestSettings(enabled=False))
+    jobs.register(FakeMaster(), rest_interface(RestSettings(enabled=False)))
     jobs.register(FakeMaster("f" * 32))
     assert jobs.server is None
 
@@ -136,8 +148,8 @@ def test_it_leaves_the_handling_of_signals_alone(jobs: RunningJobs) -> None:
 
 
 def test_a_server_that_cannot_start_harms_nobody(jobs: RunningJobs, caplog: pytest.LogCaptureFixture) -> None:
-    jobs.register(FakeMaster(), RestSettings(bind_address="192.0.2.1", token="x"))
-    assert jobs.server is not None
+    jobs.register(FakeMaster(), rest_interface(RestSettings(bind_address="192.0.2.1", token="x")))
+    assert isinstance(jobs.server, RestServer)
     assert not jobs.server.wait_until_ready(30)
     wait_until(lambda: "the jobs go on without it" in caplog.text, "it says so")
 
@@ -196,7 +208,7 @@ def test_the_file_with_the_token_is_the_owners_alone(jobs: RunningJobs, state_di
 
 # --- clients that misbehave ---
 
-POST = b"POST /jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+POST = f"POST /jobs/{JOB}/savepoints HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n".encode()
 
 
 def test_what_is_no_request_is_refused(jobs: RunningJobs) -> None:
@@ -222,8 +234,52 @@ def test_a_body_without_end_is_cut_off(jobs: RunningJobs) -> None:
 def test_a_client_that_does_not_finish_its_request_is_cut_off(
     jobs: RunningJobs, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
-    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.1)
     assert raw(started(jobs), sent) == b""
+
+
+def test_a_head_that_comes_bit_by_bit_after_an_answer_is_not_waited_for(
+    jobs: RunningJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
+    client = http.client.HTTPConnection(*address(started(jobs)), timeout=30)
+    with closing(client):
+        client.request("GET", "/jobs")
+        assert client.getresponse().read()
+        client.sock.settimeout(0.02)
+        for _ in range(500):
+            try:
+                client.sock.sendall(b"G")
+                assert client.sock.recv(1) == b""
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                pass
+            return
+        pytest.fail("it is still open")
+
+
+def test_a_request_whose_answer_takes_its_time_is_not_cut_off(
+    jobs: RunningJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(FakeMaster):
+        def read_metrics(self) -> SlotReadings:
+            time.sleep(0.5)
+            return super().read_metrics()
+
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.1)
+    jobs.register(Slow().run(), rest_interface(RestSettings(ports=(0,))))
+    assert isinstance(jobs.server, RestServer)
+    assert jobs.server.wait_until_ready(30)
+    assert ask(jobs.server, "GET", f"/jobs/{JOB}")[0] == 200
+
+
+def test_what_clients_do_wrong_is_not_logged(jobs: RunningJobs, caplog: pytest.LogCaptureFixture) -> None:
+    server = started(jobs)
+    caplog.clear()
+    raw(server, b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+    raw(server, REQUEST.replace(b"close", b"upgrade, close\r\nUpgrade: something"))
+    assert caplog.text == ""
 
 
 REQUEST = b"GET /jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
@@ -283,12 +339,13 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 PROGRAM = """
 import os, sys
 sys.path[:0] = {path!r}
+from rekindle.rest.serving import rest_interface
 from rekindle.rest.settings import RestSettings
 from rekindle.runtime.master.running_jobs import running_jobs
 from support.rest_jobs import FakeMaster
 
 jobs, master = running_jobs(), FakeMaster().run()
-jobs.register(master, RestSettings(ports=(0,)))
+jobs.register(master, rest_interface(RestSettings(ports=(0,))))
 assert jobs.server.wait_until_ready(30)
 print(sorted(os.listdir(os.environ["REKINDLE_STATE_DIR"])), flush=True)
 """
@@ -307,16 +364,23 @@ def test_a_program_ends_at_once_and_leaves_nothing_behind(state_directory: Path)
     assert list(state_directory.iterdir()) == []
 
 
-def test_a_flood_of_connections_takes_neither_all_descriptors_nor_the_log(state_directory: Path) -> None:
+@pytest.mark.parametrize("ends_after", [None, 0.85], ids=["a driver that goes on", "a driver that ends meanwhile"])
+def test_a_flood_of_connections_takes_neither_all_descriptors_nor_the_log(
+    state_directory: Path, ends_after: float | None
+) -> None:
+    """asyncio tries to accept again after a second, also where the server has ended by then."""
     text = FEW_DESCRIPTORS + PROGRAM.format(path=[str(Path(__file__).parents[1])]) + "sys.stdin.read()"
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", text], text=True, **streams) as driver, ExitStack() as stack:
         assert driver.stdout is not None
         driver.stdout.readline()
         (endpoint,) = discovered()
-        for _ in range(200):
+        for _ in range(200 if ends_after is None else 100):
             stack.enter_context(socket.create_connection(address(endpoint.url), timeout=30))
-        assert ask(endpoint.url, "GET", f"/jobs/{JOB}/status") == (200, {"status": "RUNNING"})
+        if ends_after is None:
+            assert ask(endpoint.url, "GET", f"/jobs/{JOB}/status") == (200, {"status": "RUNNING"})
+        else:
+            time.sleep(ends_after)
         _, said = driver.communicate("")
     assert driver.returncode == 0
     lines = said.splitlines()

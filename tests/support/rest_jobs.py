@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.common import Configuration, ExecutionConfig, JobStatus
@@ -15,8 +16,8 @@ from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.exceptions import ConfigurationError
 from rekindle.graph.plan import DATA_SINK, DATA_SOURCE, OPERATOR, Plan, PlanInput, PlanNode
 from rekindle.rest.api import RestApi
-from rekindle.rest.app import RestApp
-from rekindle.rest.messages import Request, Response
+from rekindle.rest.app import rest_app
+from rekindle.rest.messages import Handler
 from rekindle.rest.settings import RestSettings
 from rekindle.runtime.master.job_history import JobHistory, SlotPlace
 from rekindle.runtime.master.job_settings import settle
@@ -126,11 +127,12 @@ class Client:
     """Ask the application directly."""
 
     def __init__(
-        self, handle: Callable[[Request], Response], settings: RestSettings | None = None, time_limit: float = 30.0
+        self,
+        handlers: Iterable[tuple[str, str, Handler]],
+        settings: RestSettings | None = None,
+        time_limit: float = 30.0,
     ) -> None:
-        self.settings = settings or RestSettings()
-        self._handle = handle
-        self._time_limit = time_limit
+        self._app = rest_app(settings or RestSettings(), handlers, time_limit)
 
     def ask(
         self,
@@ -154,7 +156,7 @@ class Client:
         scope = {
             "type": "http",
             "method": method,
-            "path": path,
+            "path": unquote(path),
             "raw_path": path.encode(),
             "query_string": query.encode(),
             "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given if value],
@@ -175,7 +177,7 @@ class Client:
             sent.append(message)
 
         async def run() -> None:
-            await RestApp(self.settings, self._handle, self._time_limit)(scope, receive, send)
+            await self._app(scope, receive, send)
 
         asyncio.run(run())
         start, content = sent
@@ -189,7 +191,7 @@ class Client:
 
 def served(*masters: FakeMaster, settings: RestSettings | None = None) -> Client:
     """Give a client of an interface over some jobs."""
-    return Client(RestApi(registered(*masters)), settings)
+    return Client(RestApi(registered(*masters)).handlers, settings)
 
 
 def registered(*masters: FakeMaster) -> RunningJobs:

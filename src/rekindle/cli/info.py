@@ -25,7 +25,10 @@ def info(
     properties: Properties = None,
     module: IsModule = False,
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the plan as a Mermaid flowchart.")] = False,
-    svg: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the plan into this file, as SVG.")] = None,
+    dot: Annotated[bool, typer.Option("--dot", help="Print the plan in Graphviz's language.")] = False,
+    svg: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw the plan into this file, as SVG; needs Graphviz.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Print the plan of a program: the program runs up to its first execute, which executes nothing.
@@ -36,24 +39,30 @@ def info(
     \b
     Examples:
       rekindle info orders.py
-      rekindle info --svg plan.svg orders.py --day monday
+      rekindle info --mermaid orders.py --day monday
     """
-    if json and mermaid:
-        raise typer.BadParameter("--json and --mermaid cannot both be printed", param_hint="--mermaid")
+    printed = [name for name, chosen in (("--json", json), ("--mermaid", mermaid), ("--dot", dot)) if chosen]
+    if len(printed) > 1:
+        raise typer.BadParameter(f"{' and '.join(printed)} cannot both be printed", param_hint=printed[-1])
     planned = Program(program, tuple(arguments or ()), module, properties_of(properties, parallelism))
     text = _plan_of(planned)
     if svg is not None:
-        from rekindle.graph.svg import to_svg
+        from rekindle.graph import to_svg
 
+        image = to_svg(text)
         with open(svg, "w", encoding="utf-8") as file:
-            file.write(to_svg(text))
+            file.write(image)
         messages().print(f"the plan is drawn in {svg}", markup=False)
     if json:
         sys.stdout.write(text + "\n")
     elif mermaid:
-        from rekindle.graph.mermaid import to_mermaid
+        from rekindle.graph import to_mermaid
 
         sys.stdout.write(to_mermaid(text))
+    elif dot:
+        from rekindle.graph import to_dot
+
+        sys.stdout.write(to_dot(text))
     elif svg is None:
         console().print(_tree(text))
 

@@ -59,6 +59,7 @@ from rekindle.graph.transformations.sources import (
 )
 from rekindle.graph.uids import require_uids
 from rekindle.logs.setup import LogSettings, set_up_logging
+from rekindle.rest.serving import rest_interface
 from rekindle.rest.settings import RestSettings
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
@@ -383,7 +384,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def get_execution_plan(self) -> str:
         """Return the plan of the program as JSON, as Flink writes it; nothing is executed, and Spark is not started.
 
-        ``rekindle.graph.to_mermaid`` and ``rekindle.graph.to_svg`` draw it. docs/plan.md describes it.
+        ``rekindle.graph.to_mermaid`` and ``rekindle.graph.to_dot`` draw it. docs/plan.md describes it.
         """
         return plan_of(self._graph.pending(), self._compile()).to_json()
 
@@ -440,7 +441,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         master = JobMaster(session, loaded, settings, SystemClock(), view, collected, plan, renewal)
         watch_signals()
         master.start()
-        running_jobs().register(master, rest, view.reachable_at)
+        running_jobs().register(master, rest_interface(rest, view.reachable_at))
         self._graph.submitted = len(self._graph.nodes)
         return master
 

@@ -1,4 +1,4 @@
-"""Programs as graphs, and their plans: :func:`to_mermaid` and :func:`to_svg` draw what a program will run as."""
+"""Programs as graphs, and their plans: :func:`to_mermaid`, :func:`to_dot` and :func:`to_svg` draw them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rekindle.graph.graphviz import to_dot, to_svg
     from rekindle.graph.mermaid import to_mermaid
-    from rekindle.graph.svg import to_svg
 
-__all__ = ["to_mermaid", "to_svg"]
+__all__ = ["to_dot", "to_mermaid", "to_svg"]
 
-_HOME = {"to_mermaid": "mermaid", "to_svg": "svg"}
+_HOME = {"to_dot": "graphviz", "to_mermaid": "mermaid", "to_svg": "graphviz"}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,36 +7,29 @@ from typing import Any
 from rekindle.rest.checkpoint_requests import CheckpointRequests
 from rekindle.rest.front_requests import FrontRequests
 from rekindle.rest.job_requests import JobRequests
-from rekindle.rest.messages import Request, Response
+from rekindle.rest.messages import Handler
 from rekindle.rest.metric_requests import MetricRequests
 from rekindle.rest.operations import Operations
-from rekindle.rest.router import Router
 from rekindle.rest.savepoint_requests import SavepointRequests
 from rekindle.runtime.master.running_jobs import RunningJobs
 
 
 class RestApi:
-    """Answer requests about the jobs of a process."""
+    """Answer requests about the jobs of a process.
+
+    Attributes:
+        handlers: Method, path and handler of each kind of request.
+    """
 
     def __init__(self, jobs: RunningJobs) -> None:
         self._operations = Operations()
-        self._router = Router(
-            [
-                *FrontRequests(jobs).routes(),
-                *JobRequests(jobs).routes(),
-                *CheckpointRequests(jobs).routes(),
-                *SavepointRequests(jobs, self._operations, _dispose).routes(),
-                *MetricRequests(jobs).routes(),
-            ]
-        )
-
-    def __call__(self, request: Request) -> Response:
-        """Answer a request.
-
-        Raises:
-            RequestError: It cannot be answered.
-        """
-        return self._router.handle(request)
+        self.handlers: list[tuple[str, str, Handler]] = [
+            *FrontRequests(jobs).handlers(),
+            *JobRequests(jobs).handlers(),
+            *CheckpointRequests(jobs).handlers(),
+            *SavepointRequests(jobs, self._operations, _dispose).handlers(),
+            *MetricRequests(jobs).handlers(),
+        ]
 
     def linger(self, seconds: float) -> None:
         """Wait until everybody has asked how what they began came out, but no longer than this."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from rekindle.rest import checkpoints_json
 from rekindle.rest.job_requests import find_job
-from rekindle.rest.messages import Request, RequestError, Response, answer
-from rekindle.rest.router import Handler
+from rekindle.rest.messages import Handler, RequestError, answer
 from rekindle.runtime.master.running_jobs import RunningJobs
 
 _MAX_ID_DIGITS = 19
@@ -17,13 +19,13 @@ class CheckpointRequests:
     def __init__(self, jobs: RunningJobs) -> None:
         self._jobs = jobs
 
-    def routes(self) -> list[tuple[str, str, Handler]]:
+    def handlers(self) -> list[tuple[str, str, Handler]]:
         """Say which requests are answered here."""
         return [
-            ("GET", "/jobs/:job/checkpoints", self.checkpoints),
-            ("GET", "/jobs/:job/checkpoints/config", self.config),
-            ("GET", "/jobs/:job/checkpoints/details/:checkpoint", self.details),
-            ("GET", "/jobs/:job/checkpoints/details/:checkpoint/subtasks/:vertex", self.subtasks),
+            ("GET", "/jobs/{job}/checkpoints", self.checkpoints),
+            ("GET", "/jobs/{job}/checkpoints/config", self.config),
+            ("GET", "/jobs/{job}/checkpoints/details/{checkpoint}", self.details),
+            ("GET", "/jobs/{job}/checkpoints/details/{checkpoint}/subtasks/{vertex}", self.subtasks),
         ]
 
     def checkpoints(self, request: Request) -> Response:
@@ -45,7 +47,7 @@ class CheckpointRequests:
     def subtasks(self, request: Request) -> Response:
         """Describe one checkpoint of one operator."""
         job, checkpoint_id = find_job(self._jobs, request), _checkpoint_id(request)
-        vertex = request.parameters["vertex"]
+        vertex = request.path_params["vertex"]
         found = checkpoints_json.checkpoint_subtasks(job.checkpoint_statistics(), checkpoint_id, vertex)
         if found is None:
             raise RequestError(404, f"There are no statistics of checkpoint {checkpoint_id} for task {vertex}.")
@@ -53,7 +55,7 @@ class CheckpointRequests:
 
 
 def _checkpoint_id(request: Request) -> int:
-    text = request.parameters["checkpoint"]
+    text = request.path_params["checkpoint"]
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_ID_DIGITS):
         raise RequestError(400, f"{text!r} is no id of a checkpoint: it is a number.")
     return int(text)

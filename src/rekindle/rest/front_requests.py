@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from html import escape
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 import rekindle
-from rekindle.rest.messages import Request, Response, answer
-from rekindle.rest.router import Handler
+from rekindle.rest.messages import Handler, answer
 from rekindle.runtime.master.running_jobs import RegisteredJob, RunningJobs
 
 HTML = "text/html; charset=utf-8"
@@ -24,7 +26,7 @@ class FrontRequests:
     def __init__(self, jobs: RunningJobs) -> None:
         self._jobs = jobs
 
-    def routes(self) -> list[tuple[str, str, Handler]]:
+    def handlers(self) -> list[tuple[str, str, Handler]]:
         """Say which requests are answered here."""
         return [("GET", "/", self.page), ("GET", "/healthz", self.health)]
 
@@ -37,7 +39,7 @@ class FrontRequests:
 
     def page(self, request: Request) -> Response:
         """Give a page for people."""
-        return Response(front_page(self._jobs.all()).encode(), content_type=HTML)
+        return Response(front_page(self._jobs.all()).encode(), media_type=HTML)
 
 
 def front_page(jobs: list[RegisteredJob]) -> str:

@@ -6,11 +6,13 @@ import re
 import time
 from collections import Counter
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 import rekindle
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.rest import job_json
-from rekindle.rest.messages import Request, RequestError, Response, answer
-from rekindle.rest.router import Handler
+from rekindle.rest.messages import Handler, RequestError, answer
 from rekindle.runtime.master.running_jobs import RegisteredJob, RunningJobs
 
 _JOB_ID = re.compile(r"[0-9a-f]{32}")
@@ -23,21 +25,21 @@ class JobRequests:
     def __init__(self, jobs: RunningJobs) -> None:
         self._jobs = jobs
 
-    def routes(self) -> list[tuple[str, str, Handler]]:
+    def handlers(self) -> list[tuple[str, str, Handler]]:
         """Say which requests are answered here."""
         return [
             ("GET", "/overview", self.overview),
             ("GET", "/config", self.config),
             ("GET", "/jobs", self.jobs),
             ("GET", "/jobs/overview", self.jobs_overview),
-            ("GET", "/jobs/:job", self.job),
-            ("PATCH", "/jobs/:job", self.cancel),
-            ("GET", "/jobs/:job/status", self.status),
-            ("GET", "/jobs/:job/config", self.job_config),
-            ("GET", "/jobs/:job/exceptions", self.exceptions),
-            ("GET", "/jobs/:job/plan", self.plan),
-            ("GET", "/jobs/:job/accumulators", self.accumulators),
-            ("GET", "/jobs/:job/vertices/:vertex", self.vertex),
+            ("GET", "/jobs/{job}", self.job),
+            ("PATCH", "/jobs/{job}", self.cancel),
+            ("GET", "/jobs/{job}/status", self.status),
+            ("GET", "/jobs/{job}/config", self.job_config),
+            ("GET", "/jobs/{job}/exceptions", self.exceptions),
+            ("GET", "/jobs/{job}/plan", self.plan),
+            ("GET", "/jobs/{job}/accumulators", self.accumulators),
+            ("GET", "/jobs/{job}/vertices/{vertex}", self.vertex),
         ]
 
     def overview(self, request: Request) -> Response:
@@ -98,7 +100,7 @@ class JobRequests:
     def exceptions(self, request: Request) -> Response:
         """List the failures of a job."""
         job = find_job(self._jobs, request)
-        text = request.query.get("maxExceptions", str(_DEFAULT_EXCEPTIONS))
+        text = request.query_params.get("maxExceptions", str(_DEFAULT_EXCEPTIONS))
         if not (text.isascii() and text.isdigit() and len(text) < 10):
             raise RequestError(400, f"maxExceptions is {text!r}, and must be a number.")
         return answer(job_json.exceptions(job, int(text)))
@@ -115,7 +117,7 @@ class JobRequests:
     def vertex(self, request: Request) -> Response:
         """Describe the subtasks of an operator."""
         job = find_job(self._jobs, request)
-        named = request.parameters["vertex"]
+        named = request.path_params["vertex"]
         node = job_json.find_vertex(job, named)
         if node is None:
             raise RequestError(404, f"Job {job.job_id} has no vertex {named}.")
@@ -124,7 +126,7 @@ class JobRequests:
     def cancel(self, request: Request) -> Response:
         """Cancel a job."""
         job = find_job(self._jobs, request)
-        mode = request.query.get("mode", "cancel")
+        mode = request.query_params.get("mode", "cancel")
         if mode.lower() == "stop":
             raise RequestError(400, "mode=stop is no longer there: POST to /jobs/:jobid/stop.")
         if mode.lower() != "cancel":
@@ -144,7 +146,7 @@ def find_job(jobs: RunningJobs, request: Request) -> RegisteredJob:
     Raises:
         RequestError: There is none, or it is no id of a job at all.
     """
-    given = request.parameters["job"]
+    given = request.path_params["job"]
     job_id = given.lower()
     if not _JOB_ID.fullmatch(job_id):
         raise RequestError(400, f"{given!r} is no id of a job: it has 32 hexadecimal digits.")

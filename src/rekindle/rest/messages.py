@@ -1,14 +1,18 @@
-"""What comes in and goes out: requests, responses, and errors in Flink's form."""
+"""What goes in and out: bodies of requests, JSON, and errors in Flink's form."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
 
 JSON = "application/json; charset=UTF-8"
+Handler = Callable[[Request], Response]
+"""Answers a request; it may wait. The body of the request is in ``request.state.body``."""
+
 T = TypeVar("T")
 
 
@@ -28,49 +32,21 @@ class RequestError(Exception):
         self.headers = dict(headers or {})
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """Hold what a handler needs of a request.
+def read_body(request: Request, kind: type[T]) -> T:
+    """Read the body of a request; an empty one stands for ``{}``.
 
-    Attributes:
-        method: GET, POST, PATCH.
-        path: The path, without the query.
-        parameters: The variable parts of the path, by name.
-        query: The parameters after the question mark; of one that comes twice, the last.
-        body: The body, as it came.
+    Raises:
+        RequestError: It is no JSON, or has unknown fields or values of another type.
     """
-
-    method: str
-    path: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    query: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
-
-    def read(self, kind: type[T]) -> T:
-        """Read the body; an empty one stands for ``{}``.
-
-        Raises:
-            RequestError: It is no JSON, or has unknown fields or values of another type.
-        """
-        try:
-            return msgspec.json.decode(self.body or b"{}", type=kind)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise RequestError(400, f"The body of the request cannot be read: {error}.") from None
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """Hold an answer."""
-
-    body: bytes
-    status: int = 200
-    content_type: str = JSON
-    headers: Mapping[str, str] = field(default_factory=dict)
+    try:
+        return msgspec.json.decode(request.state.body or b"{}", type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError(400, f"The body of the request cannot be read: {error}.") from None
 
 
 def answer(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Answer with a JSON document."""
-    return Response(msgspec.json.encode(document), status, JSON, headers or {})
+    return Response(msgspec.json.encode(document), status, headers, JSON)
 
 
 def refusal(error: RequestError) -> Response:

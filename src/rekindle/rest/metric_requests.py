@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from rekindle.rest.job_json import find_vertex
 from rekindle.rest.job_metrics import job_metrics, operator_metrics
 from rekindle.rest.job_requests import find_job
-from rekindle.rest.messages import Request, RequestError, Response, answer
-from rekindle.rest.router import Handler
+from rekindle.rest.messages import Handler, RequestError, answer
 from rekindle.runtime.master.running_jobs import RunningJobs
 
 
@@ -18,20 +20,20 @@ class MetricRequests:
     def __init__(self, jobs: RunningJobs) -> None:
         self._jobs = jobs
 
-    def routes(self) -> list[tuple[str, str, Handler]]:
+    def handlers(self) -> list[tuple[str, str, Handler]]:
         """Say which requests are answered here."""
         return [
             ("GET", "/metrics", self.prometheus),
-            ("GET", "/jobs/:job/metrics", self.job),
-            ("GET", "/jobs/:job/vertices/:vertex/metrics", self.vertex),
-            ("GET", "/jobs/:job/vertices/:vertex/watermarks", self.watermarks),
+            ("GET", "/jobs/{job}/metrics", self.job),
+            ("GET", "/jobs/{job}/vertices/{vertex}/metrics", self.vertex),
+            ("GET", "/jobs/{job}/vertices/{vertex}/watermarks", self.watermarks),
         ]
 
     def prometheus(self, request: Request) -> Response:
         """Give all metrics to Prometheus."""
         from rekindle.rest.prometheus import CONTENT_TYPE, prometheus_text
 
-        return Response(prometheus_text(self._jobs), content_type=CONTENT_TYPE)
+        return Response(prometheus_text(self._jobs), media_type=CONTENT_TYPE)
 
     def job(self, request: Request) -> Response:
         """Give the metrics of a job: the names of all, or the values of some."""
@@ -47,7 +49,7 @@ class MetricRequests:
         return answer([_with_value(name, found[name]) for name in found if name.endswith(".currentInputWatermark")])
 
     def _of_vertex(self, request: Request) -> dict[str, int | float | str]:
-        job, named = find_job(self._jobs, request), request.parameters["vertex"]
+        job, named = find_job(self._jobs, request), request.path_params["vertex"]
         node = find_vertex(job, named)
         if node is None:
             raise RequestError(404, f"Job {job.job_id} has no vertex {named}.")
@@ -55,7 +57,7 @@ class MetricRequests:
 
 
 def _listed(metrics: Mapping[str, int | float | str], request: Request) -> Response:
-    wanted = request.query.get("get")
+    wanted = request.query_params.get("get")
     if wanted is None:
         return answer([{"id": name} for name in metrics])
     return answer([_with_value(name, metrics[name]) for name in dict.fromkeys(wanted.split(",")) if name in metrics])

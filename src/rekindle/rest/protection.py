@@ -8,8 +8,9 @@ its body (a form's is not JSON). Anything that can be reached from elsewhere nee
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from starlette.requests import Request
 
 from rekindle.rest.messages import RequestError
 from rekindle.rest.settings import RestSettings, is_loopback
@@ -17,66 +18,55 @@ from rekindle.rest.settings import RestSettings, is_loopback
 PROBE = b"/healthz"
 MAX_TARGET = 4 << 10
 MAX_HEADERS = 16 << 10
+MAX_QUERY_FIELDS = 50
 _MOST_DIGITS = 18  # of a length that is looked at at all
 _METHODS_WITH_BODY = frozenset({"POST", "PATCH", "PUT", "DELETE"})
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """Hold what is known of a request before its body is read.
-
-    Attributes:
-        method: Its method.
-        target: Its path and query, as they came.
-        headers: Its headers, with names in lower case.
-    """
-
-    method: str
-    target: bytes
-    headers: tuple[tuple[bytes, bytes], ...]
-
-    def get(self, name: str) -> str | None:
-        """Give the value of a header.
-
-        Raises:
-            RequestError: There are several of that name: which of them counts would be anybody's guess.
-        """
-        values = [value for key, value in self.headers if key == name.encode()]
-        if len(values) > 1:
-            raise RequestError(400, f"There are {len(values)} headers {name!r}, and there may be one.")
-        return values[0].decode("latin-1").strip() if values else None
-
-
-def check(head: Head, settings: RestSettings) -> None:
+def check(request: Request, settings: RestSettings) -> None:
     """Let a request pass.
 
     Raises:
         RequestError: It may not.
     """
-    _check_size(head)
-    if _is_probe(head):
+    _check_size(request)
+    if _is_probe(request):
         pass  # whoever looks after a machine asks by its address, and has no token; the answer names nothing
     elif settings.token is not None:
-        _check_token(head, settings.token)
+        _check_token(request, settings.token)
     else:
-        _check_host(head, settings)
-    _check_origin(head)
-    _check_body(head, settings)
+        _check_host(request, settings)
+    _check_origin(request)
+    _check_body(request, settings)
+    _check_query(request)
 
 
-def _is_probe(head: Head) -> bool:
-    return head.method in ("GET", "HEAD") and head.target.partition(b"?")[0] == PROBE
+def _is_probe(request: Request) -> bool:
+    return request.method in ("GET", "HEAD") and request.scope["raw_path"] == PROBE
 
 
-def _check_size(head: Head) -> None:
-    if len(head.target) > MAX_TARGET:
+def _header(request: Request, name: str) -> str | None:
+    """Return the value of a header.
+
+    Raises:
+        RequestError: There are several of that name: which of them counts would be anybody's guess.
+    """
+    values = request.headers.getlist(name)
+    if len(values) > 1:
+        raise RequestError(400, f"There are {len(values)} headers {name!r}, and there may be one.")
+    return values[0].strip() if values else None
+
+
+def _check_size(request: Request) -> None:
+    path, query = request.scope["raw_path"], request.scope["query_string"]
+    if len(path) + len(query) + bool(query) > MAX_TARGET:
         raise RequestError(414, f"The address is longer than {MAX_TARGET} bytes.")
-    if sum(len(name) + len(value) for name, value in head.headers) > MAX_HEADERS:
+    if sum(len(name) + len(value) for name, value in request.headers.raw) > MAX_HEADERS:
         raise RequestError(431, f"The headers are longer than {MAX_HEADERS} bytes.")
 
 
-def _check_token(head: Head, token: str) -> None:
-    scheme, _, given = (head.get("authorization") or "").partition(" ")
+def _check_token(request: Request, token: str) -> None:
+    scheme, _, given = (_header(request, "authorization") or "").partition(" ")
     matches = hmac.compare_digest(given.strip().encode(), token.encode())
     if scheme.lower() != "bearer" or not matches:
         raise RequestError(
@@ -87,8 +77,8 @@ def _check_token(head: Head, token: str) -> None:
         )
 
 
-def _check_host(head: Head, settings: RestSettings) -> None:
-    host = head.get("host")
+def _check_host(request: Request, settings: RestSettings) -> None:
+    host = _header(request, "host")
     name = _host_name(host)
     if name is None or not (is_loopback(name) or name == (settings.address or "").lower()):
         raise RequestError(
@@ -96,29 +86,35 @@ def _check_host(head: Head, settings: RestSettings) -> None:
         )
 
 
-def _check_origin(head: Head) -> None:
-    origin = head.get("origin")
+def _check_origin(request: Request) -> None:
+    origin = _header(request, "origin")
     if origin is None:
         return
     try:
         parts = urlsplit(origin)
     except ValueError:
         raise RequestError(403, "There can be no page from there.") from None
-    if parts.scheme not in ("http", "https") or parts.netloc.lower() != (head.get("host") or "").lower():
+    if parts.scheme not in ("http", "https") or parts.netloc.lower() != (_header(request, "host") or "").lower():
         raise RequestError(403, "Pages from elsewhere may not ask here.")
 
 
-def _check_body(head: Head, settings: RestSettings) -> None:
-    length = head.get("content-length")
-    has_body = head.get("transfer-encoding") is not None or length not in (None, "0")
+def _check_body(request: Request, settings: RestSettings) -> None:
+    length = _header(request, "content-length")
+    has_body = _header(request, "transfer-encoding") is not None or length not in (None, "0")
     if length is not None and length.isascii() and length.isdigit():
         digits = length.lstrip("0")
         if len(digits) > _MOST_DIGITS or int(digits or "0") > settings.max_content_length:
             raise too_large(settings)
-    if head.method in _METHODS_WITH_BODY and has_body:
-        kind = (head.get("content-type") or "").partition(";")[0].strip().lower()
+    if request.method in _METHODS_WITH_BODY and has_body:
+        kind = (_header(request, "content-type") or "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise RequestError(415, "A body must be JSON: send it with 'Content-Type: application/json'.")
+
+
+def _check_query(request: Request) -> None:
+    query: bytes = request.scope["query_string"]
+    if not query.isascii() or query.count(b"&") >= MAX_QUERY_FIELDS:
+        raise RequestError(400, "The query of the address cannot be read.")
 
 
 def too_large(settings: RestSettings) -> RequestError:

@@ -6,30 +6,34 @@ a line in the log. When the process ends, so does the server, and the file by wh
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import logging
 import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rekindle.base.process_identity import start_ticks
 from rekindle.exceptions import ConfigurationError
 from rekindle.logs.library_logs import show_only_warnings_of
 from rekindle.rest.discovery import Endpoint, publish
-from rekindle.rest.messages import Request, Response
 from rekindle.rest.settings import RestSettings, is_loopback
 
 if TYPE_CHECKING:
     import uvicorn
 
+    from rekindle.rest.connections import Connections
+    from rekindle.rest.messages import Handler
+
 log = logging.getLogger(__name__)
 
 _MAX_CONNECTIONS = 64
+_BACKLOG = 64  # connections that wait to be accepted; as many may be accepted before the bound is looked at
 _KEEP_ALIVE_SECONDS = 5
 _STOP_SECONDS = 2.0
 _LINGER_SECONDS = 5.0
@@ -38,8 +42,9 @@ _LINGER_SECONDS = 5.0
 class Api(Protocol):
     """Answer requests."""
 
-    def __call__(self, request: Request) -> Response:
-        """Answer one."""
+    @property
+    def handlers(self) -> Sequence[tuple[str, str, Handler]]:
+        """Give the method, path and handler of each kind of request."""
 
     def linger(self, seconds: float) -> None:
         """Wait for those who still have an answer to fetch."""
@@ -113,9 +118,8 @@ class RestServer:
     def _serve(self) -> None:
         import uvicorn
 
-        from rekindle.rest.app import RestApp
-        from rekindle.rest.bounded_server import BoundedServer
-        from rekindle.rest.connection import Connection
+        from rekindle.rest.app import rest_app
+        from rekindle.rest.connections import Connections
 
         self._socket = listen(self._settings.bind_address, self._settings.ports)
         try:
@@ -126,25 +130,26 @@ class RestServer:
                     "from elsewhere: name that address, so that a token is asked for"
                 )
             self._api = self._make_api()
-            show_only_warnings_of("uvicorn")
+            connections = Connections(_MAX_CONNECTIONS)
             config = uvicorn.Config(
-                RestApp(self._settings, self._api),
-                loop="asyncio",
-                http=Connection,
+                connections.watched(rest_app(self._settings, self._api.handlers)),
+                http=connections.protocol(),
                 ws="none",
                 lifespan="off",
                 log_config=None,
+                log_level="critical",  # what clients do wrong they are told, and nobody else
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
+                backlog=_BACKLOG,
                 limit_concurrency=_MAX_CONNECTIONS + 1,  # the last one is told that there are too many
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=1,
             )
-            self._server = BoundedServer(config, _MAX_CONNECTIONS)
+            self._server = uvicorn.Server(config)
             self._announce(self._socket)
             if not self._stopping:
-                self._server.run(sockets=[self._socket])
+                asyncio.run(_run(self._server, self._socket, connections))
         finally:
             self._socket.close()
 
@@ -180,6 +185,15 @@ class RestServer:
                 file.unlink()
 
 
+async def _run(server: uvicorn.Server, listening: socket.socket, connections: Connections) -> None:
+    def handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if listening.fileno() >= 0:  # else asyncio has tried again to accept, after the end
+            connections.handle_error(loop, context)
+
+    asyncio.get_running_loop().set_exception_handler(handle_error)
+    await server.serve(sockets=[listening])
+
+
 def listen(address: str, ports: tuple[int, ...]) -> socket.socket:
     """Listen on the first port that is free, else on any."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -189,7 +203,7 @@ def listen(address: str, ports: tuple[int, ...]) -> socket.socket:
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind((address.strip("[]"), port))
-            sock.listen(128)
+            sock.listen(_BACKLOG)
             return sock
         except OSError as error:
             sock.close()

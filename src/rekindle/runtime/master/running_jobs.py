@@ -1,4 +1,4 @@
-"""The jobs of this process, running or ended not long ago, and the REST interface over which they are reached.
+"""The jobs of this process, running or ended not long ago, and the server over which they are reached.
 
 Of an ended job only what is told about it is kept: its settings, its history and the statistics of its checkpoints.
 """
@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.exceptions import CheckpointError
@@ -19,11 +19,6 @@ from rekindle.graph.vertex_plan import vertex_plan
 from rekindle.runtime.master.job_history import JobHistory
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.slot_metrics import NO_READINGS, SlotReadings
-
-if TYPE_CHECKING:
-    from rekindle.rest.api import RestApi
-    from rekindle.rest.server import RestServer
-    from rekindle.rest.settings import RestSettings
 
 log = logging.getLogger(__name__)
 
@@ -143,7 +138,14 @@ class RegisteredJob:
         return master
 
 
-Tell = Callable[[str], None]
+class JobServer(Protocol):
+    """Lets others ask about the jobs of this process, until it is stopped."""
+
+    def stop(self) -> None:
+        """End."""
+
+    def forget_in_child(self) -> None:
+        """Close what a forked child has of it: the server is its parent's."""
 
 
 class RunningJobs:
@@ -151,35 +153,26 @@ class RunningJobs:
 
     Args:
         kept: How many jobs that have ended are remembered.
-        serve: Makes the server that lets others ask, and tells where it is.
     """
 
-    def __init__(
-        self,
-        kept: int = KEPT_AFTER_END,
-        serve: Callable[[RestSettings, RunningJobs, Tell | None], RestServer] | None = None,
-    ) -> None:
+    def __init__(self, kept: int = KEPT_AFTER_END) -> None:
         self._kept = kept
-        self._serve = serve or _serve
         self._lock = threading.Lock()
         self._jobs: dict[str, RegisteredJob] = {}
-        self._server: RestServer | None = None
+        self._server: JobServer | None = None
 
-    def register(
-        self, master: OperableJob, rest: RestSettings | None = None, tell: Tell | None = None
-    ) -> RegisteredJob:
-        """Remember a job; the first one that is to be reached by REST starts the server.
+    def register(self, master: OperableJob, serve: Callable[[RunningJobs], JobServer] | None = None) -> RegisteredJob:
+        """Remember a job; the first one that is to be reached by others starts the server.
 
         Args:
             master: The job.
-            rest: How it is to be reached; None: not at all.
-            tell: Is told the address when a server was started for this job.
+            serve: Starts a server over these jobs; None: the job needs none.
         """
         job = RegisteredJob(master)
         with self._lock:
             self._jobs[job.job_id] = job
-            if rest is not None and rest.enabled and self._server is None:
-                self._server = self._serve(rest, self, tell)
+            if serve is not None and self._server is None:
+                self._server = serve(self)
         master.result.add_done_callback(lambda _: self._ended(job))
         return job
 
@@ -194,7 +187,7 @@ class RunningJobs:
             return self._jobs.get(job_id)
 
     @property
-    def server(self) -> RestServer | None:
+    def server(self) -> JobServer | None:
         """Give the server, if there is one."""
         return self._server
 
@@ -212,19 +205,6 @@ class RunningJobs:
             ended = [each.job_id for each in self._jobs.values() if each.ended]
             for job_id in ended[: max(0, len(ended) - self._kept)]:
                 del self._jobs[job_id]
-
-
-def _serve(settings: RestSettings, jobs: RunningJobs, tell: Tell | None) -> RestServer:
-    from rekindle.rest.server import RestServer
-
-    def make_api() -> RestApi:
-        from rekindle.rest.api import RestApi
-
-        return RestApi(jobs)
-
-    server = RestServer(settings, make_api, tell)
-    server.start()
-    return server
 
 
 _of_this_process = RunningJobs()
