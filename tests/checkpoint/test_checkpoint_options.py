@@ -36,7 +36,7 @@ from rekindle.datastream import (
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
-from rekindle.graph.job_graph import compile_job
+from rekindle.graph.compilation.compiler import compile_job
 from rekindle.ha.ownership import JobOwnership
 from rekindle.rest.checkpoints_json import checkpoint_config
 from rekindle.runtime.chunk import Chunk

@@ -19,7 +19,8 @@ from rekindle.checkpoint.restoring import FALLBACK_KEY, RestorePath, fit_to_chec
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.config.options import known_key
 from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError, StateRestoreError
-from rekindle.graph.job_graph import JobGraph, JobNode, compile_job
+from rekindle.graph.compilation.compiler import compile_job
+from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.graph.stream_graph import StreamGraph
 from rekindle.state.operator_state.stored import DistributionMode
 

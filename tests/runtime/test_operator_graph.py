@@ -14,7 +14,8 @@ from rekindle.contracts.key_groups import key_group_range
 from rekindle.datastream.functions import KeyedProcessFunction, ProcessFunction
 from rekindle.datastream.time_domain import TimeDomain
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.job_graph import JobGraph, compile_job
+from rekindle.graph.compilation.compiler import compile_job
+from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.partitioning import FORWARD, REBALANCE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from rekindle.graph.transformations.one_input import KeyedProcessTransformation, MapTransformation

@@ -27,7 +27,8 @@ from rekindle.checkpoint.restoring import fit_to_checkpoint
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
 from rekindle.graph.batch_mode import as_batch
-from rekindle.graph.job_graph import JobGraph, compile_job
+from rekindle.graph.compilation.compiler import compile_job
+from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.stream_graph import StreamGraph
 from rekindle.graph.transformations.sinks import CollectTransformation
 from rekindle.runtime.exchange.arrow_batches import encode_batch

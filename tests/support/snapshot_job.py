@@ -29,7 +29,7 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.datastream.window import TumblingEventTimeWindows
-from rekindle.graph.job_graph import compile_job
+from rekindle.graph.compilation.compiler import compile_job
 from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from rekindle.runtime.wire import messages as m
 from rekindle.state.backend_settings import BackendSettings

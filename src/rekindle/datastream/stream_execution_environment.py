@@ -42,7 +42,8 @@ from rekindle.datastream.environment_settings import EnvironmentSettings
 from rekindle.datastream.overridden_settings import warn_of_overridden_settings
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError, SparkSetupError
 from rekindle.graph.batch_mode import as_batch, runs_as_batch
-from rekindle.graph.job_graph import JobGraph, SparkSource, compile_job
+from rekindle.graph.compilation.compiler import compile_job
+from rekindle.graph.job_graph import JobGraph, SparkSource
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
 from rekindle.graph.plan import plan_of
