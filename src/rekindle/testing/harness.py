@@ -38,7 +38,7 @@ from rekindle.graph.transformations.one_input import CustomTransformation, one_i
 from rekindle.metrics.slot_metrics import MetricRegistry
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
-from rekindle.runtime.operators.custom import CustomOperator
+from rekindle.runtime.operators.custom.custom_operator import CustomOperator
 from rekindle.runtime.operators.keyed import (
     KeyedFilterOperator,
     KeyedFlatMapOperator,

@@ -21,8 +21,8 @@ from rekindle.base.object_size import object_size
 from rekindle.contracts.functions import SourceFunction
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.checkpoint_lock import CheckpointLock, SourceClosedError
-from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
+from rekindle.runtime.operators.result_copies import FIXED, detached
 from rekindle.runtime.operators.source_buffer import SourceBuffer
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.serialization.serializer_of import serializer_of

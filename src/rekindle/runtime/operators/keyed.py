@@ -18,8 +18,8 @@ from rekindle.contracts.state import ValueState, ValueStateDescriptor
 from rekindle.contracts.time.time_domain import TimeDomain
 from rekindle.contracts.time.timer_service import TimerService
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
+from rekindle.runtime.operators.result_copies import FIXED, detached
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator

@@ -28,13 +28,13 @@ from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failed_record import failed_record
 from rekindle.runtime.slot.failure import OperatorError, blaming
-from rekindle.runtime.slot.iterations import SlotIterations
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.metrics_report import metrics_report
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
 from rekindle.runtime.slot.portions import Portions
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
+from rekindle.runtime.slot.slot_loops import SlotIterations
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
 from rekindle.runtime.wire import messages as m

@@ -50,7 +50,7 @@ def arrival(graph: JobGraph, node: int) -> Arrival | None:
     return Arrival(tuple(edge.side != early for edge in inputs), in_turn=first and second)
 
 
-class HeldInputs:
+class OrderedInputs:
     """Hold the records of an operator with several inputs, and the word of progress between them."""
 
     __slots__ = ("_arrival", "_count", "_passing", "_waiting")

@@ -18,10 +18,15 @@ from rekindle.contracts.output_tag import OutputTag
 from rekindle.contracts.state import State, StateDescriptor
 from rekindle.exceptions import StateAccessError
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.custom_state import RAW_PARTITIONS, Finished, InitializationContext, SnapshotContext
-from rekindle.runtime.operators.custom_timers import TimerServices, namespace_serializer
-from rekindle.runtime.operators.detached import FIXED, detached
+from rekindle.runtime.operators.custom.custom_state import (
+    RAW_PARTITIONS,
+    Finished,
+    InitializationContext,
+    SnapshotContext,
+)
+from rekindle.runtime.operators.custom.custom_timers import TimerServices, namespace_serializer
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.result_copies import FIXED, detached
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, sorted_out
 from rekindle.state.blocks import KeyGroupBlock

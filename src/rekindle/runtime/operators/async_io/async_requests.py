@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 
 from rekindle.base.clock import Clock
 from rekindle.contracts.functions.async_functions import AsyncFunction, AsyncFunctionDescriptor
-from rekindle.runtime.operators.async_queue import AsyncQueue, Element
-from rekindle.runtime.operators.detached import FIXED, detached
+from rekindle.runtime.operators.async_io.async_queue import AsyncQueue, Element
+from rekindle.runtime.operators.result_copies import FIXED, detached
 
 _CLOSING_SECONDS = 5.0
 

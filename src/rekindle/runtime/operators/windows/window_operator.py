@@ -28,15 +28,15 @@ from rekindle.contracts.windowing.trigger import Trigger, TriggerResult
 from rekindle.contracts.windowing.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, TimeWindow
 from rekindle.graph.transformations.windows import Windowing
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.keyed import KeyedOperator
-from rekindle.runtime.operators.merging_windows import MergingWindowSet
 from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.result_copies import FIXED, detached
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
-from rekindle.runtime.operators.window_contents import contents_of
-from rekindle.runtime.operators.window_contexts import (
+from rekindle.runtime.operators.windows.merging_windows import MergingWindowSet
+from rekindle.runtime.operators.windows.window_contents import contents_of
+from rekindle.runtime.operators.windows.window_contexts import (
     AssignerContext,
     WindowFunctionContext,
     WindowStateStore,

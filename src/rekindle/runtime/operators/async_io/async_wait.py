@@ -14,8 +14,8 @@ from rekindle.contracts.functions.async_functions import AsyncFunctionDescriptor
 from rekindle.contracts.state import StateDescriptor
 from rekindle.exceptions import StateAccessError
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.async_queue import Element
-from rekindle.runtime.operators.async_requests import AsyncRequests
+from rekindle.runtime.operators.async_io.async_queue import Element
+from rekindle.runtime.operators.async_io.async_requests import AsyncRequests
 from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext

@@ -11,7 +11,7 @@ from typing import Any
 
 from rekindle.contracts.functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.window import WindowOperator
+from rekindle.runtime.operators.windows.window_operator import WindowOperator
 
 
 class CoGroupOperator(WindowOperator):
