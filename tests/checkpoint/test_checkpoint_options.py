@@ -47,7 +47,7 @@ from rekindle.runtime.master.savepoints import Savepoints
 from rekindle.runtime.master.start_times import StartTimes
 from rekindle.runtime.master.stopping import Stopping
 from rekindle.runtime.operators.chunk import Chunk
-from rekindle.testing import ManualClock
+from rekindle.testing import InProcessCluster, ManualClock
 from support.in_process_job import DeclinedError, InProcessJob, collect
 
 REASON = CheckpointFailureReason
@@ -264,8 +264,7 @@ def metadata_of(number: int) -> CheckpointMetadata:
 def master_of(**values: object) -> JobMaster:
     environment = program()
     graph = compile_job(environment._graph, 1, None)
-    nobody: Any = None
-    return JobMaster(nobody, graph, settled(**values), ManualClock(), ProgressView("name"))
+    return JobMaster(InProcessCluster(), graph, settled(**values), ManualClock(), ProgressView("name"))
 
 
 KEPT = {

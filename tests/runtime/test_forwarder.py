@@ -18,6 +18,7 @@ import pytest
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.payload import decode
 from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.master.slot_directory import SlotAddress, SlotDirectory
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.slot.data_server import DataServer
 from rekindle.runtime.spark import forwarder
@@ -26,8 +27,6 @@ from rekindle.runtime.spark.forwarder import (
     ForwardSource,
     ForwardTick,
     RouteSource,
-    SlotAddress,
-    SlotDirectory,
 )
 from rekindle.runtime.spark.routed_source import ColumnRoute
 from rekindle.runtime.wire import call

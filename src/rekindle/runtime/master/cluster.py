@@ -108,7 +108,7 @@ class Cluster(Protocol):
     def name(self) -> str:
         """Return what the cluster is called in messages, with its version."""
 
-    def slots(self, options: SlotPoolOptions) -> SlotPool:
+    def slot_pool(self, options: SlotPoolOptions) -> SlotPool:
         """Open a pool of slots for the job."""
 
     def epochs(self, graph: JobGraph) -> ClusterEpochs:

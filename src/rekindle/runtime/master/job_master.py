@@ -243,7 +243,7 @@ class JobMaster(ObservedJob):
         slot_pool: SlotPool | None = None
         try:
             self._sweep_after_takeover()
-            slot_pool = self._cluster.slots(
+            slot_pool = self._cluster.slot_pool(
                 SlotPoolOptions(
                     secret,
                     self.settings.control_port,

@@ -38,7 +38,7 @@ class SparkCluster:
         """Return Spark's name, with its version."""
         return f"Spark {pyspark.__version__}"
 
-    def slots(self, options: SlotPoolOptions) -> ProcessSlotPool:
+    def slot_pool(self, options: SlotPoolOptions) -> ProcessSlotPool:
         """Open a pool of slots, which Spark tasks start."""
         local = is_local(self._session)
         return ProcessSlotPool(
