@@ -72,7 +72,7 @@ class _SlowEpochs(InProcessEpochs):
     """Take as long as Spark at its best, so that there is a middle even of a small job."""
 
     def run(self, epoch: int, directory: SlotDirectory, unread: Collection[str], cancelled: Callable[[], bool]) -> None:
-        time.sleep(0.02)
+        time.sleep(0.01)
         super().run(epoch, directory, unread, cancelled)
 
 

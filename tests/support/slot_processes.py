@@ -14,6 +14,7 @@ import msgspec
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.master.cluster import Epoch
 from rekindle.runtime.master.hosted_sources import polled_slots
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.process_slot_pool import ProcessSlotPool
@@ -24,15 +25,23 @@ from rekindle.runtime.spark.forwarder import _forward
 from rekindle.runtime.spark.slot_starter import start_slot
 from rekindle.runtime.wire import messages as m
 from rekindle.testing import InProcessCluster
+from rekindle.testing.in_process.epoch_loop import InProcessEpochLoop
 from rekindle.testing.in_process.epochs import InProcessEpochs
 from support.in_process_master import Jobs
 
 
 class SlotProcesses(InProcessCluster):
-    """Start slots as processes of their own."""
+    """Start slots as processes of their own.
+
+    Attributes:
+        pool: What they are in.
+        directory: Where they are, once they run.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.pool: ProcessSlotPool | None = None
+        self.directory: SlotDirectory | None = None
         self.jobs = Jobs()
         self.attempts, self.masters = self.jobs.attempts, self.jobs.masters
 
@@ -41,10 +50,11 @@ class SlotProcesses(InProcessCluster):
         return self.jobs.start(self, env)
 
     def slot_pool(self, options: SlotPoolOptions) -> ProcessSlotPool:  # type: ignore[override]
-        return ProcessSlotPool("127.0.0.1", options, False, self._start, lambda deployment: None)
+        self.pool = ProcessSlotPool("127.0.0.1", options, False, self._start, lambda deployment: None)
+        return self.pool
 
     def epochs(self, graph: JobGraph) -> InProcessEpochs:
-        return _ForwardedEpochs(graph)
+        return _ForwardedEpochs(graph, self)
 
     def _start(self, deployment: SlotDeployment, slots: int) -> None:
         with ThreadPoolExecutor(slots) as pool:
@@ -55,9 +65,14 @@ class SlotProcesses(InProcessCluster):
 class _ForwardedEpochs(InProcessEpochs):
     """Runs epochs as Spark does, with Spark's forwarders."""
 
-    def __init__(self, graph: JobGraph) -> None:
+    def __init__(self, graph: JobGraph, cluster: SlotProcesses) -> None:
         super().__init__(graph, lambda name: None)
+        self._cluster = cluster
         self._first_slots = polled_slots(graph)
+
+    def start(self, slots: SlotDirectory, run_epoch: Callable[[Epoch], None]) -> InProcessEpochLoop:
+        self._cluster.directory = slots
+        return super().start(slots, run_epoch)
 
     def run(self, epoch: int, directory: SlotDirectory, unread: Collection[str], cancelled: Callable[[], bool]) -> None:
         envelopes: list[Envelope] = []
