@@ -135,7 +135,6 @@ def run(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job_master, "Attempt", InProcessAttempt)
-        patch.setattr(job_master, "SlotLaunch", lambda shared, number: None)
         patch.setattr("random.random", lambda: 0.5)  # no jitter
         settings = settle(JobID().to_hex_string(), "job", env._configuration, env._checkpoint_config, env._config)
         master = JobMaster(InProcessCluster(), env._compile(), settings, clock, ProgressView("job"))

@@ -17,7 +17,7 @@ from rekindle.runtime.spark.text_files import TextFiles
 from rekindle.runtime.wire import messages as m
 from rekindle.testing.in_process.epoch_loop import InProcessEpochLoop
 from rekindle.testing.in_process.slot import InProcessSlot
-from rekindle.testing.in_process.text_lines import file_batches
+from rekindle.testing.in_process.text_lines import found_files, line_batches
 
 FindSlot = Callable[[str], InProcessSlot | None]
 """Finds a slot by its name; None: it is gone."""
@@ -28,12 +28,13 @@ class InProcessEpochs:
 
     Raises:
         NotSupportedError: The job reads something that only Spark can read.
+        InvalidProgramError: It reads files that are not there.
     """
 
     def __init__(self, graph: JobGraph, find_slot: FindSlot) -> None:
         self._graph = graph
         self._find_slot = find_slot
-        self._files = {source.uid: (source, _text_files(source)) for source in graph.spark_sources}
+        self._files = {source.uid: _OpenedFiles(source) for source in graph.spark_sources}
         self._parallelism = {node.id: node.parallelism for node in graph.nodes}
         levels = {node.id: node.level for node in graph.nodes}
         self._edge_levels = [levels[edge.target] for edge in graph.edges]
@@ -81,10 +82,10 @@ class InProcessEpochs:
 
         attempt = directory.attempt
         for uid in unread:
-            source, files = self._files[uid]
-            for partition, frames in enumerate(file_batches(files)):
-                task = m.OpenTask(attempt, epoch, 0, partition, 0, source=source.node)
-                run_task(partition % self._parallelism[source.node], task, frames)
+            files = self._files[uid]
+            for partition, path in enumerate(files.paths):
+                task = m.OpenTask(attempt, epoch, 0, partition, 0, source=files.node)
+                run_task(partition % self._parallelism[files.node], task, line_batches(path, files.as_bytes))
         for slot in range(self._polled_slots):
             run_task(slot, m.OpenTask(attempt, epoch, 0, slot, 0, poll=True), iter(()))
         for level in range(1, self._graph.levels):
@@ -118,16 +119,21 @@ class InProcessEpoch:
         self._epochs.run(self._number, self._slots, unread, self._cancelled)
 
 
-def _text_files(source: SparkSource) -> TextFiles:
-    files = source.data_frame
-    if isinstance(files, TextFiles) and not files.monitored:
-        return files
-    what = "a directory that is monitored" if isinstance(files, TextFiles) else "a DataFrame"
-    raise NotSupportedError(
-        f"source {source.uid!r} is {what}, which only Spark can read, and rekindle.testing.local_environment() runs "
-        "without it. Give the records with env.from_collection(…) in the test, or run it on Spark with "
-        "StreamExecutionEnvironment.get_execution_environment()"
-    )
+class _OpenedFiles:
+    """The files of a source."""
+
+    def __init__(self, source: SparkSource) -> None:
+        files = source.data_frame
+        if not isinstance(files, TextFiles) or files.monitored:
+            what = "a directory that is monitored" if isinstance(files, TextFiles) else "a DataFrame"
+            raise NotSupportedError(
+                f"source {source.uid!r} is {what}, which only Spark can read, and rekindle.testing.local_environment() "
+                "runs without it. Give the records with env.from_collection(…) in the test, or run it on Spark with "
+                "StreamExecutionEnvironment.get_execution_environment()"
+            )
+        self.node = source.node
+        self.as_bytes = files.as_bytes
+        self.paths = found_files(files)
 
 
 def _consumed(frames: list[tuple[int, bytearray]]) -> Iterator[tuple[int, bytearray]]:

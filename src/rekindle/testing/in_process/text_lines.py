@@ -16,18 +16,22 @@ _FILE = "file://"
 _LINES = 10_000  # in a batch
 
 
-def file_batches(files: TextFiles) -> Iterator[Iterator[tuple[int, bytearray]]]:
-    """Read files; give, for each, the frames of the task that reads it.
+def found_files(files: TextFiles) -> list[str]:
+    """Find the files.
 
     Raises:
-        InvalidProgramError: There is no such file.
+        InvalidProgramError: There are none.
     """
-    for path in files.paths:
-        for name in _expanded(path):
-            yield _frames(name, files.as_bytes)
+    return [name for path in files.paths for name in _expanded(path)]
 
 
-def _frames(path: str, as_bytes: bool) -> Iterator[tuple[int, bytearray]]:
+def line_batches(path: str, as_bytes: bool) -> Iterator[tuple[int, bytearray]]:
+    """Read a file; return the frames of the task that does so.
+
+    Args:
+        path: The file.
+        as_bytes: Whether lines are given as bytes, because they are not UTF-8.
+    """
     kind = pa.binary() if as_bytes else pa.string()
     with open(path, "rb") as file:
         lines = file.read().replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
