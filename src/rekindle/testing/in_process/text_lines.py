@@ -6,10 +6,7 @@ import glob
 import os
 from collections.abc import Iterator
 
-import pyarrow as pa
-
 from rekindle.exceptions import InvalidProgramError
-from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.spark.text_files import TextFiles
 
 _FILE = "file://"
@@ -32,6 +29,10 @@ def line_batches(path: str, as_bytes: bool) -> Iterator[tuple[int, bytearray]]:
         path: The file.
         as_bytes: Whether lines are given as bytes, because they are not UTF-8.
     """
+    import pyarrow as pa  # takes long to load, and most programs under test read no files
+
+    from rekindle.runtime.exchange.arrow_batches import encode_batch
+
     kind = pa.binary() if as_bytes else pa.string()
     with open(path, "rb") as file:
         lines = file.read().replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
