@@ -14,12 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from rekindle.contracts.key_groups import subtask_of_key_group
+from rekindle.runtime.chunk import Chunk
 
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.payload import decode
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.slot_directory import SlotAddress, SlotDirectory
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.slot.data_server import DataServer
 from rekindle.runtime.spark import forwarder
 from rekindle.runtime.spark.forwarder import (
@@ -32,7 +33,6 @@ from rekindle.runtime.spark.routed_source import ColumnRoute
 from rekindle.runtime.wire import call
 from rekindle.runtime.wire.framing import END, HEADER, receive_frame
 from rekindle.runtime.wire.messages import OpenTask
-from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
 from support.handshakes import accept
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 from pyspark.errors import AnalysisException, PySparkAttributeError, StreamingQueryException
+from rekindle.contracts.functions.rich_function import RichFunction
 
 from rekindle.common import Configuration, JobStatus, RestartStrategies, Types, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner
@@ -29,7 +30,6 @@ from rekindle.datastream import (
 )
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.functions import CheckpointedFunction
-from rekindle.datastream.rich_function import RichFunction
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import (
     CheckpointError,

@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import pytest
+from rekindle.base.clock import SystemClock
 
 from rekindle.common import JobID
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import plan_of
-from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.master.cluster import Cluster as AnyCluster
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster

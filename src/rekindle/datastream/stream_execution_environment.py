@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from rekindle.base.clock import SystemClock
 from rekindle.checkpoint import paths
+from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
+from rekindle.checkpoint.settings.state_backend import StateBackend
 from rekindle.common import (
     Configuration,
     ExecutionConfig,
@@ -19,29 +22,27 @@ from rekindle.common import (
     TypeInformation,
     WatermarkStrategy,
 )
-from rekindle.common.configuration_files import layered_configuration
-from rekindle.common.configuration_layers import lay_over
-from rekindle.common.options import (
+from rekindle.config.configuration_files import layered_configuration
+from rekindle.config.configuration_layers import lay_over
+from rekindle.config.options import (
     CheckpointingOptions,
     ExecutionOptions,
     PipelineOptions,
     RekindleOptions,
     warn_unknown_keys,
 )
-from rekindle.datastream.checkpoint_config import CheckpointConfig
-from rekindle.datastream.checkpointing_mode import CheckpointingMode
+from rekindle.connectors.files.file_source import FileSource, StreamFormat
+from rekindle.contracts.checkpointing_mode import CheckpointingMode
+from rekindle.contracts.connectors import Source
+from rekindle.contracts.declared_types import RecordType, declared_type
+from rekindle.contracts.execution_mode import RuntimeExecutionMode
+from rekindle.contracts.functions import ParallelSourceFunction, SourceFunction
+from rekindle.contracts.functions.function_adapters import require
 from rekindle.datastream.closeable_iterator import CloseableIterator
-from rekindle.datastream.connectors.base import Source
-from rekindle.datastream.connectors.file_source import FileSource, StreamFormat
 from rekindle.datastream.data_stream import DataStream
-from rekindle.datastream.declared_types import RecordType, declared_type
 from rekindle.datastream.environment_dependencies import EnvironmentDependencies
 from rekindle.datastream.environment_settings import EnvironmentSettings
-from rekindle.datastream.execution_mode import RuntimeExecutionMode
-from rekindle.datastream.function_adapters import require
-from rekindle.datastream.functions import ParallelSourceFunction, SourceFunction
 from rekindle.datastream.overridden_settings import warn_of_overridden_settings
-from rekindle.datastream.state_backend import StateBackend
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError, SparkSetupError
 from rekindle.graph.batch_mode import as_batch, runs_as_batch
 from rekindle.graph.job_graph import JobGraph, SparkSource, compile_job
@@ -53,7 +54,6 @@ from rekindle.graph.stream_graph import StreamEdge, StreamGraph
 from rekindle.graph.uids import require_uids
 from rekindle.logs.setup import LogSettings, set_up_logging
 from rekindle.rest.settings import RestSettings
-from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.cluster import Cluster
 from rekindle.runtime.master.collected import CollectedRecords
@@ -274,7 +274,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             max_retry: How often to connect again, half a second apart, when the connection ends or cannot be made;
                 negative: for ever.
         """
-        from rekindle.datastream.connectors.socket_source import SocketTextStreamFunction
+        from rekindle.connectors.socket_source import SocketTextStreamFunction
 
         return self.add_source(SocketTextStreamFunction(hostname, port, delimiter, max_retry), "Socket Stream")
 

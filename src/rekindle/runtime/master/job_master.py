@@ -12,15 +12,16 @@ import uuid
 from concurrent.futures import Future
 from dataclasses import replace
 
+from rekindle.base.clock import Clock
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.restoring import WRITTEN_AGAIN, RestorePath, fit_to_checkpoint
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
-from rekindle.common.job_execution_result import JobExecutionResult
-from rekindle.common.job_id import JobID
-from rekindle.common.job_status import JobStatus
+from rekindle.contracts.job.job_execution_result import JobExecutionResult
+from rekindle.contracts.job.job_id import JobID
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import (
     CheckpointCorruptError,
     CheckpointError,
@@ -34,7 +35,6 @@ from rekindle.exceptions import (
 )
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
-from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.archived_view import archived
 from rekindle.runtime.master.attempt import Attempt, Outcome
 from rekindle.runtime.master.cluster import Cluster

@@ -17,7 +17,7 @@ from rekindle.graph.pickling import main_classes
 from rekindle.graph.struct_pickling import dumps
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.slot.deployment import SlotJob, SnapshotSettings
-from rekindle.serialization.snapshot_aliases import known_aliases
+from rekindle.serialization.snapshots.snapshot_aliases import known_aliases
 
 
 class SlotLaunch:

@@ -21,8 +21,8 @@ from typing import NoReturn
 
 import msgspec
 
+from rekindle.base.clock import SystemClock
 from rekindle.exceptions import InvalidProgramError, SlotLostError
-from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.slot.control_client import ControlClient
 from rekindle.runtime.slot.data_server import DataServer
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
@@ -31,7 +31,7 @@ from rekindle.runtime.slot.orders import carry_out
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.slot.slot_deployment import REGISTERED, SlotDeployment
 from rekindle.runtime.wire import messages as m
-from rekindle.serialization.snapshot_aliases import adopt_aliases
+from rekindle.serialization.snapshots.snapshot_aliases import adopt_aliases
 
 STDOUT = "stdout"
 STDERR = "stderr"

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
+from rekindle.base.scratch import ScratchDirectory
 from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.master.cluster import Epoch, EpochDriver
 from rekindle.runtime.master.slot_directory import SlotDirectory
-from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.spark.epochs import EpochPlan
 from rekindle.runtime.spark.errors import readable_errors
 from rekindle.runtime.spark.positions import SparkScratch

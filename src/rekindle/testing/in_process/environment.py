@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from rekindle.common import Configuration
-from rekindle.common.configuration_layers import lay_over
-from rekindle.common.rest_options import RestOptions
+from rekindle.config.configuration_layers import lay_over
+from rekindle.config.rest_options import RestOptions
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import NotSupportedError
 from rekindle.graph.job_graph import JobGraph

@@ -9,8 +9,8 @@ import socket
 import threading
 from collections.abc import Callable
 
+from rekindle.base.clock import SystemClock
 from rekindle.exceptions import SlotLostError, SlotProtocolError
-from rekindle.runtime.clock import SystemClock
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.slot_pool import SlotListener
 from rekindle.runtime.slot.__main__ import load_job
