@@ -47,7 +47,7 @@ from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.savepoints import Savepoints
 from rekindle.runtime.master.start_times import StartTimes
 from rekindle.runtime.master.stopping import Stopping
-from rekindle.testing import ManualClock
+from rekindle.testing import InProcessCluster, ManualClock
 from support.in_process_job import DeclinedError, InProcessJob, collect
 
 REASON = CheckpointFailureReason
@@ -152,10 +152,10 @@ def test_min_pause_means_one_at_a_time() -> None:
     assert not subject.trigger_due(10_000)
 
 
-def test_mode(tmp_path: Path) -> None:
+def test_mode() -> None:
     """Only at-least-once lets a barrier stand in the middle of an epoch of a job with exchanges."""
     for mode, triggered in (("EXACTLY_ONCE", 0), ("AT_LEAST_ONCE", 1)):
-        attempt, told = running_attempt(tmp_path, mode=mode)
+        attempt, told = running_attempt(mode=mode)
         attempt._epochs.running = True
         attempt._trigger_due(100)
         assert len(told) == triggered
@@ -164,7 +164,7 @@ def test_mode(tmp_path: Path) -> None:
         assert len(told) == 1, "between two epochs both have it"
 
 
-def running_attempt(scratch: Path, **values: object) -> tuple[Attempt, list[Any]]:
+def running_attempt(**values: object) -> tuple[Attempt, list[Any]]:
     """Give an attempt of a job with an exchange behind which state is, and what its slots are told."""
     environment = program()
     graph = compile_job(environment._graph, 2, None)
@@ -174,15 +174,14 @@ def running_attempt(scratch: Path, **values: object) -> tuple[Attempt, list[Any]
         settings=settings,
         graph=graph,
         clock=clock,
-        server=SimpleNamespace(broadcast=told.append),
+        slot_pool=SimpleNamespace(broadcast=told.append),
         checkpoints=JobCheckpointDirectory(None, JOB),
         savepoints=Savepoints(JOB),
         stopping=Stopping(),
         ownership=JobOwnership(clock),
         view=ProgressView("name"),
         collected=None,
-        scratch=str(scratch),
-        plan=SimpleNamespace(layout=tuple, static_uids=set),
+        cluster=InProcessCluster(),
     )
     subject = CheckpointCoordinator(settings.checkpoints, frozenset({0, 1}), 0, 1, 0)
     attempt = Attempt(shared, 0, subject, StartTimes(clock.now))
@@ -264,8 +263,7 @@ def metadata_of(number: int) -> CheckpointMetadata:
 def master_of(**values: object) -> JobMaster:
     environment = program()
     graph = compile_job(environment._graph, 1, None)
-    nobody: Any = None
-    return JobMaster(nobody, graph, settled(**values), ManualClock(), ProgressView("name"))
+    return JobMaster(InProcessCluster(), graph, settled(**values), ManualClock(), ProgressView("name"))
 
 
 KEPT = {

@@ -353,7 +353,7 @@ class TestOneBesideTheOther:
         told: list[Any] = []
         attempt = MagicMock(_commit_awaited=None)
         attempt._stop.under_way = attempt._settings.ends_with_checkpoint = False
-        attempt._shared.server.broadcast = told.append
+        attempt._shared.slot_pool.broadcast = told.append
         attempt._shared.ownership = first.master._ownership
         with pytest.raises(JobFencedError):
             Attempt._finish_output(attempt, 0)

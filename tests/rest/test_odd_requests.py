@@ -210,7 +210,7 @@ def test_a_savepoint_that_cannot_begin_fails_alone(job: Job, where: str, monkeyp
         answer = job.post("/savepoints", {"target-directory": str(job.directory)})
     else:
         is_savepoint = lambda message: isinstance(message, m.TriggerSnapshot) and message.savepoint is not None  # noqa: E731
-        broadcast = attempt._shared.server.broadcast
+        broadcast = attempt._shared.slot_pool.broadcast
         monkeypatch.setattr(attempt._executor, "_broadcast", fail_once(broadcast, error, is_savepoint))
         answer = job.post("/savepoints", {"target-directory": str(job.directory)})
     cause = job.outcome(answer)["failure-cause"]["stack-trace"]

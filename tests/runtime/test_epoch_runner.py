@@ -1,4 +1,4 @@
-"""The epochs of an attempt, without Spark: the test calls as Spark does, and answers as the slots do."""
+"""The epochs of an attempt: the test calls as a cluster does, and answers as the slots do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from rekindle.graph.iterations import JobIteration
 from rekindle.runtime.iteration_phase import IterationPhase
 from rekindle.runtime.master.epoch_runner import EpochRunner
 from rekindle.runtime.master.progress import EpochSummary
-from rekindle.runtime.spark.positions import SourceLayout
+from rekindle.runtime.operators.sources import CollectionSourceOperator
+from rekindle.runtime.spark.positions import SourceLayout, SparkScratch
 from rekindle.runtime.wire import messages as m
 from rekindle.testing import ManualClock
 
@@ -29,10 +30,11 @@ def report(epoch: int, **changes: Any) -> m.EpochReport:
 
 
 class World:
-    """Spark and the slots. ``stream`` is a streaming source, ``table`` a bounded one."""
+    """The cluster and the slots. ``stream`` is a streaming source, ``table`` a bounded one."""
 
     def __init__(self, directory: Path, bounded: bool = False, iterations: tuple[JobIteration, ...] = ()) -> None:
         self.scratch = directory
+        self.closed = False
         self.clock = ManualClock(50)
         self.told: list[Any] = []
         self.actions: list[set[str]] = []
@@ -48,25 +50,25 @@ class World:
             SimpleNamespace(uid="stream", node=1, bounded=bounded),
             SimpleNamespace(uid="table", node=2, bounded=True),
         ]
-        plan = SimpleNamespace(
-            layout=lambda: (SourceLayout("stream", 0, 1),),
-            static_uids=lambda: {"table"},
-            source_tasks=lambda envelopes, ticked: 0,
-            polled_slots=2,
-            start=lambda slots, scratch, run: SimpleNamespace(tick=self.ask),
-            run=self.action,
-            without_sources=self.without_sources,
+        hosted = SimpleNamespace(parallelism=2, operator=CollectionSourceOperator([]))
+        positions = SparkScratch(str(directory), (SourceLayout("stream", 0, 1),))
+        epochs = SimpleNamespace(
+            bounded_frames={"table"},
+            prepare=positions.prepare,
+            start=lambda slots, run: SimpleNamespace(tick=self.ask),
+            positions=positions.positions,
+            moved=positions.moved,
+            close=self.close,
         )
         shared: Any = SimpleNamespace(
-            scratch=str(directory),
-            plan=plan,
-            graph=SimpleNamespace(slots=SLOTS, spark_sources=sources, iterations=iterations),
+            cluster=SimpleNamespace(epochs=lambda graph: epochs),
+            graph=SimpleNamespace(slots=SLOTS, nodes=[hosted], spark_sources=sources, iterations=iterations),
             settings=SimpleNamespace(epoch_target_ms=1_000, epoch_max_records=101),
             clock=self.clock,
-            server=SimpleNamespace(broadcast=self.tell),
+            slot_pool=SimpleNamespace(broadcast=self.tell),
             view=SimpleNamespace(epoch_finished=self.summaries.append),
         )
-        self.runner = EpochRunner(shared, 0, threading.RLock(), self.ended, self.failures.append)
+        self.runner = EpochRunner(shared, threading.RLock(), self.ended, self.failures.append)
 
     def start(self, *restored: SparkPosition) -> None:
         self.runner.prepare(restored)
@@ -76,15 +78,15 @@ class World:
     def ask(self) -> None:
         self.tick += 1
 
-    def action(self, envelopes: Any, slots: Any, unread: set[str]) -> None:
+    def close(self) -> None:
+        self.closed = True
+
+    def action(self, unread: set[str], draining: bool) -> None:
         assert self.runner.running
         self.actions.append(unread)
+        self.without += draining
         if self.trouble is not None:
             raise self.trouble
-
-    def without_sources(self, envelopes: Any, slots: Any) -> Any:
-        self.without += 1
-        return envelopes
 
     def tell(self, order: Any) -> None:
         self.told.append(order)
@@ -100,9 +102,9 @@ class World:
     def epoch(self, number: int, offset: str) -> None:
         """Run a micro-batch, as Spark does: first its offsets are logged."""
         lines = ["v1", "{}", offset, str(number)]
-        (self.scratch / "spark-0" / "offsets" / str(number)).write_text("\n".join(lines))
-        envelopes: Any = None
-        self.runner._run(envelopes, number)
+        (self.scratch / "offsets" / str(number)).write_text("\n".join(lines))
+        epoch: Any = SimpleNamespace(number=number, source_tasks=lambda: 0, run=self.action)
+        self.runner._run(epoch)
 
 
 @pytest.fixture
@@ -206,19 +208,17 @@ def test_when_all_operators_are_finished_nothing_counts_any_more(world: World) -
     assert world.runner.last_epoch == 1
 
 
-def test_a_failure_is_told_and_sparks_thread_is_held_until_the_attempt_ends(world: World) -> None:
+def test_a_failure_is_told_and_the_clusters_thread_is_held_until_the_attempt_ends(world: World) -> None:
     world.start()
-    world.trouble = ValueError("boom\n\tat org.apache.spark.Something")
+    world.trouble = JobExecutionError("boom")
     thread = threading.Thread(target=world.epoch, args=(1, '"a"'))
     thread.start()
     thread.join(0.2)
-    assert thread.is_alive(), "Spark is not told"
+    assert thread.is_alive(), "the cluster is not told"
     world.runner.stop()
     thread.join(10)
     assert not thread.is_alive()
-    [error] = world.failures
-    assert str(error) == "an epoch failed in Spark: boom"
-    assert error.__cause__ is world.trouble
+    assert world.failures == [world.trouble]
     assert world.ends == []
 
 
@@ -238,13 +238,13 @@ def test_a_failure_elsewhere_ends_the_wait_for_the_slots(world: World) -> None:
     assert world.failures == [lost]
 
 
-def test_after_the_stop_no_epoch_begins_and_the_scratch_directory_can_go(world: World) -> None:
+def test_after_the_stop_no_epoch_begins_and_the_cluster_may_let_go(world: World) -> None:
     world.start()
     world.runner.stop()
     world.epoch(1, '"a"')
     assert world.told == []
     world.runner.close()
-    assert not (world.scratch / "spark-0").exists()
+    assert world.closed
 
 
 def test_an_epoch_that_is_held_waits_and_runs_when_it_is_released(world: World) -> None:

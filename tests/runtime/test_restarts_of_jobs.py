@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.slot.failure import OperatorError, describe_failure
-from rekindle.testing import ManualClock
+from rekindle.testing import InProcessCluster, ManualClock
 from support.in_process_job import InProcessJob, collect
 
 RUNS_MS = 300
@@ -134,13 +133,11 @@ def run(
         def stop(self, *_: Any) -> None:
             self._coordinator.abort_all(clock.now(), CheckpointFailureReason.JOB_FAILED)
 
-    session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[1]"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job_master, "Attempt", InProcessAttempt)
-        patch.setattr(job_master, "SlotLaunch", lambda shared, number: None)
         patch.setattr("random.random", lambda: 0.5)  # no jitter
         settings = settle(JobID().to_hex_string(), "job", env._configuration, env._checkpoint_config, env._config)
-        master = JobMaster(session, env._compile(), settings, clock, ProgressView("job"))
+        master = JobMaster(InProcessCluster(), env._compile(), settings, clock, ProgressView("job"))
         waiting = master._cancelled = Waiting(clock)
         master.start()
         error = master.result.exception(60)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.events import CheckpointFailureReason
@@ -19,7 +17,7 @@ from rekindle.runtime.master.checkpointing import CheckpointExecutor
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import JobSettings, settle
 from rekindle.runtime.master.progress import ProgressView
-from rekindle.testing import ManualClock
+from rekindle.testing import InProcessCluster, ManualClock
 from support.balances import Numbering, events, key_of
 from support.in_process_job import JOB_ID, InProcessJob, collect
 
@@ -77,8 +75,7 @@ class InProcessDriver:
         settled: JobSettings = settle(
             job_id, NAME, env._configuration, env._checkpoint_config, env._config, env._state_backend
         )
-        session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
-        self.master = JobMaster(session, env._compile(), settled, self.clock, ProgressView(NAME))
+        self.master = JobMaster(InProcessCluster(), env._compile(), settled, self.clock, ProgressView(NAME))
         self.master._sweep_after_takeover()
         latest = self.master._coordinator.latest_completed()
         stored = None if latest is None else latest.location

@@ -37,6 +37,7 @@ from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredChec
 from rekindle.runtime.master.iterations import IterationControl
 from rekindle.runtime.operators.sinks import COLLECTED, PRINTED, unpickle_collected
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
+from rekindle.runtime.slot.orders import carry_out
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire import messages as m
 from rekindle.state.backend_settings import BackendSettings
@@ -262,19 +263,7 @@ class InProcessJob:
         if self._quiet and isinstance(order, m.NotifyComplete | m.NotifyAborted):
             return
         for slot in self.slots:
-            match order:
-                case m.BeginEpoch():
-                    slot.begin_epoch(order)
-                case m.EndEpoch():
-                    slot.end_epoch(order)
-                case m.TriggerSnapshot():
-                    slot.snapshot(order)
-                case m.NotifyComplete():
-                    slot.notify_complete(order)
-                case m.NotifyAborted():
-                    slot.notify_aborted(order)
-                case m.CommitFinal():
-                    slot.commit_final()
+            carry_out(slot, order)
 
     def close(self, job_over: bool = True) -> None:
         """Close all slots."""

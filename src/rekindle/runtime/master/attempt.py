@@ -38,8 +38,9 @@ from rekindle.runtime.master.attempt_slots import AttemptSlots
 from rekindle.runtime.master.attempt_stop import AttemptStop
 from rekindle.runtime.master.barriers import only_between_epochs
 from rekindle.runtime.master.checkpointing import CheckpointExecutor, measurements
+from rekindle.runtime.master.cluster import EpochDriver
 from rekindle.runtime.master.epoch_runner import EpochRunner
-from rekindle.runtime.master.failures import ended_error, slot_error
+from rekindle.runtime.master.failures import slot_error
 from rekindle.runtime.master.job_history import SlotPlace
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.slot_launch import SlotLaunch
@@ -47,7 +48,6 @@ from rekindle.runtime.master.slot_metrics import SlotMetrics, SlotReadings
 from rekindle.runtime.master.start_times import Phase, StartTimes
 from rekindle.runtime.operators.sinks import COLLECTED
 from rekindle.runtime.slot.__main__ import STDERR
-from rekindle.runtime.spark.epoch_driver import EpochDriver
 from rekindle.runtime.wire import messages as m
 
 log = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class Attempt:
             shared.settings,
             shared.graph,
             shared.clock,
-            shared.server.broadcast,
+            shared.slot_pool.broadcast,
             self._checkpoint_completed,
             self._too_many_failed,
             shared.checkpoints,
@@ -142,7 +142,7 @@ class Attempt:
             shared.view.checkpoint_failed,
         )
         self._epochs = EpochRunner(
-            shared, number, self._lock, self._epoch_ended, lambda error: self._fail(error, primary=False)
+            shared, self._lock, self._epoch_ended, lambda error: self._fail(error, primary=False)
         )
         self._stop = AttemptStop(
             shared.stopping,
@@ -154,7 +154,7 @@ class Attempt:
         )
         self._times = times
         self._running_slots = AttemptSlots(shared, number, times, launch)
-        self._metrics = SlotMetrics(lambda: len(shared.server.connections()), shared.server.broadcast)
+        self._metrics = SlotMetrics(lambda: len(shared.slot_pool.registered()), shared.slot_pool.broadcast)
         self._driver: EpochDriver | None = None
         self._outcome: Outcome | None = None
         self._stopping = False
@@ -176,7 +176,7 @@ class Attempt:
     def run(self) -> Outcome:
         """Run until the job is finished or cancelled; raise what made it fail."""
         restore = self._restore_point()
-        self._shared.server.begin_attempt(self._number, self)
+        self._shared.slot_pool.begin_attempt(self._number, self)
         self._epochs.prepare(restore.metadata.positions if restore is not None else ())
         slots = self._running_slots.start(restore)
         self._note_restored()
@@ -250,7 +250,7 @@ class Attempt:
             elif isinstance(event, _FirstEpochEnded):
                 self._shared.view.recovered(self._number, self._times.milliseconds())
             elif not driver.active:
-                raise self._root_cause(_Failed(ended_error(driver), primary=False))
+                raise self._root_cause(_Failed(driver.error, primary=False))
             if self._commit_awaited is not None and len(self._committed) == self._slots:
                 return Outcome.FINISHED
             self._check_owner()
@@ -295,7 +295,7 @@ class Attempt:
         if not self._settings.ends_with_checkpoint:
             self._shared.ownership.commit_output()
             self._commit_awaited = 0
-            self._shared.server.broadcast(m.CommitFinal())
+            self._shared.slot_pool.broadcast(m.CommitFinal())
         else:
             self._final_id = self.coordinator.next_checkpoint_id
             self._trigger(now, final=True)

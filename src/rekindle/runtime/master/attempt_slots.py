@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
 import time
-from contextlib import suppress
 
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.runtime.master.epoch_reports import Gathering
 from rekindle.runtime.master.job_history import SlotPlace
 from rekindle.runtime.master.job_shared import JobShared
+from rekindle.runtime.master.slot_directory import SlotAddress, SlotDirectory
 from rekindle.runtime.master.slot_launch import SlotLaunch
 from rekindle.runtime.master.start_times import Phase, StartTimes
-from rekindle.runtime.spark.forwarder import SlotAddress, SlotDirectory
 from rekindle.runtime.wire import messages as m
 
 
@@ -44,7 +40,7 @@ class AttemptSlots:
         self._launch.on_failure(self.fail)
         registered = self._registered.wait()
         self._times.mark(Phase.SLOTS)
-        shared.server.broadcast(_open_order(shared, restore))
+        shared.slot_pool.broadcast(_open_order(shared, restore))
         ready = self._ready.wait()
         self._times.mark(Phase.RESTORE)
         addresses = (
@@ -72,8 +68,8 @@ class AttemptSlots:
 
     def places(self) -> dict[int, SlotPlace]:
         """Tell where the slots run."""
-        connections = self._shared.server.connections()
-        return {i: SlotPlace(each.registration.host, each.registration.pid) for i, each in connections.items()}
+        registered = self._shared.slot_pool.registered()
+        return {slot: SlotPlace(said.host, said.pid) for slot, said in registered.items()}
 
     def release(self, job_over: bool, grace: float) -> None:
         """Let the slots close their functions and end; the ones that do not in time are cut off.
@@ -84,16 +80,12 @@ class AttemptSlots:
         """
         if self._launch is not None:
             self._launch.stop()
-        server = self._shared.server
-        server.broadcast(m.Shutdown(job_over))
+        pool = self._shared.slot_pool
+        pool.broadcast(m.Shutdown(job_over))
         until = time.monotonic() + grace
-        while server.connections() and time.monotonic() < until:
+        while pool.registered() and time.monotonic() < until:
             time.sleep(0.01)
-        here = socket.gethostname()
-        for connection in server.hang_up():
-            if connection.registration.host == here:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(connection.registration.pid, signal.SIGKILL)
+        pool.hang_up()
 
 
 def _open_order(shared: JobShared, restore: StoredCheckpoint | None) -> m.OpenJob:

@@ -12,26 +12,16 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
 
 import msgspec
 
 from rekindle.exceptions import ConfigurationError
+from rekindle.runtime.master.slot_pool import SlotListener
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.framing import MESSAGE, receive_frame, send_frame
 from rekindle.runtime.wire.listener import Listener
 
 log = logging.getLogger(__name__)
-
-
-class SlotListener(Protocol):
-    """Hear from the slots of the current attempt; called from the connections' threads."""
-
-    def slot_said(self, slot: int, message: m.ToMaster) -> None:
-        """Take a message."""
-
-    def slot_lost(self, slot: int, why: str) -> None:
-        """Learn that a slot is gone."""
 
 
 class SlotConnection:

@@ -1,30 +1,25 @@
-"""Runs the epochs of one attempt: what is done in each, and how far Spark's sources are.
+"""Runs the epochs of one attempt: what is done in each, and how far the cluster's streams are.
 
-:meth:`EpochRunner._run` is called from the thread in which epochs begin, the query's if there is one. Between two
+:meth:`EpochRunner._run` is called from the thread in which the cluster begins epochs. Between two
 epochs, under the attempt's lock, whoever owns the runner is told, so that a checkpoint can stand exactly there.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable
 
-from pyspark.sql import DataFrame
-
 from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.exceptions import JobExecutionError
+from rekindle.runtime.master.cluster import Epoch, EpochDriver
 from rekindle.runtime.master.epoch_reports import Gathering
-from rekindle.runtime.master.failures import spark_error
+from rekindle.runtime.master.hosted_sources import polled_slots
 from rekindle.runtime.master.iterations import IterationControl
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.pacing import EpochPacer
 from rekindle.runtime.master.progress import EpochSummary
-from rekindle.runtime.spark.epoch_driver import EpochDriver
-from rekindle.runtime.spark.forwarder import SlotDirectory
-from rekindle.runtime.spark.positions import SparkScratch
+from rekindle.runtime.master.slot_directory import SlotDirectory
 from rekindle.runtime.wire import messages as m
 
 
@@ -39,7 +34,6 @@ class EpochRunner:
 
     Args:
         shared: The job.
-        number: The attempt.
         lock: Guards everything in here that is asked from outside.
         ended: Is called, under the lock, when an epoch has ended and before the next one begins.
         failed: Is called when an epoch fails.
@@ -48,7 +42,6 @@ class EpochRunner:
     def __init__(
         self,
         shared: JobShared,
-        number: int,
         lock: threading.RLock,
         ended: Callable[[], None],
         failed: Callable[[BaseException], None],
@@ -62,12 +55,12 @@ class EpochRunner:
         self._on_end = ended
         self._on_failure = failed
         self._driver: EpochDriver | None = None
-        self._spark = SparkScratch(os.path.join(shared.scratch, f"spark-{number}"), shared.plan.layout())
+        self._cluster = shared.cluster.epochs(shared.graph)
         self._pacer = EpochPacer(shared.settings.epoch_target_ms, shared.settings.epoch_max_records)
         self._iterations = IterationControl(shared.graph.iterations)
-        self._slots: SlotDirectory | None = None
+        self._polled_slots = polled_slots(shared.graph)
         self._reports: Gathering[m.EpochReport] = Gathering(shared.graph.slots)
-        self._statics = shared.plan.static_uids()
+        self._statics = self._cluster.bounded_frames
         self._bounded = {source.uid for source in shared.graph.spark_sources if source.bounded} - self._statics
         self._nodes = {source.uid: source.node for source in shared.graph.spark_sources}
         self._ended: set[str] = set()
@@ -83,12 +76,11 @@ class EpochRunner:
         positions = {position.uid: position for position in restored}
         self._unread = {uid for uid in self._statics if not (uid in positions and positions[uid].consumed)}
         self._ended = self._statics - self._unread
-        self._spark.prepare(positions, self._shared.clock.now())
+        self._cluster.prepare(positions, self._shared.clock.now())
 
     def start(self, slots: SlotDirectory) -> EpochDriver:
         """Start the first epoch."""
-        self._slots = slots
-        driver = self._driver = self._shared.plan.start(slots, self._spark.directory, self._run)
+        driver = self._driver = self._cluster.start(slots, self._run)
         try:
             driver.tick()
         except BaseException:
@@ -97,11 +89,11 @@ class EpochRunner:
         return driver
 
     def positions(self) -> list[SparkPosition]:
-        """Tell where Spark's sources stand after the last epoch that read from them."""
+        """Tell where the cluster's streams stand after the last epoch that read from them."""
         if self._drained_at is not None:
             return self._drained_at
         consumed = [SparkPosition(uid, [], [], consumed=True) for uid in sorted(self._statics - self._unread)]
-        return [*self._spark.positions(self.last_epoch), *consumed]
+        return [*self._cluster.positions(self.last_epoch), *consumed]
 
     def report(self, slot: int, report: m.EpochReport) -> None:
         """Take a slot's report at the end of an epoch."""
@@ -114,12 +106,12 @@ class EpochRunner:
             self.raise_tick()
 
     def raise_tick(self) -> None:
-        """Let an epoch begin, though Spark's own sources may have nothing new."""
+        """Let an epoch begin, though the cluster's streams may have nothing new."""
         if self._driver is not None:  # else the first is yet to come
             self._driver.tick()
 
     def hold(self) -> None:
-        """Begin no other epoch until :meth:`release`. What Spark has planned waits, and is not lost."""
+        """Begin no other epoch until :meth:`release`. What the cluster has planned waits, and is not lost."""
         with self._lock:
             self._held = True
 
@@ -146,7 +138,7 @@ class EpochRunner:
         self._reports.fail(error)
 
     def stop(self) -> None:
-        """Begin no other epoch, and let go of Spark's thread."""
+        """Begin no other epoch, and let go of the thread in which they begin."""
         with self._lock:
             self._stopping = True
             self._let_go.notify_all()
@@ -154,23 +146,22 @@ class EpochRunner:
         self.fail(JobExecutionError("the attempt has ended"))
 
     def close(self) -> None:
-        """Delete Spark's scratch directory; the query has ended."""
-        shutil.rmtree(self._spark.directory, ignore_errors=True)
+        """Let go of what the cluster keeps for epochs; none is under way."""
+        self._cluster.close()
 
     # --- the thread in which epochs begin ---
 
-    def _run(self, envelopes: DataFrame, epoch: int) -> None:
-        """Run an epoch. A failure is told to the attempt, which stops the query; Spark need not hear it."""
+    def _run(self, epoch: Epoch) -> None:
+        """Run an epoch. A failure is told to the attempt, which stops them all; the cluster need not hear it."""
         try:
-            self._epoch(envelopes, epoch)
+            self._epoch(epoch)
         except BaseException as error:
-            self._on_failure(spark_error(error))
+            self._on_failure(error)
             self._stopped.wait()
 
-    def _epoch(self, envelopes: DataFrame, epoch: int) -> None:
-        assert self._slots is not None
-        plan, server = self._shared.plan, self._shared.server
-        tasks = plan.source_tasks(envelopes, lambda: self._spark.ticked(epoch))
+    def _epoch(self, epoch: Epoch) -> None:
+        number, slots = epoch.number, self._shared.slot_pool
+        tasks = epoch.source_tasks()
         with self._lock:
             self._let_go.wait_for(lambda: self._stopping or not self._held)
             if self._stopping or self.finished:
@@ -180,18 +171,16 @@ class EpochRunner:
             self.running = True
             reports = self._reports = Gathering(self._shared.graph.slots)
             ended = sorted(self._nodes[uid] for uid in (self._nodes if draining else self._ended | self._statics))
-            budget = -(-self._pacer.budget // plan.polled_slots)  # up, so that all together use it up
+            budget = -(-self._pacer.budget // self._polled_slots)  # up, so that all together use it up
             orders = self._iterations.orders()
             tasks = 0 if unread else tasks  # nobody has counted those of bounded DataFrames
-            server.broadcast(m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget, orders, draining, tasks))
+            slots.broadcast(m.BeginEpoch(number, self._shared.clock.now(), ended, budget, orders, draining, tasks))
         started = time.monotonic()
-        if draining:
-            envelopes = plan.without_sources(envelopes, self._slots)
-        plan.run(envelopes, self._slots, unread)
-        server.broadcast(m.EndEpoch(epoch))
+        epoch.run(unread, draining)
+        slots.broadcast(m.EndEpoch(number))
         answers = reports.wait()
         summary = EpochSummary(
-            epoch=epoch,
+            epoch=number,
             polled=sum(report.records_polled for report in answers),
             records=sum(report.records_in for report in answers),
             seconds=time.monotonic() - started,
@@ -199,7 +188,7 @@ class EpochRunner:
         )
         self._pacer.epoch_finished(summary.polled, summary.seconds, max(report.busy_ms for report in answers) / 1000)
         with self._lock:
-            self._end(epoch, answers)
+            self._end(number, answers)
         self._shared.view.epoch_finished(summary)
 
     def _end(self, epoch: int, reports: list[m.EpochReport]) -> None:
@@ -207,8 +196,8 @@ class EpochRunner:
         self.running = False
         self.last_epoch = epoch
         self._unread = set()
-        # A bounded stream has ended when Spark found nothing new in it.
-        quiet = self._bounded - self._ended - self._spark.moved(epoch)
+        # A bounded stream has ended when nothing new was found in it.
+        quiet = self._bounded - self._ended - self._cluster.moved(epoch)
         self._ended |= quiet | self._statics
         timers = [report.next_timer for report in reports if report.next_timer is not None]
         self.next_timer = min(timers, default=None)

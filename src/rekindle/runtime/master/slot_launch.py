@@ -17,14 +17,11 @@ from rekindle.graph.pickling import main_classes
 from rekindle.graph.struct_pickling import dumps
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.slot.deployment import SlotJob, SnapshotSettings
-from rekindle.runtime.slot.slot_deployment import SlotDeployment
-from rekindle.runtime.spark.session import is_local
-from rekindle.runtime.spark.slot_launcher import cancel_launch, launch_slots
 from rekindle.serialization.snapshots.snapshot_aliases import known_aliases
 
 
 class SlotLaunch:
-    """Start the slots of an attempt; they are let in from now on.
+    """Start the slots of an attempt, in a thread of its own.
 
     Attributes:
         number: The attempt.
@@ -34,10 +31,8 @@ class SlotLaunch:
         self.number = number
         self._shared = shared
         self._lock = threading.Lock()
-        self._deployment: SlotDeployment | None = None
         self._error: BaseException | None = None
         self._on_failure: Callable[[BaseException], None] = lambda error: None
-        shared.server.expect(number)
         self._thread = threading.Thread(target=self._launch, daemon=True, name=f"slots of attempt {number}")
         self._thread.start()
 
@@ -51,26 +46,14 @@ class SlotLaunch:
 
     def stop(self) -> None:
         """Start no more of them: nobody needs them. Those that run end as the job master hangs up on them."""
-        if self._thread.is_alive() and self._deployment is not None:
-            with suppress(Exception):  # Spark may be gone
-                cancel_launch(self._shared.session, self._deployment)
+        if self._thread.is_alive():
+            with suppress(Exception):  # the cluster may be gone
+                self._shared.slot_pool.cancel_launch(self.number)
 
     def _launch(self) -> None:
-        shared, settings = self._shared, self._shared.settings
+        shared = self._shared
         try:
-            deployment = self._deployment = SlotDeployment(
-                attempt=self.number,
-                slot=-1,
-                secret=shared.secret,
-                master_host=shared.host,
-                master_port=shared.server.port,
-                listen_tcp=not is_local(shared.session),
-                sys_path=user_sys_path(),
-                heartbeat_ms=settings.heartbeat_ms,
-                orphan_timeout_ms=settings.orphan_timeout_ms,
-                job=dumps(_slot_job(shared)),
-            )
-            launch_slots(shared.session, deployment, shared.graph.slots)
+            shared.slot_pool.launch(self.number, dumps(_slot_job(shared)), shared.graph.slots)
         except BaseException as error:
             with self._lock:
                 self._error = error

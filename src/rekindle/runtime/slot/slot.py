@@ -172,6 +172,10 @@ class Slot:
             self._each(lambda running: running.operator.commit_final())
         self._send(m.CommitDone(0))
 
+    def finish_uploads(self) -> None:
+        """Wait for the snapshots under way; for a slot that no process ends with, before it is closed."""
+        self._snapshotter.finish_uploads()
+
     def close(self, job_over: bool) -> None:
         """Close all operators, and leave nothing behind but what the next attempt may need."""
         try:

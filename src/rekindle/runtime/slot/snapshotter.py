@@ -164,6 +164,10 @@ class Snapshotter:
         if taken is not None:
             taken.give_up()
 
+    def finish_uploads(self) -> None:
+        """Wait until nothing is written any more, and begin nothing else."""
+        self._uploads.shutdown(wait=True)
+
     def close(self) -> None:
         """Wait for nothing; the process ends."""
         self._uploads.shutdown(wait=False, cancel_futures=True)

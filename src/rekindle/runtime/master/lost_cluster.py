@@ -1,4 +1,4 @@
-"""What follows when Spark is gone under a job: the job gets a new one, or ends here as if its driver had died."""
+"""What follows when the cluster is gone under a job: it gets a new one, or ends here as if its driver had died."""
 
 from __future__ import annotations
 
@@ -6,56 +6,52 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
-
 from rekindle.exceptions import SparkLostError
 from rekindle.graph.job_graph import SparkSource
+from rekindle.runtime.master.cluster import Cluster, ClusterLoss
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.remains import Remains
 from rekindle.runtime.restart import GiveUp, Restart, RestartStrategy
-from rekindle.runtime.spark.spark_loss import SparkLoss
 
 log = logging.getLogger(__name__)
 
-Renew = Callable[[], tuple[SparkSession, tuple[SparkSource, ...]]]
-"""Starts Spark anew, and makes the sources of a job on it."""
-
 
 @dataclass(frozen=True, slots=True)
-class NewSpark:
-    """Decide to start Spark anew, and the job with it."""
+class NewCluster:
+    """Decide to start the cluster anew, and the job with it."""
 
     delay_ms: int
 
 
-class LostSpark:
-    """Decide what follows each time that Spark is lost.
+class LostCluster:
+    """Decide what follows each time that the cluster is lost.
 
-    With high availability the driver takes over its own job, with a new Spark. It ends if the program has stopped Spark
+    With high availability the driver takes over its own job, on a new cluster. It ends if the program has stopped Spark
     itself, or has made the session or DataFrames, which are gone with the JVM: only the program can make them again.
 
     Args:
         settings: The job's.
-        restarts: How often in a row Spark may be lost, and how long to wait before each new one.
-        renew: Starts Spark anew; None: the program itself would have to.
+        restarts: How often in a row the cluster may be lost, and how long to wait before each new one.
+        cluster: What the job runs on.
     """
 
-    def __init__(self, settings: JobSettings, restarts: RestartStrategy, renew: Renew | None) -> None:
+    def __init__(self, settings: JobSettings, restarts: RestartStrategy, cluster: Cluster) -> None:
         self._settings = settings
         self._restarts = restarts
-        self._renew = renew if settings.high_availability is not None else None
+        self._cluster = cluster
+        self._renewable = cluster.renewable and settings.high_availability is not None
 
-    def decide(self, loss: SparkLoss, now: int) -> NewSpark | GiveUp:
-        """Decide whether there is to be a new Spark."""
-        if loss.wanted or self._renew is None:
+    def decide(self, loss: ClusterLoss, now: int) -> NewCluster | GiveUp:
+        """Decide whether there is to be a new cluster."""
+        if loss.wanted or not self._renewable:
             return GiveUp(loss.what)
         decision = self._restarts.on_failure(now)
-        return NewSpark(decision.delay_ms) if isinstance(decision, Restart) else GiveUp(loss.what)
+        return NewCluster(decision.delay_ms) if isinstance(decision, Restart) else GiveUp(loss.what)
 
-    def renew(
-        self, now: Callable[[], int], wait: Callable[[float], bool]
-    ) -> tuple[SparkSession, tuple[SparkSource, ...]]:
-        """Start Spark anew; as often as it may be lost in a row, if it dies on the way.
+    def renew(self, now: Callable[[], int], wait: Callable[[float], bool]) -> tuple[SparkSource, ...]:
+        """Start the cluster anew; as often as it may be lost in a row, if it dies on the way.
+
+        Returns the job's sources on the new one.
 
         Args:
             now: Tells the time, in milliseconds.
@@ -64,10 +60,9 @@ class LostSpark:
         Raises:
             SparkLostError: If that fails.
         """
-        assert self._renew is not None
         while True:
             try:
-                return self._renew()
+                return self._cluster.renew()
             except Exception as error:
                 decision = self._restarts.on_failure(now())
                 if isinstance(decision, GiveUp) or wait(decision.delay_ms / 1000):
@@ -78,7 +73,7 @@ class LostSpark:
                 log.warning("Spark could not be started anew, which is tried again: %s", error)
 
 
-def lost_error(loss: SparkLoss, remains: Remains) -> SparkLostError:
+def lost_error(loss: ClusterLoss, remains: Remains) -> SparkLostError:
     """Put into one error what has died, and how to go on."""
     return SparkLostError(
         f"job {remains.settings.job_name!r} is suspended, because {loss.what}. {_how_to_go_on(remains)}"
