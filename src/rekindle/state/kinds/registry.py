@@ -42,7 +42,8 @@ def kind_of(descriptor: StateDescriptor) -> StateKind[Any]:
     Raises:
         InvalidCallError: There is none.
     """
-    kind = next((kind for kind in _KINDS.values() if isinstance(descriptor, kind.descriptor)), None)
-    if kind is None:
-        raise InvalidCallError(f"{descriptor!r} is no descriptor of keyed state")
-    return kind
+    described: dict[type, StateKind[Any]] = {kind.descriptor: kind for kind in _KINDS.values()}
+    for cls in type(descriptor).__mro__:
+        if cls in described:
+            return described[cls]
+    raise InvalidCallError(f"{descriptor!r} is no descriptor of keyed state")
