@@ -63,7 +63,7 @@ class Sweeper:
     def _sweep_stored(self, limit: int, clock: _Clock) -> tuple[int, bool]:
         """Visit entries in RocksDB; give how many more may be visited, and whether the last one was reached."""
         table, cache = self._cache.table, self._cache
-        keyed = table.spec.kind.shape.has_map_keys
+        has_map_keys = table.spec.kind.shape.has_map_keys
         expired = []
         database_key = None
         visited = 0
@@ -71,7 +71,7 @@ class Sweeper:
             visited += 1
             if last_access_of(data) <= clock.threshold():
                 scope_key = table.scope_key(database_key, data)
-                map_key = table.map_key(database_key, table.layout.split(database_key), data) if keyed else None
+                map_key = table.map_key(database_key, table.layout.split(database_key), data) if has_map_keys else None
                 if cache.release(scope_key, map_key):
                     expired.append(database_key)
         if database_key is not None:
