@@ -21,7 +21,7 @@ class CollectionSourceOperator(SourceOperator):
         self._next = 0
 
     def open(self, context: OperatorContext) -> None:
-        for position in _positions(context.restored_lists.get(self._POSITION), int):
+        for position in _positions(context.restored.lists.get(self._POSITION), int):
             self._next = position
 
     def poll(self, max_records: int) -> Chunk | None:
@@ -52,8 +52,8 @@ class NumberSequenceOperator(SourceOperator):
         self._splits: list[tuple[int, int]] = []
 
     def open(self, context: OperatorContext) -> None:
-        if context.restored:
-            self._splits = _positions(context.restored_lists.get(self._SPLITS), tuple[int, int])
+        if context.restored.known:
+            self._splits = _positions(context.restored.lists.get(self._SPLITS), tuple[int, int])
         else:
             split = split_range(self.start, self.end, context.parallelism)[context.subtask]
             self._splits = [split] if split[0] <= split[1] else []
