@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rekindle.contracts.functions.function_adapters import as_map_function
+from rekindle.contracts.key_groups import key_group_range
+from rekindle.runtime.chunk import Chunk
 
-from rekindle.datastream.function_adapters import as_map_function
 from rekindle.datastream.functions import KeyedProcessFunction, ProcessFunction
 from rekindle.datastream.time_domain import TimeDomain
 from rekindle.exceptions import InvalidProgramError
@@ -18,7 +20,6 @@ from rekindle.graph.partitioning import FORWARD, REBALANCE, Partitioner, Partiti
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from rekindle.runtime.exchange.payload import Progress, decode
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedProcessOperator
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
 from rekindle.runtime.operators.sources import CollectionSourceOperator, SparkSourceOperator
@@ -28,7 +29,6 @@ from rekindle.runtime.slot.operator_graph import OperatorGraph
 from rekindle.runtime.slot.progress import InputProgress
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
 from rekindle.state.heap.backend import HeapKeyedStateBackend
-from rekindle.state.key_groups import key_group_range
 from rekindle.state.state_owner import StateOwner
 from rekindle.testing import ManualClock, OperatorHarness
 

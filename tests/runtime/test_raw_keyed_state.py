@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rekindle.contracts.key_groups import key_group_range
 
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.runtime.operators.keyed import KeyedProcessOperator
 from rekindle.runtime.operators.operator import OperatorContext
-from rekindle.state.key_groups import key_group_range
 from support.in_process_job import InProcessJob, collect
 
 MAX_PARALLELISM = 128  # the default

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rekindle.contracts.key_groups import subtask_of_key_group
 
 from rekindle.checkpoint.metadata import encode_metadata
 from rekindle.checkpoint.restoring import RestorePath
@@ -18,7 +19,6 @@ from rekindle.serialization import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.blocks import StateSpec
-from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.kinds.registry import kind_of
 from rekindle.state.rocksdb.settings import RocksDBSettings

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from rekindle.contracts.key_groups import key_group_range
+from rekindle.runtime.chunk import Chunk
 
 import rekindle.testing
 from rekindle.datastream import (
@@ -20,9 +22,7 @@ from rekindle.datastream import (
 )
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator, OperatorContext
-from rekindle.state.key_groups import key_group_range
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.testing import ManualClock, OperatorHarness

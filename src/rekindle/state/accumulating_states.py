@@ -8,8 +8,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from rekindle.datastream.basic_functions import AggregateFunction, FoldFunction, ReduceFunction
-from rekindle.datastream.state import AggregatingState, FoldingState, ReducingState, State, ValueState
+from rekindle.contracts.functions.basic_functions import AggregateFunction, FoldFunction, ReduceFunction
+from rekindle.contracts.state import AggregatingState, FoldingState, ReducingState, State, ValueState
 
 
 class _Accumulating(State):

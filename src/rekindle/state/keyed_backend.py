@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.datastream.state import State, StateDescriptor, StateTtlConfig
+from rekindle.contracts.key_groups import KeyGroupRange
+from rekindle.contracts.state import State, StateDescriptor, StateTtlConfig
 from rekindle.exceptions import InvalidProgramError, NotSupportedError, StateAccessError
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateSpec
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.kinds.registry import kind_of
 from rekindle.state.kinds.state_kind import StateKind
 from rekindle.state.restored_state import ClaimedBlocks, RestoredStates
@@ -23,6 +22,7 @@ from rekindle.state.state_serializers import PICKLED, UNUSED, StateSerializers
 from rekindle.state.ttl.cleanup import TtlCleanup
 from rekindle.state.ttl.primitives import TtlPrimitives
 from rekindle.state.ttl.rules import TtlRules
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class _NoKey:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from rekindle.datastream.state import State
+from rekindle.contracts.state import State
 from rekindle.exceptions import InvalidCallError
 from rekindle.state.kinds.state_kind import StateKind
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from rekindle.datastream.basic_functions import AggregateFunction, ReduceFunction
-from rekindle.datastream.state import AggregatingState, ListState, MapState, ReducingState, ValueState
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.contracts.functions.basic_functions import AggregateFunction, ReduceFunction
+from rekindle.contracts.state import AggregatingState, ListState, MapState, ReducingState, ValueState
 from rekindle.state.accumulating_states import StoredAggregatingState, StoredReducingState
 from rekindle.state.map_keys import ConvertedKeysMapState, key_conversion
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class StatePrimitives(ABC):

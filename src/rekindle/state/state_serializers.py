@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from rekindle.serialization.pickle_serializer import PickleSerializer
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.state_evolution import StateName, evolved, stored_snapshot_of
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class StoredSerializers(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -10,19 +10,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rekindle.common.type_information import TypeInformation
-from rekindle.datastream.basic_functions import Function
-from rekindle.datastream.declared_types import declared_type
-from rekindle.datastream.process_functions import KeyedProcessFunction
-from rekindle.datastream.state import (
+from rekindle.contracts.declared_types import declared_type
+from rekindle.contracts.functions.basic_functions import Function
+from rekindle.contracts.functions.process_functions import KeyedProcessFunction
+from rekindle.contracts.state import (
     ListStateDescriptor,
     MapStateDescriptor,
     StateDescriptor,
 )
 from rekindle.exceptions import ConfigurationError
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.kinds.registry import kind_of
 from rekindle.state.operator_state.stored import DistributionMode
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.type_serializer import TypeSerializer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.checkpoint.metadata import OperatorMetadata
+from rekindle.contracts.key_groups import KeyGroupRange, key_group_range
 from rekindle.exceptions import SerializationError, StateNotFoundError, StateRestoreError
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
-from rekindle.serialization.stand_ins import stand_ins_for_missing_classes
+from rekindle.serialization.classes.stand_ins import stand_ins_for_missing_classes
 from rekindle.state.block_decoding import BlockDecoder
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, RAW_STATE, RESERVED_NAMES, KeyGroupBlock
-from rekindle.state.key_groups import KeyGroupRange, key_group_range
 from rekindle.state.kinds.registry import kind_named
 from rekindle.state.operator_state.encoding import broadcast_pairs
 from rekindle.state.restored_state import merged_entries

@@ -8,16 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from rekindle.common.type_information import TypeInformation
-from rekindle.runtime.clock import SystemClock
+from rekindle.base.clock import SystemClock
+from rekindle.contracts.key_groups import KeyGroupRange, key_group_range
 from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.slot.restore import RestoredKeyedState
+from rekindle.serialization.classes.stand_ins import stand_ins_for_missing_classes
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.stand_ins import stand_ins_for_missing_classes
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.heap.backend import HeapKeyedStateBackend
-from rekindle.state.key_groups import KeyGroupRange, key_group_range
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.state_owner import StateOwner
 from rekindle.state_processor.contents import SnapshotContents
@@ -26,6 +24,8 @@ from rekindle.state_processor.readings import Part, Reading
 from rekindle.state_processor.spark_types import Convert, SparkColumn, converter_to
 from rekindle.state_processor.state_types import keyed_state_types
 from rekindle.state_processor.stored_types import readable_serializer
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.type_serializer import TypeSerializer
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as t
 
 from rekindle.checkpoint.metadata import OperatorMetadata
-from rekindle.common.type_information import TypeInformation
 from rekindle.exceptions import ConfigurationError
 from rekindle.graph.struct_pickling import dumps
-from rekindle.serialization.collection_serializers import ListSerializer, MapSerializer
-from rekindle.serialization.inferred_key_serializer import InferredKeySerializer, InferredKeySerializerSnapshot
-from rekindle.serialization.pickle_serializer import PickleSerializer
+from rekindle.serialization.composites.collection_serializers import ListSerializer, MapSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer, InferredKeySerializerSnapshot
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.blocks import StateSpec
 from rekindle.state.kinds.registry import kind_of
 from rekindle.state.operator_state.stored import DistributionMode
@@ -36,6 +34,8 @@ from rekindle.state_processor.slot_writing import FunctionStep, ListStep, Operat
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.spark_types import column_of
 from rekindle.state_processor.state_types import StateType, keyed_state_types
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.type_serializer import TypeSerializer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

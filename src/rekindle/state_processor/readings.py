@@ -9,13 +9,13 @@ from typing import Any
 
 from pyspark.sql import types as t
 
-from rekindle.serialization.pickle_serializer import PickleSerializer
-from rekindle.serialization.type_serializer import TypeSerializer
-from rekindle.state.key_groups import KeyGroupRange
+from rekindle.contracts.key_groups import KeyGroupRange
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state_processor.contents import Entry, SnapshotContents
 from rekindle.state_processor.spark_types import Convert, SparkColumn, column_of, converter_to
 from rekindle.state_processor.state_types import StateType
 from rekindle.state_processor.stored_types import RawBytes, RawSerializer, readable_serializer
+from rekindle.types.type_serializer import TypeSerializer
 
 Part = KeyGroupRange | range
 """Some key groups, or some subtasks."""

@@ -20,15 +20,14 @@ from rekindle.checkpoint.metadata import StoredFile
 from rekindle.checkpoint.restoring import open_checkpoint
 from rekindle.checkpoint.snapshot_file import SnapshotWriter
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
-from rekindle.datastream.state import StateDescriptor
+from rekindle.contracts.key_groups import key_group_range
+from rekindle.contracts.state import StateDescriptor
 from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.operators.keyed import KeyedContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.block_encoding import BlockEncoder
 from rekindle.state.blocks import RAW, RAW_STATE, KeyGroupBlock, StateSpec
 from rekindle.state.heap.backend import HeapKeyedStateBackend
-from rekindle.state.key_groups import key_group_range
 from rekindle.state.operator_state.encoding import EvolvingSerializer, encode_broadcast, encode_list
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.state.snapshots import SnapshotRequest
@@ -39,6 +38,7 @@ from rekindle.state_processor.contents import SnapshotContents, contents_of, cut
 from rekindle.state_processor.keyed_state_reader import operator_context
 from rekindle.state_processor.shipping import Program
 from rekindle.state_processor.snapshot import Snapshot
+from rekindle.types.type_serializer import TypeSerializer
 
 Pairs = Iterator[tuple[int, list[Any]]]
 """Key groups, each with some pairs of key and value; rising."""

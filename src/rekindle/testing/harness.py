@@ -14,8 +14,7 @@ from typing import Any
 
 from rekindle.checkpoint.metadata import ListStateMetadata
 from rekindle.checkpoint.redistribution import deal_out
-from rekindle.datastream.function_adapters import as_key_selector
-from rekindle.datastream.functions import (
+from rekindle.contracts.functions import (
     BroadcastProcessFunction,
     CoFlatMapFunction,
     CoMapFunction,
@@ -31,11 +30,14 @@ from rekindle.datastream.functions import (
     ReduceFunction,
     SinkFunction,
 )
+from rekindle.contracts.functions.function_adapters import as_key_selector
+from rekindle.contracts.key_groups import check_parallelism, key_group_range
+from rekindle.contracts.state import MapStateDescriptor
 from rekindle.datastream.operators import AbstractStreamOperator, OneInputStreamOperator, TwoInputStreamOperator
-from rekindle.datastream.state import MapStateDescriptor
+from rekindle.metrics.slot_metrics import MetricRegistry
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
-from rekindle.runtime.operators.chunk import Chunk
-from rekindle.runtime.operators.custom import one_input, two_input
+from rekindle.runtime.operators.custom.custom_operator import one_input, two_input
 from rekindle.runtime.operators.keyed import (
     KeyedFilterOperator,
     KeyedFlatMapOperator,
@@ -48,9 +50,7 @@ from rekindle.runtime.operators.restored_operator_state import RestoredOperatorS
 from rekindle.runtime.operators.sinks import SinkFunctionOperator
 from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
 from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
-from rekindle.runtime.slot.metrics import MetricRegistry
 from rekindle.state.blocks import KeyGroupBlock
-from rekindle.state.key_groups import check_parallelism, key_group_range
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import SnapshotRequest

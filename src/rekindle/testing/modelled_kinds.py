@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.datastream.functions import AggregateFunction
-from rekindle.datastream.state import (
+from rekindle.contracts.functions import AggregateFunction
+from rekindle.contracts.state import (
     AggregatingStateDescriptor,
     FoldingStateDescriptor,
     ListStateDescriptor,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.datastream.state import StateDescriptor
-from rekindle.state.key_groups import key_group_range, subtask_of_key_group
+from rekindle.contracts.key_groups import key_group_range, subtask_of_key_group
+from rekindle.contracts.state import StateDescriptor
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.scope import NamespacedState

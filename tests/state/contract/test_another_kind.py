@@ -7,13 +7,13 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from rekindle.types.type_serializer import TypeSerializer
 
 from rekindle.common.time import Time
 from rekindle.common.typeinfo import Types
 from rekindle.datastream.state import MapState, MapStateDescriptor, State, StateDescriptor, StateTtlConfig
 from rekindle.exceptions import ConfigurationError, InvalidCallError, StateRestoreError
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.kinds import registry
 from rekindle.state.kinds.registry import kind_named, kind_of, register
 from rekindle.state.kinds.state_kind import StateKind

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+from rekindle.contracts.key_groups import KeyGroupRange
 
 from rekindle.common.time import Time
 from rekindle.datastream.state import State, StateDescriptor, StateTtlConfig
@@ -18,7 +19,6 @@ from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.heap.changes import StateChanges
 from rekindle.state.heap.table import HeapTable
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_serializers import StateSerializers

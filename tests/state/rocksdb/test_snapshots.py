@@ -5,6 +5,7 @@ import os
 import shutil
 
 import pytest
+from rekindle.contracts.key_groups import KeyGroupRange, key_group_range
 
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import StateRestoreError
@@ -12,7 +13,6 @@ from rekindle.state.block_decoding import decode_whole
 from rekindle.state.block_encoding import BlockEncoder
 from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.heap.backend import HeapKeyedStateBackend
-from rekindle.state.key_groups import KeyGroupRange, key_group_range
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.kinds.registry import kind_named
 from rekindle.state.rocksdb.native import native_blocks

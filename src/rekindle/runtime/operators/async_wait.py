@@ -10,24 +10,24 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from rekindle.common.type_information import TypeInformation
-from rekindle.datastream.async_functions import AsyncFunctionDescriptor
-from rekindle.datastream.state import StateDescriptor
+from rekindle.contracts.functions.async_functions import AsyncFunctionDescriptor
+from rekindle.contracts.state import StateDescriptor
 from rekindle.exceptions import StateAccessError
-from rekindle.runtime.operators.async_queue import Element
-from rekindle.runtime.operators.async_requests import AsyncRequests
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
+from rekindle.runtime.operators.async_io.async_queue import Element
+from rekindle.runtime.operators.async_io.async_requests import AsyncRequests
 from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.user_function import UserFunctionOperator
-from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.encoding import EvolvingSerializer
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.state.read_back import reading_back
 from rekindle.state.state_evolution import StateName
+from rekindle.types.type_information import TypeInformation
 
 ELEMENTS = "_async-elements"
 """The list state in which elements without results are kept."""

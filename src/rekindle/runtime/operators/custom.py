@@ -6,24 +6,29 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from rekindle.common.milliseconds import milliseconds
-from rekindle.datastream.operators.internal_timers import InternalTimerService, Triggerable
-from rekindle.datastream.operators.operator_services import OperatorServices
-from rekindle.datastream.operators.output import Output
-from rekindle.datastream.operators.stream_operator import (
+from rekindle.base.milliseconds import milliseconds
+from rekindle.contracts.operators.internal_timers import InternalTimerService, Triggerable
+from rekindle.contracts.operators.operator_services import OperatorServices
+from rekindle.contracts.operators.output import Output
+from rekindle.contracts.operators.stream_operator import (
     AbstractStreamOperator,
     OneInputStreamOperator,
     TwoInputStreamOperator,
 )
-from rekindle.datastream.operators.stream_record import StreamRecord, Watermark
-from rekindle.datastream.output_tag import OutputTag
-from rekindle.datastream.state import State, StateDescriptor
+from rekindle.contracts.operators.stream_record import StreamRecord, Watermark
+from rekindle.contracts.output_tag import OutputTag
+from rekindle.contracts.state import State, StateDescriptor
 from rekindle.exceptions import StateAccessError
-from rekindle.runtime.operators.chunk import Chunk
-from rekindle.runtime.operators.custom_state import RAW_PARTITIONS, Finished, InitializationContext, SnapshotContext
-from rekindle.runtime.operators.custom_timers import TimerServices, namespace_serializer
-from rekindle.runtime.operators.detached import FIXED, detached
+from rekindle.runtime.chunk import Chunk
+from rekindle.runtime.operators.custom.custom_state import (
+    RAW_PARTITIONS,
+    Finished,
+    InitializationContext,
+    SnapshotContext,
+)
+from rekindle.runtime.operators.custom.custom_timers import TimerServices, namespace_serializer
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.result_copies import FIXED, detached
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, sorted_out
 from rekindle.state.blocks import KeyGroupBlock

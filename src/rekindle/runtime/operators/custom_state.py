@@ -8,18 +8,18 @@ from typing import BinaryIO
 
 import msgspec
 
-from rekindle.datastream.operators.state_contexts import (
+from rekindle.contracts.functions.runtime_context import KeyedStateStore
+from rekindle.contracts.key_groups import KeyGroupRange
+from rekindle.contracts.operators.state_contexts import (
     KeyedStateCheckpointOutputStream,
     KeyGroupStatePartition,
     OperatorStateCheckpointOutputStream,
     StateInitializationContext,
     StateSnapshotContext,
 )
-from rekindle.datastream.runtime_context import KeyedStateStore
-from rekindle.datastream.state import OperatorStateStore
+from rekindle.contracts.state import OperatorStateStore
 from rekindle.exceptions import StateAccessError
 from rekindle.runtime.operators.operator import OperatorContext
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.operator_state.backend import FINISHED
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 

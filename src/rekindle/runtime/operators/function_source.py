@@ -16,24 +16,24 @@ from typing import Any
 
 import msgspec
 
-from rekindle.common.milliseconds import milliseconds
-from rekindle.common.object_size import object_size
-from rekindle.common.type_information import TypeInformation
-from rekindle.datastream.functions import SourceFunction
+from rekindle.base.milliseconds import milliseconds
+from rekindle.base.object_size import object_size
+from rekindle.contracts.functions import SourceFunction
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.checkpoint_lock import CheckpointLock, SourceClosedError
-from rekindle.runtime.operators.chunk import Chunk
-from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
+from rekindle.runtime.operators.result_copies import FIXED, detached
 from rekindle.runtime.operators.source_buffer import SourceBuffer
 from rekindle.runtime.operators.user_function import UserFunctionOperator
-from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.operator_state.backend import SOURCE_BUFFER, SOURCE_ENDED
 from rekindle.state.operator_state.chunk_list import decode_records, encode_records
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.state.read_back import reading_back
 from rekindle.state.state_evolution import StateName
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.type_serializer import TypeSerializer
 
 _ROOM = 100_000
 _ROOM_BYTES = 64 << 20

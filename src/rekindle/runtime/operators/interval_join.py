@@ -11,13 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.common.type_information import TypeInformation
-from rekindle.common.typeinfo import Types
-from rekindle.datastream.functions import ProcessJoinFunction
-from rekindle.datastream.output_tag import OutputTag
-from rekindle.datastream.state import MapStateDescriptor
+from rekindle.contracts.functions import ProcessJoinFunction
+from rekindle.contracts.output_tag import OutputTag
+from rekindle.contracts.state import MapStateDescriptor
 from rekindle.exceptions import InvalidProgramError
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
 from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
@@ -27,6 +25,8 @@ from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
 from rekindle.state.namespace_timers import NamespaceTimerQueue
 from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.timers import TimerQueue
+from rekindle.types.type_information import TypeInformation
+from rekindle.types.typeinfo import Types
 
 _LEFT, _RIGHT = 0, 1
 _BUFFERS = ("_left-buffer", "_right-buffer")

@@ -10,10 +10,10 @@ from copy import copy
 
 import msgspec
 
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.iteration_phase import IterationPhase
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
-from rekindle.serialization.pickle_serializer import PickleSerializer
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 
 FEEDBACK = "iteration-feedback"

@@ -13,14 +13,13 @@ from itertools import compress
 from sys import getrefcount
 from typing import Any
 
-from rekindle.common.type_information import TypeInformation
-from rekindle.datastream.functions import KeyedProcessFunction, ReduceFunction
-from rekindle.datastream.state import ValueState, ValueStateDescriptor
-from rekindle.datastream.time_domain import TimeDomain
-from rekindle.datastream.timerservice import TimerService
-from rekindle.runtime.operators.chunk import Chunk
-from rekindle.runtime.operators.detached import FIXED, detached
+from rekindle.contracts.functions import KeyedProcessFunction, ReduceFunction
+from rekindle.contracts.state import ValueState, ValueStateDescriptor
+from rekindle.contracts.time.time_domain import TimeDomain
+from rekindle.contracts.time.timer_service import TimerService
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.result_copies import FIXED, detached
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator
@@ -28,6 +27,7 @@ from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
 from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.timers import TimerQueue
+from rekindle.types.type_information import TypeInformation
 
 REDUCED = "_reduce"
 """The state that holds the reduction of a key."""

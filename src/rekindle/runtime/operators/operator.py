@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rekindle.common.type_information import TypeInformation
+from rekindle.base.clock import Clock, SystemClock
 from rekindle.metrics import MetricGroup
-from rekindle.runtime.clock import Clock, SystemClock
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.metrics.slot_metrics import SlotMetricGroup
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
-from rekindle.runtime.slot.metrics import SlotMetricGroup
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
+from rekindle.types.type_information import TypeInformation
 
 if TYPE_CHECKING:
     from rekindle.runtime.operators.event_time import EventTime

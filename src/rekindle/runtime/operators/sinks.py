@@ -8,17 +8,17 @@ from typing import Any
 
 import msgspec
 
-from rekindle.common.collected_form import collected_form
-from rekindle.common.java_format import format_value
-from rekindle.common.typeinfo import TypeInformation
-from rekindle.datastream.connectors.base import Sink, SinkWriter, SinkWriterContext
-from rekindle.datastream.functions import SinkFunction
-from rekindle.runtime.clock import Clock
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.base.clock import Clock
+from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext
+from rekindle.contracts.functions import SinkFunction
+from rekindle.formats.collected_form import collected_form
+from rekindle.formats.java_format import format_value
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
 from rekindle.runtime.operators.user_function import UserFunctionOperator
-from rekindle.serialization.msgpack_serializer import shown
+from rekindle.serialization.untyped.msgpack_serializer import shown
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
+from rekindle.types.typeinfo import TypeInformation
 
 PRINTED = "printed"
 COLLECTED = "collected"

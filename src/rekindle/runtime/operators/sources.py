@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rekindle.runtime.operators.chunk import Chunk
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator, OperatorContext, SourceOperator
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 

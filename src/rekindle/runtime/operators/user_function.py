@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.datastream.functions import (
+from rekindle.contracts.functions import (
     CheckpointedFunction,
     CheckpointListener,
     Function,
@@ -12,7 +12,7 @@ from rekindle.datastream.functions import (
     ListCheckpointed,
     RichFunction,
 )
-from rekindle.datastream.state import OperatorStateStore
+from rekindle.contracts.state import OperatorStateStore
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.operators.operator import Operator, OperatorContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext

@@ -10,9 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.common.class_typeinfo import SerializerTypeInfo
-from rekindle.common.typeinfo import Types
-from rekindle.datastream.functions import (
+from rekindle.contracts.functions import (
     AllWindowFunction,
     Function,
     PassThroughAllWindowFunction,
@@ -21,24 +19,24 @@ from rekindle.datastream.functions import (
     ProcessWindowFunction,
     WindowFunction,
 )
-from rekindle.datastream.output_tag import OutputTag
-from rekindle.datastream.state import ValueState, ValueStateDescriptor
-from rekindle.datastream.windowing.assigner import MergingWindowAssigner, WindowAssigner
-from rekindle.datastream.windowing.session_assigners import SessionWindows
-from rekindle.datastream.windowing.time_assigners import TimeWindowAssigner
-from rekindle.datastream.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
-from rekindle.datastream.windowing.trigger import Trigger, TriggerResult
-from rekindle.datastream.windowing.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, TimeWindow
-from rekindle.runtime.operators.chunk import Chunk
-from rekindle.runtime.operators.detached import FIXED, detached
+from rekindle.contracts.output_tag import OutputTag
+from rekindle.contracts.state import ValueState, ValueStateDescriptor
+from rekindle.contracts.windowing.assigner import MergingWindowAssigner, WindowAssigner
+from rekindle.contracts.windowing.session_assigners import SessionWindows
+from rekindle.contracts.windowing.time_assigners import TimeWindowAssigner
+from rekindle.contracts.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
+from rekindle.contracts.windowing.trigger import Trigger, TriggerResult
+from rekindle.contracts.windowing.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, TimeWindow
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedOperator
-from rekindle.runtime.operators.merging_windows import MergingWindowSet
 from rekindle.runtime.operators.operator import Operator, OperatorContext
+from rekindle.runtime.operators.result_copies import FIXED, detached
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
-from rekindle.runtime.operators.window_contents import WindowContents
-from rekindle.runtime.operators.window_contexts import (
+from rekindle.runtime.operators.windows.merging_windows import MergingWindowSet
+from rekindle.runtime.operators.windows.window_contents import WindowContents
+from rekindle.runtime.operators.windows.window_contexts import (
     AssignerContext,
     WindowFunctionContext,
     WindowStateStore,
@@ -46,6 +44,8 @@ from rekindle.runtime.operators.window_contexts import (
 )
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.namespace_timers import NamespaceTimerQueue
+from rekindle.types.class_typeinfo import SerializerTypeInfo
+from rekindle.types.typeinfo import Types
 
 _MERGING = "_merging-windows"
 _new_window = tuple.__new__

@@ -12,14 +12,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from threading import Condition, RLock
 
-from rekindle.datastream.functions import Function
+from rekindle.base.clock import Clock
+from rekindle.contracts.functions import Function
+from rekindle.contracts.key_groups import key_group_range
 from rekindle.exceptions import SlotProtocolError
 from rekindle.graph.job_graph import JobNode
-from rekindle.runtime.clock import Clock
+from rekindle.metrics.slot_metrics import MetricRegistry, MetricValue
+from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import Progress, decode_all, is_batch
 from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
 from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
@@ -27,22 +29,20 @@ from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failed_record import failed_record
 from rekindle.runtime.slot.failure import OperatorError, blaming
-from rekindle.runtime.slot.iterations import SlotIterations
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
-from rekindle.runtime.slot.metrics import MetricRegistry, MetricValue
 from rekindle.runtime.slot.metrics_report import metrics_report
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
 from rekindle.runtime.slot.portions import Portions
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
+from rekindle.runtime.slot.slot_loops import SlotIterations
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
 from rekindle.runtime.wire import messages as m
-from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.backends import create_backend, restore_backend
-from rekindle.state.key_groups import key_group_range
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.state_owner import StateOwner
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rekindle.datastream.state import StateTtlConfig
+from rekindle.contracts.key_groups import KeyGroupRange
+from rekindle.contracts.state import StateTtlConfig
 from rekindle.state.block_encoding import BlockEncoder
 from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.heap.primitives import HeapPrimitives
 from rekindle.state.heap.table import HeapTable
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.read_back import BlockReadBack
 from rekindle.state.scope import Scope

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from rekindle.datastream.basic_functions import AggregateFunction, ReduceFunction
-from rekindle.datastream.state import AggregatingState, ListState, MapState, ReducingState, ValueState
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.contracts.functions.basic_functions import AggregateFunction, ReduceFunction
+from rekindle.contracts.state import AggregatingState, ListState, MapState, ReducingState, ValueState
 from rekindle.state.heap.states import (
     HeapAggregatingState,
     HeapListState,
@@ -18,6 +17,7 @@ from rekindle.state.heap.states import (
 from rekindle.state.heap.table import HeapTable
 from rekindle.state.scope import Scope
 from rekindle.state.state_primitives import StatePrimitives
+from rekindle.types.type_serializer import TypeSerializer
 
 H = TypeVar("H", bound=HeapState)
 

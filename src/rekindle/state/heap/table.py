@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rekindle.common.object_size import typical_size
+from rekindle.base.object_size import typical_size
 from rekindle.state.block_encoding import BLOCK_BYTES, BlockEncoder, unwritable
 from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.heap.changes import StateChanges, union

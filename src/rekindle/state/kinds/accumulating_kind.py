@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, cast
 
-from rekindle.datastream.state import State
+from rekindle.contracts.state import State
 from rekindle.state.kinds.state_kind import D, StateKind
 from rekindle.state.shapes.value_shape import VALUE_SHAPE
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.datastream.state import AggregatingStateDescriptor, State
+from rekindle.contracts.state import AggregatingStateDescriptor, State
 from rekindle.state.kinds.accumulating_kind import AccumulatingKind
 from rekindle.state.state_primitives import StatePrimitives
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.datastream.state import FoldingStateDescriptor, State
+from rekindle.contracts.state import FoldingStateDescriptor, State
 from rekindle.state.accumulating_states import StoredFoldingState
 from rekindle.state.kinds.state_kind import StateKind
 from rekindle.state.shapes.value_shape import VALUE_SHAPE

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.datastream.state import ListState, ListStateDescriptor, State
+from rekindle.contracts.state import ListState, ListStateDescriptor, State
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.kinds.state_kind import StateKind
 from rekindle.state.shapes.list_shape import LIST_SHAPE
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import UNUSED, StateSerializers
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class ListKind(StateKind[ListStateDescriptor]):

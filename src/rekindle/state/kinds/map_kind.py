@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.datastream.state import MapStateDescriptor, State
+from rekindle.contracts.state import MapStateDescriptor, State
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.kinds.state_kind import StateKind
 from rekindle.state.shapes.map_shape import MAP_SHAPE
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import UNUSED, StateSerializers
+from rekindle.types.type_serializer import TypeSerializer
 
 
 class MapKind(StateKind[MapStateDescriptor]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rekindle.datastream.state import StateDescriptor
+from rekindle.contracts.state import StateDescriptor
 from rekindle.exceptions import ConfigurationError, InvalidCallError, StateRestoreError
 
 if TYPE_CHECKING:

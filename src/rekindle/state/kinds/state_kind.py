@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
-from rekindle.datastream.state import State, StateDescriptor
+from rekindle.contracts.state import State, StateDescriptor
 from rekindle.exceptions import InvalidCallError
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.kinds.registry import kind_named
 from rekindle.state.shapes.state_shape import StateShape
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import UNUSED, StateSerializers
+from rekindle.types.type_serializer import TypeSerializer
 
 D = TypeVar("D", bound=StateDescriptor)
 

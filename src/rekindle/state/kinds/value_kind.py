@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.datastream.state import State, ValueStateDescriptor
+from rekindle.contracts.state import State, ValueStateDescriptor
 from rekindle.state.kinds.state_kind import StateKind
 from rekindle.state.shapes.value_shape import VALUE_SHAPE
 from rekindle.state.state_primitives import StatePrimitives

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from rekindle.datastream.state import (
+from rekindle.contracts.state import (
     BroadcastState,
     ListState,
     ListStateDescriptor,

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
-from rekindle.datastream.state import StateTtlConfig
+from rekindle.contracts.key_groups import KeyGroupRange
+from rekindle.contracts.state import StateTtlConfig
 from rekindle.exceptions import SerializationError, StateMigrationException
 from rekindle.state.blocks import StateSpec
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.read_back import reading_back
 from rekindle.state.rocksdb.cache import WriteBackCache

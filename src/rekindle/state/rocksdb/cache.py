@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from rekindle.common.object_size import object_size
+from rekindle.base.object_size import object_size
 from rekindle.state.rocksdb.table import StateTable
 
 _MOST_BYTES = 64 << 20

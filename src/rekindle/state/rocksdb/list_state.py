@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from rekindle.datastream.state import ListState
+from rekindle.contracts.state import ListState
 from rekindle.state.list_elements import none_refused, without_none
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.layout import pack_sequence

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
+from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.exceptions import SerializerSnapshotError
 from rekindle.state.block_encoding import BLOCK_BYTES, BlockEncoder
 from rekindle.state.blocks import KeyGroupBlock
-from rekindle.state.key_groups import KeyGroupRange
 from rekindle.state.rocksdb.codec import last_access_of, split_value
 from rekindle.state.rocksdb.database import Database, damage_reported, walk
 from rekindle.state.rocksdb.layout import key_group_at, key_group_start

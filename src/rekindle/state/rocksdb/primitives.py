@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.datastream.state import ListState, MapState, ValueState
-from rekindle.serialization.type_serializer import TypeSerializer
+from rekindle.contracts.state import ListState, MapState, ValueState
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.list_state import ListCache, RocksListState
 from rekindle.state.rocksdb.map_state import MapCache, RocksMapState
@@ -17,6 +16,7 @@ from rekindle.state.shapes.map_shape import MAP_SHAPE
 from rekindle.state.shapes.state_shape import StateShape
 from rekindle.state.shapes.value_shape import VALUE_SHAPE
 from rekindle.state.state_primitives import StatePrimitives
+from rekindle.types.type_serializer import TypeSerializer
 
 _CACHES: dict[StateShape, type[WriteBackCache]] = {
     VALUE_SHAPE: ValueCache,

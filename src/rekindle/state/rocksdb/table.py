@@ -11,7 +11,6 @@ import msgspec
 from rocksdict import Rdict
 
 from rekindle.exceptions import SerializationError, StateRestoreError
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.rocksdb.codec import LAST_ACCESS_BYTES, Codec, pack_last_access, split_value
 from rekindle.state.rocksdb.database import Database, walk
 from rekindle.state.rocksdb.key_decoding import decode_at
@@ -20,6 +19,7 @@ from rekindle.state.rocksdb.layout import Layout, end_of_prefix, key_group_start
 from rekindle.state.rocksdb.unproven import UnprovenEntries
 from rekindle.state.state_evolution import StateName, other_keys
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers
+from rekindle.types.type_serializer import TypeSerializer
 
 _FEW = 4  # from here on a batch is faster
 _PROGRESS_EVERY = 250_000

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.datastream.state import ListState, MapState, ValueState
+from rekindle.contracts.state import ListState, MapState, ValueState
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.ttl.list_state import TtlListState
 from rekindle.state.ttl.map_state import TtlMapState
