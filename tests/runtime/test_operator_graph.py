@@ -92,7 +92,6 @@ class Running:
             keyed_backend=lambda: HeapKeyedStateBackend(StateOwner(node.name), own, node.max_parallelism, lambda: 0),
             to_driver=lambda channel, data: None,
             checkpointing=False,
-            restored=False,
         )
 
     def poll(self, max_records: int = 1_000) -> None:

@@ -68,7 +68,7 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         self._busy = False
         self._paused = False
         self._taken: dict[str, StoredList] | Exception = {}
-        lists = context.restored_lists
+        lists = context.restored.lists
         said = _said(lists.pop(SOURCE_ENDED, None))
         self._ended = _has_ended(said, context.subtask, context.parallelism)
         self._buffers_first = any(held for _, held in said) or len(said) not in (0, context.parallelism)

@@ -196,7 +196,7 @@ class KeyedProcessOperator(KeyedOperator):
     def _prepare(self, context: OperatorContext) -> None:
         self._context = self._new_context(context)
         for queue in self.timer_queues():
-            own = (block for block in context.restored_timers if block.state == queue.name)
+            own = (block for block in context.restored.timers if block.state == queue.name)
             queue.restore_blocks(own, self.backend.max_parallelism)
 
     def _new_context(self, context: OperatorContext) -> KeyedContext:

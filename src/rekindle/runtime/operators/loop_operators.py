@@ -58,10 +58,10 @@ class IterationHeadOperator(Operator):
 
     def open(self, context: OperatorContext) -> None:
         loop = self.loop
-        loop.input = _chunks(context.restored_items("input"))
-        loop.fed_back = _chunks(context.restored_items("feedback"))
+        loop.input = _chunks(context.restored.items("input"))
+        loop.fed_back = _chunks(context.restored.items("feedback"))
         rounds = [
-            msgspec.msgpack.decode(item, type=tuple[int, int]) for item in context.restored_items("rounds")
+            msgspec.msgpack.decode(item, type=tuple[int, int]) for item in context.restored.items("rounds")
         ]  # those of all subtasks
         loop.round = max((number for number, _ in rounds), default=0)
         loop.criterion = sum(count for _, count in rounds)

@@ -24,6 +24,7 @@ from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
+from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failed_record import failed_record
@@ -386,11 +387,13 @@ class Slot:
                 keyed_backend=lambda: self._backend(running, state),
                 to_driver=lambda channel, data: self._send(m.Output(channel, node.id, data)),
                 checkpointing=self._job.checkpointing,
-                restored=reader is not None,
-                restored_timers=state.timers,
-                restored_raw=state.raw,
-                restored_lists={} if reader is None else reader.lists(node),
-                restored_checkpoint_id=None if restored is None else restored.metadata.checkpoint_id,
+                restored=RestoredOperatorState(
+                    None if restored is None else restored.metadata.checkpoint_id,
+                    reader is not None,
+                    state.timers,
+                    state.raw,
+                    {} if reader is None else reader.lists(node),
+                ),
                 request_epoch=lambda: self._send(m.RequestEpoch()),
                 superstep=self._iterations.superstep(node.id),
                 batch=self._job.graph.batch,

@@ -57,9 +57,9 @@ class AsyncWaitOperator(UserFunctionOperator):
         self._name = StateName(context.name, context.uid, ELEMENTS)
         serializer = PickleSerializer() if self._element_type is None else serializer_of(self._element_type)
         self._serializer = EvolvingSerializer(serializer, self._name)
-        lists = dict(context.restored_lists)
+        lists = dict(context.restored.lists)
         restored = list(self._decoded(lists.pop(ELEMENTS, None)))
-        super().open(replace(context, restored_lists=lists))
+        super().open(replace(context, restored=replace(context.restored, lists=lists)))
         self._loop_thread = context.event_loop
         loop = self._loop_thread.acquire()
         self._requests = AsyncRequests(self._descriptor, context.clock, loop, context.request_epoch)

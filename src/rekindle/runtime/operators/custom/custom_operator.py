@@ -55,12 +55,13 @@ class CustomOperator(Operator):
         self.inputs = inputs
 
     def open(self, context: OperatorContext) -> None:
-        lists = Finished.others(context.restored_lists)
+        lists = Finished.others(context.restored.lists)
         lists = {name: stored for name, stored in lists.items() if name != RAW_PARTITIONS}
         self._finished = Finished(context)
         self._batch = context.batch
         self.backend = context.keyed_backend() if self.keyed else None
-        self._services = services = _Services(replace(context, restored_lists=lists), self.backend)
+        own = replace(context, restored=replace(context.restored, lists=lists))
+        self._services = services = _Services(own, self.backend)
         self._output = _ChunkOutput()
         self._snapshot = SnapshotContext(0, 0, context.name, None)
         self.operator.setup(services, self._output)
@@ -200,9 +201,9 @@ class _Services(OperatorServices):
         self._backend = backend
         self._runtime_context = SlotRuntimeContext(context, backend)
         self._operator_state = OperatorStateBackend(
-            context.name, context.uid, context.subtask, context.parallelism, context.restored_lists
+            context.name, context.uid, context.subtask, context.parallelism, context.restored.lists
         )
-        self.timers = None if backend is None else TimerServices(backend, context.clock, context.restored_timers)
+        self.timers = None if backend is None else TimerServices(backend, context.clock, context.restored.timers)
 
     @property
     def runtime_context(self) -> SlotRuntimeContext:

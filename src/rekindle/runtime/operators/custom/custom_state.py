@@ -38,9 +38,9 @@ class Finished:
 
     def __init__(self, context: OperatorContext) -> None:
         self._own = context.subtask, context.parallelism
-        before = self.read(context.restored_lists.get(FINISHED))
+        before = self.read(context.restored.lists.get(FINISHED))
         self.now = self._own in before or any(len(before) == parallelism for _, parallelism in before)
-        if context.batch and context.restored_checkpoint_id is not None:
+        if context.batch and context.restored.checkpoint_id is not None:
             self.now = True  # all that is left to do is to commit
 
     def lists(self) -> dict[str, StoredList]:
@@ -69,10 +69,10 @@ class InitializationContext(StateInitializationContext):
         self._keyed = keyed
 
     def is_restored(self) -> bool:
-        return self._context.restored_checkpoint_id is not None
+        return self._context.restored.checkpoint_id is not None
 
     def get_restored_checkpoint_id(self) -> int | None:
-        return self._context.restored_checkpoint_id
+        return self._context.restored.checkpoint_id
 
     def get_operator_state_store(self) -> OperatorStateStore:
         return self._store
@@ -81,11 +81,11 @@ class InitializationContext(StateInitializationContext):
         return self._keyed
 
     def get_raw_keyed_state_inputs(self) -> Iterator[KeyGroupStatePartition]:
-        for key_group, data in sorted(self._context.restored_raw):
+        for key_group, data in sorted(self._context.restored.raw):
             yield KeyGroupStatePartition(key_group, io.BytesIO(data))
 
     def get_raw_operator_state_inputs(self) -> Iterator[BinaryIO]:
-        return map(io.BytesIO, self._context.restored_items(RAW_PARTITIONS))
+        return map(io.BytesIO, self._context.restored.items(RAW_PARTITIONS))
 
 
 class SnapshotContext(StateSnapshotContext):

@@ -104,7 +104,7 @@ class WindowOperator(KeyedOperator):
             pairs = Types.LIST(Types.TUPLE([window_type, window_type]))
             self._open_windows = backend.get_or_create(ValueStateDescriptor(_MERGING, pairs))  # type: ignore[assignment]
         for queue in self.timer_queues():
-            own = (block for block in context.restored_timers if block.state == queue.name)
+            own = (block for block in context.restored.timers if block.state == queue.name)
             queue.restore_blocks(own, backend.max_parallelism)
 
     def timer_queues(self) -> tuple[NamespaceTimerQueue, NamespaceTimerQueue]:
