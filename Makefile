@@ -2,7 +2,7 @@
 # package registry that pip reaches. Another Python than the first one found: make PYTHON=/path/to/python3.12 test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark lint bench clean install java
+.PHONY: help demo test quick test-spark lint bench clean install java
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -17,8 +17,11 @@ demo: install java ## Run a stateful job, kill one of its processes with SIGKILL
 	@$(BIN)/rekindle demo $(ARGS)
 
 OLDEST_SPARK := 4.0
-test: lint java .venv-spark-$(OLDEST_SPARK)/.installed ## Run everything that must hold: make lint, then all tests.
-	@OLDEST_SPARK=$(OLDEST_SPARK) $(BIN)/python scripts/run_tests.py $(ARGS)
+test: install java ## Run everything that must hold: make lint and all tests. SEED=random draws other cases; ARGS: as pytest.
+	@OLDEST_SPARK=$(OLDEST_SPARK) SEED=$(SEED) $(BIN)/python scripts/run_tests.py $(if $(ARGS),pytest $(ARGS),all)
+
+quick: install ## Run what fails first, without a JVM: style, and the tests of checkpoints, HA, state, graph, windows and the API.
+	@SEED=$(SEED) $(BIN)/python scripts/run_tests.py quick
 
 SPARK ?= $(OLDEST_SPARK)
 test-spark: java .venv-spark-$(SPARK)/.installed ## Run the tests that need Spark on another one: SPARK=4.0, 4.1 or 4.2.

@@ -1,65 +1,223 @@
-"""Runs all tests in three lanes: tests on Spark wait for other processes most of the time.
+"""Runs everything that must hold, in parts: two parts run side by side, and whoever is done takes the next one.
 
 make runs this with the Python of .venv, which has the newest Spark, and says in OLDEST_SPARK which one is the oldest:
-some tests are run on that one, too, in an environment of its own. Given arguments, it runs pytest with them and does
-nothing else.
+some tests are run on that one, too, in an environment of its own, which is made beside lint. A part that passes is one
+line; what a part that fails has printed is shown whole. At the end come the slowest tests, and all in one line.
+
+Usage: run_tests.py all | quick | pytest ARGUMENTS...
+SEED=random draws the seed of all random tests, and prints it; SEED=123 uses that one.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import IO
+import threading
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
-PYTEST = os.path.join(os.path.dirname(sys.executable), "pytest")
-WATCHED = ("tests/chaos",)
-"""What is shown as it goes on; the results of the other lanes come at the end."""
-BESIDE = (("tests/integration", "tests/docs"),)
-ON_OLDEST_SPARK = ("-p", "no:cacheprovider", "-m", "smoke", "tests/integration")
+LANES = 2
+SLOWEST = 20
+BIN = os.path.dirname(sys.executable)
+PYTEST = os.path.join(BIN, "pytest")
+ON_OLDEST_SPARK = ("-m", "smoke", "tests/integration")
+
+# Long ones first, so that both lanes end at about the same time. What no part names runs in the last one.
+PARTS_ON_SPARK = (("tests/chaos",), ("tests/integration",), ("tests/docs",))
+PARTS = (
+    ("tests/runtime",),
+    ("tests/state",),
+    ("tests/serialization", "tests/evolution"),
+    ("tests/checkpoint", "tests/ha"),
+)
+QUICK = (
+    ("tests/checkpoint", "tests/ha", "tests/graph", "tests/batch", "tests/windows"),
+    ("tests/state", "tests/datastream", "tests/common", "tests/testing"),
+)
 
 
-class Lane:
-    """Run pytest beside other things, and keep what it prints."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How long a test took."""
 
-    def __init__(self, arguments: Sequence[str], output: IO[bytes]) -> None:
-        self._output = output
-        command = [PYTEST, "-p", "no:cacheprovider", *arguments]
-        self._process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+    seconds: float
+    name: str
 
-    def passed(self) -> bool:
-        """Wait for the end, print what it has printed, and tell whether all tests passed."""
-        code = self._process.wait()
-        self._output.seek(0)
-        print(self._output.read().decode(errors="replace"), end="", flush=True)
-        return code == 0
+
+@dataclass(slots=True)
+class Part:
+    """Commands that run one after the other, until one fails.
+
+    Attributes:
+        name: What the part is called.
+        commands: What it runs.
+        required: Whether all others end if it fails.
+        report: The file in which pytest says what tests it ran.
+    """
+
+    name: str
+    commands: Sequence[Sequence[str]]
+    required: bool = False
+    report: str | None = None
+    output: str = ""
+    passed: bool = False
+    seconds: float = 0.0
+    tests: list[Measured] = field(default_factory=list)
+
+    def summary(self) -> str:
+        """Return the part in one line."""
+        counted = f"{len(self.tests)} tests" if self.report else ""
+        return f"{'passed' if self.passed else 'FAILED'}  {self.name:<44} {counted:>12} {self.seconds:>6.0f} s"
+
+
+class Lanes:
+    """Run parts side by side."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._waiting = deque(parts)
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = False
+
+    def run(self) -> None:
+        """Run all parts, or those until one fails that is required."""
+        lanes = [threading.Thread(target=self._run_lane) for _ in range(LANES)]
+        for lane in lanes:
+            lane.start()
+        try:
+            for lane in lanes:
+                lane.join()
+        except KeyboardInterrupt:
+            self.stop()
+            raise
 
     def stop(self) -> None:
-        """End what still runs."""
-        if self._process.poll() is None:
-            self._process.terminate()
-            self._process.wait()
+        """End what runs, and begin nothing more."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                process.terminate()
+
+    def _run_lane(self) -> None:
+        while True:
+            with self._lock:
+                if self._stopped or not self._waiting:
+                    return
+                part = self._waiting.popleft()
+            self._run_part(part)
+            with self._lock:
+                if self._stopped:
+                    return
+                print(part.summary() if part.passed else f"{part.output}\n{part.summary()}", flush=True)
+            if part.required and not part.passed:
+                self.stop()
+
+    def _run_part(self, part: Part) -> None:
+        begun = time.monotonic()
+        part.passed = all(self._succeeds(part, command) for command in part.commands)
+        part.seconds = time.monotonic() - begun
+        if part.report is not None and os.path.exists(part.report):
+            part.tests = list(measured(part.report))
+
+    def _succeeds(self, part: Part, command: Sequence[str]) -> bool:
+        with self._lock:
+            if self._stopped:
+                return False
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+            )
+            self._running.add(process)
+        part.output += process.communicate()[0]
+        with self._lock:
+            self._running.discard(process)
+        return process.returncode == 0
+
+
+def measured(report: str) -> Iterable[Measured]:
+    """Read how long tests took out of a report of pytest."""
+    for case in ElementTree.parse(report).iter("testcase"):
+        yield Measured(float(case.get("time", 0)), f"{case.get('classname')}.{case.get('name')}")
+
+
+def pytest_part(name: str, directory: str, *arguments: str) -> Part:
+    """Return a part that runs pytest, and notes in a directory how long tests take."""
+    report = os.path.join(directory, f"{name}.xml")
+    return Part(name, (pytest(PYTEST, report, *arguments),), report=report)
+
+
+def pytest(executable: str, report: str, *arguments: str) -> Sequence[str]:
+    """Return the command that runs pytest and writes a report."""
+    return (executable, "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *arguments)
+
+
+def named(directories: Sequence[str]) -> str:
+    """Return what a part with these directories is called."""
+    return ", ".join(directory.removeprefix("tests/") for directory in directories)
+
+
+def make(target: str) -> Sequence[str]:
+    """Return the command that makes a target."""
+    return ("make", "--no-print-directory", target)
+
+
+def everything(directory: str) -> list[Part]:
+    """Return the parts of ``make test``."""
+    oldest = f".venv-spark-{os.environ['OLDEST_SPARK']}"
+    report = os.path.join(directory, "smoke.xml")
+    smoke = (make(f"{oldest}/.installed"), pytest(os.path.join(oldest, "bin", "pytest"), report, *ON_OLDEST_SPARK))
+    elsewhere = [name for part in (*PARTS_ON_SPARK, *PARTS) for name in part]
+    return [
+        Part("lint", (make("lint"),), required=True),
+        Part("smoke on the oldest Spark", smoke, report=report),
+        *(pytest_part(named(part), directory, *part) for part in (*PARTS_ON_SPARK, *PARTS)),
+        pytest_part("all others", directory, *(f"--ignore={name}" for name in elsewhere)),
+    ]
+
+
+def quick(directory: str) -> list[Part]:
+    """Return the parts of ``make quick``: no Spark, no JVM."""
+    style = ((os.path.join(BIN, "ruff"), "check"), (os.path.join(BIN, "ruff"), "format", "--check"))
+    return [
+        Part("style", style, required=True),
+        *(pytest_part(named(part), directory, "-m", "not spark", *part) for part in QUICK),
+    ]
+
+
+def choose_seed() -> str:
+    """Draw the seed of random tests if that is asked for; return which one it is."""
+    if os.environ.get("SEED") == "random":
+        os.environ["SEED"] = str(secrets.randbelow(1 << 32))
+    if not os.environ.get("SEED"):
+        os.environ.pop("SEED", None)
+        return "the fixed one (SEED=123 names one, SEED=random draws one)"
+    return os.environ["SEED"]
 
 
 def main(arguments: list[str]) -> int:
-    """Give 0 if all tests pass."""
-    if arguments:
-        return subprocess.call([PYTEST, *arguments])
-    oldest = os.path.join(f".venv-spark-{os.environ['OLDEST_SPARK']}", "bin", "pytest")
-    elsewhere = (*WATCHED, *(directory for lane in BESIDE for directory in lane))
-    others = tuple(f"--ignore={directory}" for directory in elsewhere)
-    with ExitStack() as stack:
-        lanes = []
-        for beside in (*BESIDE, others):
-            lanes.append(Lane(beside, stack.enter_context(tempfile.TemporaryFile())))
-            stack.callback(lanes[-1].stop)
-        passed = [subprocess.call([PYTEST, *WATCHED]) == 0]
-        passed.append(subprocess.call([oldest, *ON_OLDEST_SPARK]) == 0)
-        passed += [lane.passed() for lane in lanes]
-    return 0 if all(passed) else 1
+    """Return 0 if all passed."""
+    seed = choose_seed()
+    print(f"seed of random tests: {seed}", flush=True)
+    what, *others = arguments
+    if what == "pytest":
+        return subprocess.call([PYTEST, *others])
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as directory:
+        parts = (everything if what == "all" else quick)(directory)
+        Lanes(parts).run()
+    tests = sorted((test for part in parts for test in part.tests), key=lambda test: -test.seconds)
+    print(f"\nslowest {SLOWEST} tests")
+    for test in tests[:SLOWEST]:
+        print(f"{test.seconds:>7.1f} s  {test.name}")
+    failed = [part.name for part in parts if not part.passed]
+    outcome = f"FAILED or not run: {', '.join(failed)}" if failed else "all passed"
+    print(f"\n{outcome}; {len(tests)} tests in {time.monotonic() - begun:.0f} s, seed: {seed}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

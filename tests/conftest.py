@@ -16,13 +16,15 @@ from hypothesis import settings
 
 from support.driver import WORKERS, python_path
 from support.processes import DRIVER_TAG, tag_this_process
+from support.seeds import NAMED, SEED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # No deadline: how long an example takes on a busy machine says nothing. What failed is printed, to be run again.
-settings.register_profile("rekindle", deadline=None, print_blob=True)
-settings.load_profile("rekindle")
+settings.register_profile("fixed", deadline=None, print_blob=True, derandomize=True, max_examples=30)
+settings.register_profile("named", deadline=None, print_blob=True, database=None)
+settings.load_profile("named" if NAMED else "fixed")
 
 MEMORY = "/dev/shm"
 GIGABYTE = 1 << 30
@@ -55,7 +57,14 @@ os.environ["PYTHONPATH"] = python_path(WORKERS)
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # no time for the best code
 
 
+def pytest_report_header() -> str:
+    return f"seed: {SEED}" if NAMED else "seed: fixed (SEED=123 names one, make test SEED=random draws one)"
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    if NAMED:
+        config.option.hypothesis_seed = str(SEED)
     if version("pyspark") < "4.2":
         # It leaves the sockets of collected results to the garbage collector, and says so where it makes them.
         config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")

@@ -13,6 +13,7 @@ from rekindle.exceptions import SerializationError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.batch.gathered import GatheredRecords
 from rekindle.runtime.operators.batch.key_order import order_of_key
+from support.seeds import SEED
 
 MIN = -(1 << 63)
 
@@ -63,7 +64,7 @@ def expected(records: list[tuple[Any, Any, int | None, int]]) -> list[tuple[Any,
 def test_each_key_comes_once_with_all_its_records_in_order(
     tmp_path: Path, memory: int, two_inputs: bool, with_timestamps: str, keys: int
 ) -> None:
-    rng = random.Random(f"{memory} {two_inputs} {with_timestamps} {keys}")
+    rng = random.Random(f"{SEED} {memory} {two_inputs} {with_timestamps} {keys}")
     directories = Directories(tmp_path)
     gathered = GatheredRecords(memory, directories)
     records: list[tuple[Any, Any, int | None, int]] = []
@@ -140,4 +141,4 @@ TUPLES = [(-1, "z"), (1, "a"), (1, "b"), (2, "a")]
 
 @pytest.mark.parametrize("keys", [INTEGERS, STRINGS, TUPLES])
 def test_keys_come_in_the_order_of_pyflink(keys: list[Any]) -> None:
-    assert sorted(random.Random(1).sample(keys, len(keys)), key=order_of_key) == keys
+    assert sorted(random.Random(SEED).sample(keys, len(keys)), key=order_of_key) == keys

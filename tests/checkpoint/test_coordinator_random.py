@@ -40,10 +40,11 @@ from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.statistics import TaskMeasurement
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from support.seeds import seeds
 
 DECLINES = [CheckpointFailureReason.DECLINED, CheckpointFailureReason.STORAGE, CheckpointFailureReason.UNWRITABLE]
-SCHEDULES = 2_000
-BATCHES = 20
+SCHEDULES = seeds(500, named=2_000)
+BATCHES = 5
 STEPS = 150
 
 
@@ -550,13 +551,13 @@ def run_schedule(seed: int, kind: type[CheckpointCoordinator] = CheckpointCoordi
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_invariants_hold_in_every_schedule(batch: int) -> None:
-    for seed in range(batch, SCHEDULES, BATCHES):
+    for seed in SCHEDULES[batch::BATCHES]:
         run_schedule(seed)
 
 
 def test_schedules_reach_every_situation() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(200):
+    for seed in seeds(200):
         seen += run_schedule(seed)
     rare = {
         situation: seen[situation]
@@ -657,7 +658,7 @@ MUTANTS = [
 
 def noticed(kind: type[CheckpointCoordinator]) -> int | None:
     """Give the first schedule that fails."""
-    for seed in range(300):
+    for seed in seeds(300):
         try:
             run_schedule(seed, kind)
         except AssertionError:

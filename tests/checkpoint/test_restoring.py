@@ -22,6 +22,7 @@ from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError,
 from rekindle.graph.compilation.compiler import compile_job
 from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.graph.stream_graph import StreamGraph
+from rekindle.graph.transformations.transformation import Transformation
 from rekindle.state.operator_state.stored import DistributionMode
 
 
@@ -188,8 +189,8 @@ class TestGoingBack:
             RestorePath(str(tmp_path))
 
 
-class Keyed:
-    pass
+class Keyed(Transformation):
+    kind = "keyed"
 
 
 def job(

@@ -14,6 +14,7 @@ import pytest
 from rekindle.cli import log_writer
 from rekindle.cli.log_reader import LogReader, last_lines
 from rekindle.cli.log_writer import LogWriter
+from support.seeds import seeds
 
 
 def contents(path: Path) -> bytes:
@@ -75,12 +76,11 @@ def test_the_process_writes_all_that_comes_and_ends_with_it(tmp_path: Path) -> N
     assert contents(tmp_path / "log") == lines
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_a_reader_that_keeps_up_gets_every_byte_once_and_one_that_does_not_gets_what_is_kept(
     tmp_path: Path, seed: int
 ) -> None:
     random_ = random.Random(seed)
-    print("seed", seed)
     path = str(tmp_path / "log")
     writer, reader = LogWriter(path, 50, 4), LogReader(path)
     written = read = b""

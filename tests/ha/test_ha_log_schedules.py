@@ -18,6 +18,7 @@ from rekindle.ha.log import JobLog
 from rekindle.ha.ownership import IDS_AHEAD, JobOwnership
 from rekindle.testing import ManualClock
 from support.scheduled_files import Schedule
+from support.seeds import seeds
 
 SCHEDULES = 1_000
 STARTS = 2
@@ -123,7 +124,7 @@ def problems(history: History) -> list[str]:
 
 def test_the_history_stays_one_line_whatever_the_order_of_operations() -> None:
     fenced = committed = 0
-    for seed in range(SCHEDULES):
+    for seed in seeds(SCHEDULES):
         history = run(seed)
         assert problems(history) == [], f"seed {seed}"
         fenced += history.fenced
@@ -133,7 +134,7 @@ def test_the_history_stays_one_line_whatever_the_order_of_operations() -> None:
 
 
 def broken(kind: str, schedules: int = 600) -> bool:
-    return any(kind in problem for seed in range(schedules) for problem in problems(run(seed)))
+    return any(kind in problem for seed in seeds(schedules) for problem in problems(run(seed)))
 
 
 def test_without_a_look_after_the_entry_was_created_the_history_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +144,7 @@ def test_without_a_look_after_the_entry_was_created_the_history_breaks(monkeypat
 
 def test_two_looks_suffice_however_few_entries_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rekindle.ha.ownership.ENTRIES_KEPT", 1)
-    assert [problem for seed in range(300) for problem in problems(run(seed))] == []
+    assert [problem for seed in seeds(300) for problem in problems(run(seed))] == []
 
 
 def test_without_reserved_ids_two_drivers_use_the_same_ones(monkeypatch: pytest.MonkeyPatch) -> None:

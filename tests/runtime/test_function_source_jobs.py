@@ -21,6 +21,7 @@ from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.slot.failure import OperatorError
 from support.in_process_job import InProcessJob, collect
 from support.processes import wait_until
+from support.seeds import seeds
 from support.sources import Numbers
 
 RANGES, SIZE = 6, 250
@@ -44,7 +45,7 @@ class SleepsAtTimes:
             time.sleep(self._random.random() / 2000)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_nothing_is_lost_or_doubled_whenever_the_job_crashes_and_however_it_is_rescaled(
     tmp_path: Path, seed: int
 ) -> None:
@@ -97,7 +98,7 @@ def test_a_crash_after_any_epoch(tmp_path: Path, crash_at: int, after: int) -> N
     assert Counter(kept) == Counter(range(RANGES * SIZE))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_state_and_output_change_together(tmp_path: Path, seed: int) -> None:
     """Every snapshot holds as many elements in its ranges as were neither processed nor are in its buffer."""
     rng = random.Random(seed)

@@ -17,6 +17,7 @@ from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.slot.increments import LONGEST_CHAIN, Increments, StoredIncrement
 from rekindle.state.backend_settings import BackendSettings
 from support.in_process_job import InProcessJob, collect
+from support.seeds import seeds
 
 INCREMENTAL = BackendSettings(incremental=True)
 
@@ -183,10 +184,9 @@ def stored_as_completed(stored: Any) -> Any:
     return CompletedCheckpoint(stored.metadata.checkpoint_id, 0, 0, stored)
 
 
-@pytest.mark.parametrize("seed", [random.randrange(1 << 32) for _ in range(5)])
+@pytest.mark.parametrize("seed", seeds(5))
 def test_any_chain_restores_to_a_model(storage: dict[str, Any], seed: int) -> None:
     rng = random.Random(seed)
-    print(f"seed {seed}")
     model: dict[str, list[Any]] = {}
     keys = [f"k{i}" for i in range(30)]
     with InProcessJob(remembering(), **storage) as job:

@@ -15,6 +15,7 @@ from rekindle.exceptions import CheckpointError
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.wire import messages as m
 from support.in_process_master import Cluster, cluster
+from support.seeds import seeds
 from support.stopped_job import Job, hidden
 
 __all__ = ["cluster"]
@@ -81,7 +82,7 @@ def stop(master: JobMaster, how: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(25))
 def test_whatever_happens_on_the_way_output_is_whole_and_savepoints_can_be_restored(
     cluster: Cluster, tmp_path: Path, seed: int
 ) -> None:

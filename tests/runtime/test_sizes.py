@@ -28,6 +28,7 @@ from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES, SPLIT_BYTES, RecordLi
 from rekindle.runtime.exchange.writers import Envelope, ExchangeWriter, HashWriter, KeyRoutes, RoundRobinWriter
 from rekindle.runtime.slot.failure import OperatorError
 from support.in_process_job import InProcessJob, collect
+from support.seeds import SEED
 
 MEGABYTE = 1_000_000
 
@@ -136,9 +137,7 @@ class TestWriters:
         assert sorted(found) == sorted(records * (2 if kind == "broadcast" else 1))
 
     def test_a_few_large_records_among_small_ones_do_not_make_a_large_payload(self, kind: str) -> None:
-        seed = random.randrange(1 << 32)
-        print(f"seed {seed}")
-        rng = random.Random(seed)
+        rng = random.Random(SEED)
         writer: ExchangeWriter = WRITERS[kind]()
         for _ in range(20):
             writer.write(Chunk(["small"] * 5_000))  # so many fit into one payload

@@ -29,6 +29,7 @@ from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.stream_graph import StreamEdge
 from rekindle.graph.transformations.sources import RowsTransformation
 from support.in_process_job import InProcessJob, collect
+from support.seeds import seeds
 
 ONE_ROUND = TumblingEventTimeWindows.of(Time.milliseconds(1))
 
@@ -278,7 +279,7 @@ def components_job(seed: int, max_iterations: int | None = None) -> StreamExecut
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, 3])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", seeds(2))
 def test_connected_components_by_label_propagation(seed: int, parallelism: int) -> None:
     with InProcessJob(components_job(seed), parallelism) as job:
         labels = job.run_to_end(max_records=10)

@@ -26,6 +26,7 @@ from rekindle.exceptions import JobExecutionError, OutputLostError
 from rekindle.runtime.master.job_master import JobMaster
 from support.in_process_master import Cluster, cluster
 from support.processes import wait_until
+from support.seeds import seeds
 
 __all__ = ["cluster"]
 
@@ -176,12 +177,10 @@ def test_an_error_in_a_snapshot_declines_the_checkpoint_and_the_job_goes_on(
     assert_exactly_once()
 
 
-@pytest.mark.parametrize("round_", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_errors_anywhere_and_restarts_in_between_lose_and_double_nothing(
-    cluster: Cluster, world: World, round_: int
+    cluster: Cluster, world: World, seed: int
 ) -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
     rng = random.Random(seed)
     world.fails = {who: set(rng.sample(range(1, 30), 8)) for who in ("function", "first", "second")}
     master = ran(cluster, program(2, restarts=100))

@@ -23,6 +23,7 @@ from rekindle.runtime.exchange.payload import decode
 from rekindle.runtime.exchange.sizes import RecordLimit
 from rekindle.runtime.exchange.writers import Envelope, HashWriter, KeyRoutes, RoundRobinWriter
 from rekindle.state.key_hash import key_group_of
+from support.seeds import SEED
 
 EDGE = 7
 MAX_PARALLELISM = 128
@@ -207,9 +208,7 @@ class TestRoundRobinWriter:
         assert max(map(len, received)) - min(map(len, received)) <= 1
 
     def test_records_are_dealt_out_evenly_by_all_tasks_of_a_slot_together(self) -> None:
-        seed = 3
-        print(f"seed {seed}")
-        chance = random.Random(seed)
+        chance = random.Random(SEED)
         cursor = [0]
         counts: Counter[int] = Counter()
         for _ in range(50):

@@ -13,13 +13,14 @@ from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing.backends import BackendUnderTest
+from support.seeds import seeds
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 RANGES = [(-1, 1), (0, 0), (-9, -2), (3, 9), (-30, 30), (5, 4), (LOWEST, HIGHEST), (LOWEST * 2, -3), (7, HIGHEST * 2)]
 
 
 @pytest.mark.parametrize("cache_entries", [None, 100, 8, 0])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_a_range_is_that_of_a_dict(cache_entries: int | None, seed: int) -> None:
     rocksdb = None if cache_entries is None else RocksDBSettings(cache_entries=cache_entries)
     kind = BackendUnderTest("backend", BackendSettings(rocksdb=rocksdb))

@@ -15,6 +15,7 @@ from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.timers import TimerQueue
+from support.seeds import SEED
 
 MAX_PARALLELISM = 128
 
@@ -216,9 +217,7 @@ def test_the_queue_behaves_as_a_set_of_timers(steps: list[tuple[str, Hashable, i
 
 
 def test_many_timers_deleted_in_any_order_leave_the_others_in_order() -> None:
-    seed = 7
-    print(f"seed {seed}")
-    chance = random.Random(seed)
+    chance = random.Random(SEED)
     timers = [(key, chance.randrange(1_000)) for key in range(2_000)]
     queue = queue_of(*timers)
     gone = chance.sample(timers, 1_500)

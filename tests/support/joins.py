@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rekindle.datastream.functions import CoGroupFunction, FlatJoinFunction, JoinFunction, ProcessJoinFunction
+from support.seeds import SEED
 
 Event = tuple[str, int, int]
 """A key, a timestamp, a value."""
@@ -45,8 +46,8 @@ class Timed(ProcessJoinFunction):
 
 
 def random_events(seed: int, count: int, keys: int = 4, times: int = 60) -> list[Event]:
-    """Make events, the same ones for the same seed."""
-    choice = random.Random(seed)
+    """Make events, the same ones for the same seed, and for the same one of all tests."""
+    choice = random.Random(SEED + seed)
     return [(f"k{choice.randrange(keys)}", choice.randrange(-5, times), n) for n in range(count)]
 
 

@@ -15,6 +15,7 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.testing import BackendSnapshot, BackendUnderTest
+from support.seeds import seeds
 
 from .driver import EVERY_KIND, KINDS, TTL, Keyed, Kind, contents, fill, filled, ttl, writes_deltas
 
@@ -351,7 +352,7 @@ class TestChains:
         if writes_deltas(under_test):
             assert keyed.checkpoint().blocks == ()
 
-    @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.parametrize("seed", seeds(5))
     def test_any_history_matches_plain_dicts(self, keyed: Keyed, seed: int) -> None:
         chance = random.Random(seed)
         values, lists, maps = keyed.open(VALUE), keyed.open(LIST), keyed.open(MAP)

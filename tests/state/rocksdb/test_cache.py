@@ -7,6 +7,7 @@ import pytest
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.database import BatchWriter, walk
+from support.seeds import SEED
 
 
 def cache_of(backend, name) -> WriteBackCache:
@@ -26,7 +27,7 @@ def cached(backend, name):
 def test_values_are_as_written_last_whatever_the_cache_holds(backend):
     state = backend.get_or_create(ValueStateDescriptor("v", default_value=0))
     expected = {}
-    choice = random.Random(1)
+    choice = random.Random(SEED)
     for step in range(2000):
         backend.key = choice.randrange(12)
         assert state.value() == expected.get(backend.key, 0)
