@@ -201,6 +201,7 @@ def choose_seed() -> str:
 
 def main(arguments: list[str]) -> int:
     """Return 0 if all passed."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # tests start Python hundreds of times: let them compile once
     seed = choose_seed()
     print(f"seed of random tests: {seed}", flush=True)
     what, *others = arguments

@@ -157,6 +157,29 @@ def test_metadata_that_cannot_be_deleted_leaves_all_as_it_was(tmp_path: Path, mo
     assert files_below(location) == before
 
 
+@pytest.mark.parametrize("stuck", ["a file", "the directory"])
+def test_what_cannot_be_deleted_is_reported_and_the_rest_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stuck: str
+) -> None:
+    stored = take_snapshot(tmp_path, "canonical")
+    assert stored.files is not None
+    location = Path(stored.files.describe(stored.directory))
+    file = next(name for name in sorted(files_below(location)) if name != paths.METADATA)
+    delete = LocalCheckpointFiles.delete
+
+    def refuse(self: LocalCheckpointFiles, path: str) -> None:
+        if Path(self.describe(path)) == (location / file if stuck == "a file" else location):
+            raise CheckpointStorageError(f"{stuck} cannot be deleted")
+        delete(self, path)
+
+    monkeypatch.setattr(LocalCheckpointFiles, "delete", refuse)
+    report = dispose(str(location))
+    assert report.failed == (f"{stuck} cannot be deleted",)
+    assert files_below(location) == ({file} if stuck == "a file" else set())
+    assert location.exists()
+    assert (str(location / file) in report.deleted) is (stuck != "a file")
+
+
 def test_savepoints_of_a_directory_are_listed_newest_first(tmp_path: Path) -> None:
     with InProcessJob(program(), 1, files=LocalCheckpointFiles(str(tmp_path / "checkpoints"))) as job:
         job.run_epoch(5)

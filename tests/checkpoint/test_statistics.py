@@ -8,7 +8,7 @@ import statistics
 import pytest
 
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
-from rekindle.checkpoint.distribution import distribution_of
+from rekindle.checkpoint.distribution import Distribution, distribution_of
 from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.statistics import CheckpointStatus, RestoredStatistics, TaskMeasurement
@@ -123,5 +123,6 @@ def test_percentiles_agree_with_the_standard_library(count: int) -> None:
 
 
 def test_of_nothing_there_are_no_percentiles() -> None:
+    assert distribution_of(()) == Distribution(count=0, minimum=0, maximum=0, average=0, values=())
     assert distribution_of(()).percentile(50) is None
     assert distribution_of([7]).percentile(99.9) == 7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,11 @@ def numbers(files: LocalCheckpointFiles) -> list[int]:
 
 class TestEntries:
     entry = LogEntry(3, "checkpoint", Owner("a", "h", 1), 2, "id", "ünï", 9, 20, checkpoint(4), None)
+
+    def test_say_who_wrote_them_and_when(self) -> None:
+        moment = datetime(2024, 5, 17, 13, 30, 45)
+        entry = msgspec.structs.replace(self.entry, time=int(moment.timestamp()) * 1000)
+        assert entry.describe() == "process 1 on h (2024-05-17 13:30:45, entry 3)"
 
     def test_survive_a_round_trip_and_are_text(self) -> None:
         data = encode_entry(self.entry)
@@ -201,8 +207,47 @@ class TestIds:
         with pytest.raises(JobFencedError):
             first.reserve(IDS_AHEAD + 1)
 
+    def test_a_driver_that_was_fenced_once_does_not_even_try_again(self, files: FailingFiles) -> None:
+        first = take(files, "a")
+        take(files, "b")
+        with pytest.raises(JobFencedError) as fenced:
+            first.commit(checkpoint(1))
+        for number in numbers(files):
+            files.delete(f"job/entry-{number:012d}")
+        files.create("job/entry-000000000001", encode_entry(first._last))  # all is as it was when it owned the job
+        with pytest.raises(JobFencedError) as again:
+            first.commit(checkpoint(1))
+        assert again.value is fenced.value
+        with pytest.raises(JobFencedError):
+            first.check()
+        assert numbers(files) == [1]
+
+    def test_an_entry_of_another_driver_under_the_last_number_is_a_fence(self, files: FailingFiles) -> None:
+        first = take(files, "a")
+        first.check()
+        files.delete("job/entry-000000000001")
+        take(files, "b")
+        assert numbers(files) == [1]
+        with pytest.raises(JobFencedError, match="taken over by process 7 on host-b"):
+            first.check()
+
 
 class TestStorageThatFails:
+    def test_a_log_that_others_write_all_the_time_is_not_claimed(
+        self, files: FailingFiles, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(JobLog, "_lost", lambda self, entry, before: True)
+        with pytest.raises(CheckpointStorageError, match="changes faster than it can be claimed"):
+            take(files, "a")
+
+    def test_a_log_whose_entries_go_all_the_time_is_not_read(
+        self, files: FailingFiles, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        take(files, "a")
+        monkeypatch.setattr(JobLog, "_read", lambda self, number: None)
+        with pytest.raises(CheckpointStorageError, match="changes faster than it can be read"):
+            JobLog(files, "job").latest()
+
     def test_an_entry_that_is_not_there_is_an_error_and_can_be_tried_again(self, files: FailingFiles) -> None:
         owner = take(files, "a")
         files.fail_before = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Hashable
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.contracts.key_groups import KeyGroupRange, key_group_range
+from rekindle.exceptions import SerializationError, StateMigrationException
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.state_owner import StateOwner
@@ -225,3 +227,31 @@ def test_many_timers_deleted_in_any_order_leave_the_others_in_order() -> None:
         queue.delete(key, timestamp)
     left = sorted(timestamp for _, timestamp in set(timers) - set(gone))
     assert [timestamp for _, timestamp in drain(queue)] == left
+
+
+@pytest.mark.parametrize("timestamp", [1 << 63, -(1 << 63) - 1, "5", None, 1.5])
+def test_a_timestamp_that_no_timer_can_have_is_refused_when_it_is_set_and_when_it_is_deleted(timestamp: Any) -> None:
+    queue = queue_of(("a", 5))
+    for method in (queue.register, queue.delete):
+        with pytest.raises((TypeError, ValueError), match="the time of a timer of operator 'operator'"):
+            method("a", timestamp)
+    assert drain(queue) == [("a", 5)]
+
+
+@pytest.mark.parametrize("timestamp", [(1 << 63) - 1, -(1 << 63)])
+def test_the_first_and_the_last_moment_can_be_set_and_deleted(timestamp: int) -> None:
+    queue = queue_of(("a", timestamp), ("b", timestamp))
+    queue.delete("a", timestamp)
+    assert drain(queue, (1 << 63) - 1) == [("b", timestamp)]
+
+
+def test_timers_whose_key_belongs_to_another_key_group_are_refused_when_restored_and_when_read_back() -> None:
+    queue = queue_of(("a", 5))
+    (block,) = queue.snapshot_blocks(MAX_PARALLELISM)
+    elsewhere = dataclasses.replace(block, key_group=(block.key_group + 1) % MAX_PARALLELISM)
+    queue.read_back(block, MAX_PARALLELISM)
+    with pytest.raises(SerializationError, match="cannot be part of a snapshot"):
+        queue.read_back(elsewhere, MAX_PARALLELISM)
+    queue_of().restore_blocks([block], MAX_PARALLELISM)
+    with pytest.raises(StateMigrationException):
+        queue_of().restore_blocks([elsewhere], MAX_PARALLELISM)

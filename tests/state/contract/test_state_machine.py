@@ -24,6 +24,7 @@ from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_serializers import StateSerializers
 from rekindle.testing import BackendUnderTest, heap_backends, rocksdb_backends
 from rekindle.testing.state_machine import keyed_state_machine
+from support.seeds import rounds
 
 HEAP, HEAP_INCREMENTAL = heap_backends()
 ROCKSDB = rocksdb_backends()
@@ -36,13 +37,14 @@ def machine(examples: int, *under_test: BackendUnderTest) -> Any:
     return case
 
 
-TestHeap = machine(100, HEAP)
-TestHeapIncremental = machine(100, HEAP_INCREMENTAL)
-TestRocksDBWithoutCache = machine(25, ROCKSDB[0])
-TestRocksDBWithTheSmallestCache = machine(25, ROCKSDB[1])
-TestRocksDBWithASmallCache = machine(25, ROCKSDB[2])
-TestRocksDBWithItsOwnCache = machine(25, ROCKSDB[3])
-TestEveryBackendInTurn = machine(50, HEAP, HEAP_INCREMENTAL, *ROCKSDB)
+FEW = rounds(8, named=25)
+TestHeap = machine(rounds(40, named=100), HEAP)
+TestHeapIncremental = machine(rounds(40, named=100), HEAP_INCREMENTAL)
+TestRocksDBWithoutCache = machine(FEW, ROCKSDB[0])
+TestRocksDBWithTheSmallestCache = machine(FEW, ROCKSDB[1])
+TestRocksDBWithASmallCache = machine(FEW, ROCKSDB[2])
+TestRocksDBWithItsOwnCache = machine(FEW, ROCKSDB[3])
+TestEveryBackendInTurn = machine(rounds(15, named=50), HEAP, HEAP_INCREMENTAL, *ROCKSDB)
 
 
 class ForgetsRemovals(HeapKeyedStateBackend):

@@ -20,7 +20,7 @@ from .test_snapshots import native_part, open_files_below
 def part(make_backend, tmp_path) -> NativePart:
     backend = make_backend()
     state = backend.get_or_create(ValueStateDescriptor("v"))
-    for key in range(20_000):
+    for key in range(5_000):
         backend.key = key
         state.update(os.urandom(8))
     return native_part(backend, tmp_path / "part")
