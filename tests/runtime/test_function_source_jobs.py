@@ -45,7 +45,7 @@ class SleepsAtTimes:
             time.sleep(self._random.random() / 2000)
 
 
-@pytest.mark.parametrize("seed", seeds(12))
+@pytest.mark.parametrize("seed", seeds(6, named=12))
 def test_nothing_is_lost_or_doubled_whenever_the_job_crashes_and_however_it_is_rescaled(
     tmp_path: Path, seed: int
 ) -> None:

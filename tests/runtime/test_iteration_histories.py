@@ -103,7 +103,7 @@ def run_with_failures(program: Callable[[], StreamExecutionEnvironment], files: 
     raise AssertionError("the last attempt ends")
 
 
-@pytest.mark.parametrize("seed", seeds(12))
+@pytest.mark.parametrize("seed", seeds(6, named=12))
 @pytest.mark.parametrize(("program", "check"), [(loop, check_loop), (rounds, check_rounds)], ids=["loop", "rounds"])
 def test_failures_and_other_parallelisms_change_nothing(
     tmp_path: Path, program: Callable[[], StreamExecutionEnvironment], check: Callable[[list[Any]], None], seed: int

@@ -82,7 +82,7 @@ def stop(master: JobMaster, how: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("seed", seeds(25))
+@pytest.mark.parametrize("seed", seeds(12, named=25))
 def test_whatever_happens_on_the_way_output_is_whole_and_savepoints_can_be_restored(
     cluster: Cluster, tmp_path: Path, seed: int
 ) -> None:
