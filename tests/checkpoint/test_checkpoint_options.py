@@ -22,7 +22,6 @@ from rekindle.checkpoint.events import CheckpointFailureReason, DropCompleted, F
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle, StoredFile
 from rekindle.checkpoint.storage import LocalCheckpointFiles
-from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Configuration, ExecutionConfig, JobStatus
 from rekindle.common.accepted_checkpointing_options import AcceptedCheckpointingOptions
 from rekindle.common.config_options import ConfigOption
@@ -49,6 +48,7 @@ from rekindle.runtime.master.stopping import Stopping
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.testing import ManualClock
 from support.in_process_job import DeclinedError, InProcessJob, collect
+from support.slot_snapshots import snapshot, stored
 
 REASON = CheckpointFailureReason
 PREFIX = "execution.checkpointing."
@@ -76,13 +76,13 @@ def coordinator(**values: object) -> CheckpointCoordinator:
 
 
 def trigger(subject: CheckpointCoordinator, now: int, savepoint: bool = False) -> int:
-    subject.trigger(now, 1, [], savepoint=savepoint)
+    subject.trigger(now, 1, savepoint=savepoint)
     return subject.next_checkpoint_id - 1
 
 
 def complete(subject: CheckpointCoordinator, now: int, checkpoint_id: int) -> list[Any]:
-    subject.acknowledge(now, 0, checkpoint_id, 0, None)
-    return subject.metadata_written(now, checkpoint_id, None)
+    subject.acknowledge(now, 0, checkpoint_id, 0, snapshot())
+    return subject.metadata_written(now, checkpoint_id, stored(checkpoint_id))
 
 
 def fail(subject: CheckpointCoordinator, now: int, checkpoint_id: int) -> list[Any]:
@@ -245,13 +245,12 @@ def checkpointed(master: JobMaster, number: int) -> Path:
     Path(files.root, JOB, f"chk-{number}").mkdir(parents=True)
     Path(files.root, JOB, f"chk-{number}", "slot-0-0").write_bytes(b"x")
     metadata = metadata_of(number)
-    stored = master._checkpoints.commit(metadata)
+    location = master._checkpoints.commit(metadata)
     subject = master._coordinator
-    subject.trigger(number * 1_000, 1, [])
-    subject.acknowledge(number * 1_000, 0, number, 0, None)
-    for each in subject.metadata_written(number * 1_000, number, stored):
+    subject.trigger(number * 1_000, 1)
+    subject.acknowledge(number * 1_000, 0, number, 0, snapshot())
+    for each in subject.metadata_written(number * 1_000, number, location):
         if isinstance(each, DropCompleted):
-            assert isinstance(each.checkpoint.location, StoredCheckpoint)
             master._checkpoints.drop(each.checkpoint.location, each.checkpoint.claimed)
     return Path(files.root, JOB, f"chk-{number}")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.annotations import as_type_info
 from rekindle.exceptions import StateMigrationException
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from rekindle.serialization.compatibility import Outcome, TypeSerializerSchemaCompatibility
 from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of

@@ -55,7 +55,7 @@ class Job:
         self.clock.advance(10)
         if savepoint:
             assert self.savepoints.begin(self.coordinator.next_checkpoint_id)
-        self.executor.run(self.coordinator, self.coordinator.trigger(self.clock.now(), 7, [], savepoint))
+        self.executor.run(self.coordinator, self.coordinator.trigger(self.clock.now(), 7, savepoint))
         order = self.told[-1]
         assert isinstance(order, m.TriggerSnapshot)
         return order
@@ -71,9 +71,11 @@ class Job:
         directory = "" if order.savepoint else f"{JOB}/chk-{order.checkpoint_id}/"
         target.write(f"{directory}slot-{slot}-{attempt}", io.BytesIO(b"state"))
         handle = StateHandle(slot, StoredFile(5, 0, path=f"slot-{slot}-{attempt}"), written=5)
-        done = m.SnapshotDone(attempt, order.checkpoint_id, handle, [], 0, 0)
+        done = m.SnapshotDone(attempt, order.checkpoint_id, handle, [])
         now = self.clock.now()
-        self.executor.run(self.coordinator, self.coordinator.acknowledge(now, attempt, order.checkpoint_id, slot, done))
+        self.executor.run(
+            self.coordinator, self.coordinator.acknowledge(now, attempt, order.checkpoint_id, slot, done.snapshot())
+        )
 
     def decline(self, order: m.TriggerSnapshot) -> None:
         reason = CheckpointFailureReason.DECLINED

@@ -18,13 +18,13 @@ import pytest
 from rekindle.checkpoint.metadata import ListStateMetadata
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.storage import CheckpointFiles, LocalCheckpointFiles
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import WatermarkStrategy
 from rekindle.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import CheckpointStorageError, SlotProtocolError
 from rekindle.runtime.exchange.payload import Progress, decode
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.slot import slot as slot_module
 from rekindle.runtime.slot import snapshotter

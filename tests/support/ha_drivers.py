@@ -10,7 +10,6 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.checkpoint.metadata import decode_metadata
 from rekindle.checkpoint.storage import LocalCheckpointFiles
-from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Configuration, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.ha.entry import LogEntry
@@ -81,9 +80,7 @@ class InProcessDriver:
         self.master = JobMaster(session, env._compile(), settled, self.clock, ProgressView(NAME))
         self.master._sweep_after_takeover()
         latest = self.master._coordinator.latest_completed()
-        stored = None if latest is None else latest.location
-        assert stored is None or isinstance(stored, StoredCheckpoint)
-        self.restored = stored
+        self.restored = stored = None if latest is None else latest.location
         self.job = InProcessJob(
             self.master._graph,
             files=self.master.settings.checkpoint_files,
@@ -133,7 +130,7 @@ class InProcessDriver:
         checkpoint_id = coordinator.next_checkpoint_id
         self.master._savepoints.request(str(directory))
         assert self.master._savepoints.begin(checkpoint_id)
-        trigger = coordinator.trigger(self.clock.now(), self.job._epoch, [], savepoint=True, final=True)
+        trigger = coordinator.trigger(self.clock.now(), self.job._epoch, savepoint=True, final=True)
         self.executor.run(coordinator, trigger)
         self.job.finish_checkpoint(checkpoint_id)
         return checkpoint_id

@@ -25,13 +25,14 @@ from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.restoring import fit_to_checkpoint
 from rekindle.checkpoint.storage import CheckpointFiles
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
 from rekindle.graph.batch_mode import as_batch
 from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.stream_graph import StreamGraph
 from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint, measurements
+from rekindle.runtime.master.checkpointing import CheckpointExecutor
 from rekindle.runtime.master.iterations import IterationControl
 from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.operators.sinks import COLLECTED, PRINTED, CollectOperator, unpickle_collected
@@ -221,7 +222,7 @@ class InProcessJob:
         """Let all slots do the synchronous part; return the checkpoint's id."""
         self.clock.advance(1_000)
         checkpoint_id = self.coordinator.next_checkpoint_id
-        self._executor.run(self.coordinator, self.coordinator.trigger(self.clock.now(), self._epoch, []))
+        self._executor.run(self.coordinator, self.coordinator.trigger(self.clock.now(), self._epoch))
         return checkpoint_id
 
     def finish_checkpoint(self, checkpoint_id: int, notify: bool = True) -> StoredCheckpoint:
@@ -235,7 +236,6 @@ class InProcessJob:
         latest = self.coordinator.latest_completed()
         assert latest is not None
         assert latest.checkpoint_id == checkpoint_id
-        assert isinstance(latest.location, StoredCheckpoint)
         return latest.location
 
     def hear_snapshot(self) -> m.SnapshotDone | m.SnapshotFailed:
@@ -243,9 +243,7 @@ class InProcessJob:
         index, answer = self._answers.get(timeout=30)
         now = self.clock.now()
         if isinstance(answer, m.SnapshotDone):
-            then = self.coordinator.acknowledge(
-                now, answer.attempt, answer.checkpoint_id, index, answer, measurements(answer)
-            )
+            then = self.coordinator.acknowledge(now, answer.attempt, answer.checkpoint_id, index, answer.snapshot())
         else:
             assert isinstance(answer, m.SnapshotFailed)
             then = self.coordinator.decline(

@@ -40,7 +40,6 @@ from rekindle.checkpoint.events import (
     MetadataWritten,
     NotifyAborted,
     NotifyComplete,
-    PeriodicTriggeringStopped,
     ReportSavepointFailure,
     TriggerCheckpoint,
     WriteMetadata,
@@ -50,9 +49,11 @@ from rekindle.checkpoint.failure_messages import savepoint_failed, too_many_fail
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.pending import AcknowledgeResult, PendingCheckpoint
 from rekindle.checkpoint.periodic_schedule import PeriodicSchedule
-from rekindle.checkpoint.statistics import CheckpointStatistics, RestoredStatistics, TaskMeasurement
+from rekindle.checkpoint.slot_snapshot import SlotSnapshot
+from rekindle.checkpoint.statistics import CheckpointStatistics, RestoredStatistics
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.statistics_tracker import CheckpointStatisticsTracker
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import InvalidCheckpointTransitionError
 
 _EVENTS_KEPT = 500
@@ -115,7 +116,6 @@ class CheckpointCoordinator:
         self._damaged: list[CompletedCheckpoint] = []
         self._schedule = PeriodicSchedule(options, now)
         self._final_completed = False
-        self._stopped = False
         self._closed = False
         self._events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
 
@@ -183,7 +183,6 @@ class CheckpointCoordinator:
         self,
         now: int,
         epoch: int,
-        source_positions: object,
         savepoint: bool = False,
         final: bool = False,
     ) -> list[Instruction]:
@@ -192,7 +191,6 @@ class CheckpointCoordinator:
         Args:
             now: The current time.
             epoch: The epoch at whose end the barrier stands.
-            source_positions: The positions that belong to this barrier.
             savepoint: Whether the user asked for it.
             final: Whether the job ends with it: while it is pending, and once it is complete, no periodic
                 checkpoint is due.
@@ -211,7 +209,6 @@ class CheckpointCoordinator:
             epoch=epoch,
             timestamp=now,
             timeout_ms=self._options.timeout_ms,
-            source_positions=source_positions,
             participants=self._participants,
             savepoint=savepoint,
             final=final,
@@ -224,7 +221,7 @@ class CheckpointCoordinator:
         self._statistics.triggered()
         if not savepoint:
             self._schedule.triggered(now)
-        return [TriggerCheckpoint(self._attempt, checkpoint_id, epoch, now, savepoint, final, pending.base_id)]
+        return [TriggerCheckpoint(checkpoint_id, epoch, now, savepoint, pending.base_id)]
 
     def acknowledge(
         self,
@@ -232,8 +229,7 @@ class CheckpointCoordinator:
         attempt: int,
         checkpoint_id: int,
         slot: int,
-        ack: object,
-        measured: tuple[TaskMeasurement, ...] = (),
+        snapshot: SlotSnapshot,
     ) -> list[Instruction]:
         """Take a slot's acknowledgement; the last one missing leads to the metadata being written.
 
@@ -243,18 +239,17 @@ class CheckpointCoordinator:
         self._events.append(CheckpointAcknowledged(now, attempt, checkpoint_id, slot))
         pending = self._pending.get(checkpoint_id)
         if pending is None:
-            return [DiscardState(checkpoint_id, ack)] if checkpoint_id in self._aborted else []
+            return [DiscardState(checkpoint_id, snapshot)] if checkpoint_id in self._aborted else []
         if attempt != self._attempt:
             return []
-        if pending.acknowledge(slot, ack, now, measured) is not AcknowledgeResult.COMPLETED:
+        if pending.acknowledge(slot, snapshot, now) is not AcknowledgeResult.COMPLETED:
             return []
         return [
             WriteMetadata(
                 checkpoint_id=checkpoint_id,
                 epoch=pending.epoch,
                 timestamp=pending.timestamp,
-                source_positions=pending.source_positions,
-                acks=pending.acks(),
+                snapshots=pending.snapshots(),
                 savepoint=pending.savepoint,
                 final=pending.final,
             )
@@ -282,48 +277,23 @@ class CheckpointCoordinator:
             return []
         return [*self._abort(now, pending, reason, f"slot {slot}: {message}"), *self._drop_superseded()]
 
-    def metadata_written(
-        self,
-        now: int,
-        checkpoint_id: int,
-        location: object,
-        size: int | None = None,
-        state_size: int | None = None,
-        external_path: str | None = None,
-    ) -> list[Instruction]:
-        """Complete a checkpoint whose metadata is durable, or discard it if it was aborted meanwhile.
-
-        Args:
-            now: The current time.
-            checkpoint_id: The checkpoint.
-            location: Where its metadata is.
-            size: Bytes written for it, None when not known.
-            state_size: Bytes of all its state, None when not known.
-            external_path: Where people find it, None where it is in memory.
-        """
+    def metadata_written(self, now: int, checkpoint_id: int, location: StoredCheckpoint) -> list[Instruction]:
+        """Complete a checkpoint whose metadata is durable, or discard it if it was aborted meanwhile."""
         self._events.append(MetadataWritten(now, checkpoint_id))
         abandoned = self._abandoned.pop(checkpoint_id, None)
         if abandoned is not None:
-            return [self._discard(abandoned, location), *self._drop_superseded()]
+            return [self._discard(abandoned), *self._drop_superseded()]
         pending = self._writing(checkpoint_id)
         del self._pending[checkpoint_id]
-        completed = CompletedCheckpoint(
-            checkpoint_id=checkpoint_id,
-            epoch=pending.epoch,
-            timestamp=pending.timestamp,
-            location=location,
-            savepoint=pending.savepoint,
-            duration_ms=max(0, now - pending.timestamp),
-            size=size,
-        )
-        self._statistics.completed(now, self._attempt, pending, size, state_size, external_path)
+        completed = CompletedCheckpoint(location, pending.savepoint, max(0, now - pending.timestamp))
+        self._statistics.completed(now, self._attempt, pending, location)
         self._final_completed |= pending.final
         instructions: list[Instruction] = []
         if not pending.savepoint:
             self._failures.count_success()
             self._schedule.ended(now)
             instructions += self._subsume(now, checkpoint_id)
-        notification = NotifyComplete(self._attempt, checkpoint_id, pending.savepoint, pending.final)
+        notification = NotifyComplete(checkpoint_id, pending.savepoint, pending.final)
         instructions.append(notification)
         if notification.is_restore_point:
             self._superseded += self._completed.add(completed)
@@ -398,11 +368,6 @@ class CheckpointCoordinator:
         """Remember, for the statistics, what the slots of this attempt were restored from."""
         self._statistics.restored(restored)
 
-    def stop(self) -> None:
-        """Trigger no further periodic checkpoints; what is pending goes on, savepoints remain possible."""
-        self._events.append(PeriodicTriggeringStopped())
-        self._stopped = True
-
     def successor(self, attempt: int, participants: frozenset[int], now: int) -> CheckpointCoordinator:
         """Return the coordinator of the next attempt, which knows what was completed and aborted before.
 
@@ -430,7 +395,7 @@ class CheckpointCoordinator:
 
     def _periodic_due_at(self) -> int | None:
         """Return when a periodic checkpoint becomes due; None if more than time is in the way."""
-        if self._stopped or self._closed or self._failures.exceeded:
+        if self._closed or self._failures.exceeded:
             return None
         if self._final_completed or any(pending.final for pending in self._pending.values()):
             return None
@@ -456,14 +421,14 @@ class CheckpointCoordinator:
         checkpoint_id = pending.checkpoint_id
         del self._pending[checkpoint_id]
         self._statistics.failed(now, self._attempt, pending, reason, detail)
-        instructions: list[Instruction] = [NotifyAborted(self._attempt, checkpoint_id, reason, detail)]
+        instructions: list[Instruction] = [NotifyAborted(checkpoint_id, reason, detail)]
         if pending.writing:
             self._abandoned[checkpoint_id] = pending
         else:
             instructions.append(self._discard(pending))
         if pending.savepoint:
             message = savepoint_failed(checkpoint_id, reason, detail)
-            instructions.append(ReportSavepointFailure(checkpoint_id, reason, message))
+            instructions.append(ReportSavepointFailure(checkpoint_id, message))
         elif counted and reason.counts_as_failure:
             self._schedule.ended(now)
             if self._failures.count_failure():
@@ -472,9 +437,9 @@ class CheckpointCoordinator:
                 instructions.append(FailJob(checkpoint_id, reason, message))
         return instructions
 
-    def _discard(self, pending: PendingCheckpoint, location: object | None = None) -> DiscardCheckpoint:
+    def _discard(self, pending: PendingCheckpoint) -> DiscardCheckpoint:
         self._aborted.add(pending.checkpoint_id)
-        return DiscardCheckpoint(pending.checkpoint_id, pending.acks(), location)
+        return DiscardCheckpoint(pending.checkpoint_id)
 
     def _drop_superseded(self) -> list[Instruction]:
         """Drop what is no longer retained, once no checkpoint under way can share files with it.

@@ -37,7 +37,7 @@ from rekindle.exceptions import (
 from rekindle.runtime.master.attempt_slots import AttemptSlots
 from rekindle.runtime.master.attempt_stop import AttemptStop
 from rekindle.runtime.master.barriers import only_between_epochs
-from rekindle.runtime.master.checkpointing import CheckpointExecutor, measurements
+from rekindle.runtime.master.checkpointing import CheckpointExecutor
 from rekindle.runtime.master.epoch_runner import EpochRunner
 from rekindle.runtime.master.failures import ended_error, slot_error
 from rekindle.runtime.master.job_history import SlotPlace
@@ -140,6 +140,7 @@ class Attempt:
             shared.savepoints,
             shared.ownership,
             shared.view.checkpoint_failed,
+            lambda: self._epochs.positions(),
         )
         self._epochs = EpochRunner(
             shared, number, self._lock, self._epoch_ended, lambda error: self._fail(error, primary=False)
@@ -305,7 +306,7 @@ class Attempt:
         with self._lock:
             if isinstance(message, m.SnapshotDone):
                 instructions = self.coordinator.acknowledge(
-                    now, message.attempt, message.checkpoint_id, slot, message, measurements(message)
+                    now, message.attempt, message.checkpoint_id, slot, message.snapshot()
                 )
                 self._executor.run(self.coordinator, instructions)
             elif isinstance(message, m.SnapshotFailed):
@@ -377,10 +378,9 @@ class Attempt:
             self._shared.savepoints.failed(checkpoint_id, reason)  # if the coordinator had not heard of it yet
 
     def _begin_checkpoint(self, now: int, savepoint: bool, final: bool) -> None:
-        positions = self._epochs.positions()
         if self._shared.collected is not None:
             self._shared.collected.barrier(self.coordinator.next_checkpoint_id)
-        instructions = self.coordinator.trigger(now, self._epochs.last_epoch, positions, savepoint, final)
+        instructions = self.coordinator.trigger(now, self._epochs.last_epoch, savepoint, final)
         self._executor.run(self.coordinator, instructions)
 
     def _take_last_savepoint(self, directory: str, final: bool) -> tuple[int, Future[str]]:
@@ -425,15 +425,11 @@ class Attempt:
 
     def _restore_point(self) -> StoredCheckpoint | None:
         latest = self.coordinator.latest_completed()
-        if latest is None:
-            return None
-        assert isinstance(latest.location, StoredCheckpoint)
-        return latest.location
+        return None if latest is None else latest.location
 
     def _note_restored(self) -> None:
         latest, now = self.coordinator.latest_completed(), self._shared.clock.now()
         if latest is not None:
-            assert isinstance(latest.location, StoredCheckpoint)
             path = latest.location.external_path
             with self._lock:
                 savepoint = latest.savepoint or latest.location.metadata.savepoint

@@ -17,7 +17,7 @@ from rekindle.checkpoint.metadata import (
     SparkPosition,
     encode_metadata,
 )
-from rekindle.checkpoint.statistics import TaskMeasurement
+from rekindle.checkpoint.slot_snapshot import OperatorSnapshot
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, InvalidProgramError
 from rekindle.graph.job_graph import JobGraph, JobNode
@@ -27,8 +27,6 @@ from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.savepoints import SavepointRequest, Savepoints
 from rekindle.runtime.master.takeover import references
 from rekindle.runtime.wire import messages as m
-
-__all__ = ["CheckpointExecutor", "StoredCheckpoint", "measurements"]
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +47,7 @@ class CheckpointExecutor:
         savepoints: The savepoints that were asked for.
         ownership: Who owns the job.
         failed: Is told of a checkpoint that failed, if the job can do without it: which, the reason, and all in words.
+        positions: Reads where Spark's sources stand.
     """
 
     def __init__(
@@ -63,6 +62,7 @@ class CheckpointExecutor:
         savepoints: Savepoints | None = None,
         ownership: JobOwnership | None = None,
         failed: Callable[[int, str, str], None] | None = None,
+        positions: Callable[[], list[SparkPosition]] = list,
     ) -> None:
         self._settings = settings
         self._graph = graph
@@ -74,6 +74,8 @@ class CheckpointExecutor:
         self._savepoints = savepoints or Savepoints(settings.job_id)
         self._ownership = ownership or JobOwnership(clock)
         self._failed = failed or (lambda checkpoint_id, reason, text: None)
+        self._read_positions = positions
+        self._positions: dict[int, list[SparkPosition]] = {}  # of the checkpoints under way
 
     def run(self, coordinator: CheckpointCoordinator, instructions: Iterable[events.Instruction]) -> None:
         """Carry out instructions, and those that follow from their outcome."""
@@ -88,16 +90,15 @@ class CheckpointExecutor:
                 case events.NotifyComplete():
                     self._notify_complete(coordinator, instruction)
                 case events.NotifyAborted():
+                    self._positions.pop(instruction.checkpoint_id, None)
                     self._broadcast(m.NotifyAborted(instruction.checkpoint_id))
-                case events.DiscardState():
-                    if _left_files(instruction.ack):
-                        self._discard(instruction.checkpoint_id)
+                case events.DiscardState(checkpoint_id, snapshot):
+                    if snapshot is None or snapshot.has_files():
+                        self._discard(checkpoint_id)
                 case events.DiscardCheckpoint():
                     self._discard(instruction.checkpoint_id)
                 case events.DropCompleted():
-                    stored = instruction.checkpoint.location
-                    assert isinstance(stored, StoredCheckpoint)
-                    self._directory.drop(stored, instruction.checkpoint.claimed)
+                    self._directory.drop(instruction.checkpoint.location, instruction.checkpoint.claimed)
                 case events.FailJob():
                     self._fail_job(instruction)
                 case events.ReportSavepointFailure():
@@ -115,6 +116,7 @@ class CheckpointExecutor:
                 self._failed(number, order.reason.name, checkpoint_failed(number, order.reason, order.detail))
 
     def _trigger(self, order: events.TriggerCheckpoint) -> None:
+        self._positions[order.checkpoint_id] = self._read_positions()
         request = self._savepoints.find(order.checkpoint_id)
         location = None if request is None else request.location
         self._broadcast(m.TriggerSnapshot(order.checkpoint_id, order.epoch, order.base_id, location, order.timestamp))
@@ -150,22 +152,16 @@ class CheckpointExecutor:
                 )
 
     def _write_metadata(self, coordinator: CheckpointCoordinator, order: events.WriteMetadata) -> None:
-        acks = [ack for _, ack in order.acks if isinstance(ack, m.SnapshotDone)]
-        positions = order.source_positions
-        assert isinstance(positions, list)
         request = self._savepoints.find(order.checkpoint_id)
         try:
-            metadata = self._metadata(order, acks, positions)
+            metadata = self._metadata(order)
             stored = self._directory.commit(metadata) if request is None else _commit(request, metadata)
             self._note(coordinator, order, stored)
         except (CheckpointError, InvalidProgramError) as error:
             reason = _METADATA_FAILED if error.curable else events.CheckpointFailureReason.UNWRITABLE
             then = coordinator.metadata_failed(self._clock.now(), order.checkpoint_id, str(error), reason)
         else:
-            sizes = (metadata.written_size, metadata.state_size)
-            then = coordinator.metadata_written(
-                self._clock.now(), order.checkpoint_id, stored, *sizes, stored.external_path
-            )
+            then = coordinator.metadata_written(self._clock.now(), order.checkpoint_id, stored)
         self.run(coordinator, then)
 
     def _note(self, coordinator: CheckpointCoordinator, order: events.WriteMetadata, stored: StoredCheckpoint) -> None:
@@ -178,10 +174,8 @@ class CheckpointExecutor:
             retained = self._settings.checkpoints.num_retained
             self._ownership.commit(references(coordinator.completed(), stored, retained))
 
-    def _metadata(
-        self, order: events.WriteMetadata, acks: list[m.SnapshotDone], positions: list[SparkPosition]
-    ) -> CheckpointMetadata:
-        snapshots = {(ack.handle.slot, op.uid): op for ack in acks for op in ack.operators}
+    def _metadata(self, order: events.WriteMetadata) -> CheckpointMetadata:
+        snapshots = {(slot.handle.slot, own.uid): own for slot in order.snapshots for own in slot.operators}
         operators = []
         for node in self._graph.nodes:
             if self._graph.batch and (0, node.uid) not in snapshots:
@@ -204,8 +198,8 @@ class CheckpointExecutor:
             timestamp=order.timestamp,
             epoch=order.epoch,
             operators=operators,
-            handles=[ack.handle for ack in sorted(acks, key=lambda ack: ack.handle.slot)],
-            positions=positions,
+            handles=[slot.handle for slot in order.snapshots],
+            positions=self._positions.pop(order.checkpoint_id),
             savepoint=order.savepoint,
         )
 
@@ -223,23 +217,7 @@ class CheckpointExecutor:
             log.warning("%s. What is left of the savepoint can be deleted by hand", error)
 
 
-def measurements(done: m.SnapshotDone) -> tuple[TaskMeasurement, ...]:
-    """Give what a slot measured of its operators."""
-    return tuple(
-        TaskMeasurement(
-            uid=operator.uid,
-            start_delay_ms=done.start_delay_ms,
-            alignment_ms=done.alignment_ms,
-            sync_ms=operator.sync_ms,
-            async_ms=operator.async_ms,
-            state_size=operator.size,
-            written_size=operator.written,
-        )
-        for operator in done.operators
-    )
-
-
-def _list_states(node: JobNode, snapshots: list[m.OperatorSnapshot]) -> dict[str, ListStateMetadata]:
+def _list_states(node: JobNode, snapshots: list[OperatorSnapshot]) -> dict[str, ListStateMetadata]:
     """Put together what the subtasks of an operator wrote of its list states, by name."""
     result: dict[str, ListStateMetadata] = {}
     for name in sorted({name for snapshot in snapshots for name in snapshot.list_states}):
@@ -257,8 +235,3 @@ def _list_states(node: JobNode, snapshots: list[m.OperatorSnapshot]) -> dict[str
 def _commit(request: SavepointRequest, metadata: CheckpointMetadata) -> StoredCheckpoint:
     request.files.create(paths.METADATA, encode_metadata(metadata))
     return StoredCheckpoint(metadata, request.files, "")
-
-
-def _left_files(ack: object) -> bool:
-    """Tell whether a late snapshot may have left files; one that was given up (None) may."""
-    return not isinstance(ack, m.SnapshotDone) or any(file.path is not None for file in ack.handle.files())

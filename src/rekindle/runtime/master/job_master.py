@@ -19,7 +19,6 @@ from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.restoring import WRITTEN_AGAIN, RestorePath, fit_to_checkpoint
-from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.job_execution_result import JobExecutionResult
 from rekindle.common.job_id import JobID
 from rekindle.common.job_status import JobStatus
@@ -142,7 +141,7 @@ class JobMaster(ObservedJob):
             operators={node.uid: node.parallelism for node in self._graph.nodes if not self._graph.batch},
         )
         for checkpoint in completed:
-            if not checkpoint.savepoint and isinstance(checkpoint.location, StoredCheckpoint):
+            if not checkpoint.savepoint:
                 self._checkpoints.adopt(checkpoint.location)
 
     def start(self) -> None:
@@ -432,13 +431,11 @@ class JobMaster(ObservedJob):
         shared.plan = EpochPlan(self._session, self._graph)
 
     def _fall_back(self, failure: Exception, decision: FallBack, shared: JobShared) -> None:
-        stored = decision.instead.location
-        assert isinstance(stored, StoredCheckpoint)
         log.warning(
             "checkpoint %d is damaged: %s; %s is used instead. %s",
             decision.damaged.checkpoint_id,
             failure,
-            stored.describe(),
+            decision.instead.location.describe(),
             WRITTEN_AGAIN,
         )
         self._coordinator.mark_damaged(decision.damaged.checkpoint_id)
@@ -450,7 +447,6 @@ class JobMaster(ObservedJob):
     def _fitted(self, restored: CompletedCheckpoint) -> JobGraph:
         """Fit the program to the checkpoint that it is started from."""
         stored = restored.location
-        assert isinstance(stored, StoredCheckpoint)
         allowed = self.settings.allow_non_restored_state
         return fit_to_checkpoint(self._program, stored.metadata, allowed, stored.external_path)
 
