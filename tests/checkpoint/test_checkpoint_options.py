@@ -38,12 +38,13 @@ from rekindle.exceptions import ConfigurationError, InvalidProgramError
 from rekindle.graph.job_graph import compile_job
 from rekindle.ha.ownership import JobOwnership
 from rekindle.rest.checkpoints_json import checkpoint_config
-from rekindle.runtime.master.attempt import Attempt
+from rekindle.runtime.master.attempt import attempt_settings
+from rekindle.runtime.master.attempt_events import BeginEpoch, EpochEnded, EpochWaits, PlaceBarrier, Woken
+from rekindle.runtime.master.attempt_machine import AttemptMachine
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import JobSettings, settle
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.savepoints import Savepoints
-from rekindle.runtime.master.start_times import StartTimes
 from rekindle.runtime.master.stopping import Stopping
 from rekindle.runtime.operators.chunk import Chunk
 from rekindle.testing import ManualClock
@@ -152,42 +153,23 @@ def test_min_pause_means_one_at_a_time() -> None:
     assert not subject.trigger_due(10_000)
 
 
-def test_mode(tmp_path: Path) -> None:
+def test_mode() -> None:
     """Only at-least-once lets a barrier stand in the middle of an epoch of a job with exchanges."""
     for mode, triggered in (("EXACTLY_ONCE", 0), ("AT_LEAST_ONCE", 1)):
-        attempt, told = running_attempt(tmp_path, mode=mode)
-        attempt._epochs.running = True
-        attempt._trigger_due(100)
-        assert len(told) == triggered
-        attempt._epochs.running = False
-        attempt._trigger_due(100)
-        assert len(told) == 1, "between two epochs both have it"
+        machine = machine_of(mode=mode)
+        assert machine.handle(0, EpochWaits(1)) == [BeginEpoch(1)]
+        assert kinds(machine.handle(100, Woken()), PlaceBarrier) == triggered
+        assert kinds(machine.handle(100, EpochEnded(1)), PlaceBarrier) == 1 - triggered, "between two epochs both do"
 
 
-def running_attempt(scratch: Path, **values: object) -> tuple[Attempt, list[Any]]:
-    """Give an attempt of a job with an exchange behind which state is, and what its slots are told."""
+def machine_of(**values: object) -> AttemptMachine:
+    """Give an attempt of a job with an exchange behind which state is."""
     environment = program()
     graph = compile_job(environment._graph, 2, None)
-    settings, told = settled(**values), list[Any]()
-    clock = ManualClock()
-    shared: Any = SimpleNamespace(
-        settings=settings,
-        graph=graph,
-        clock=clock,
-        server=SimpleNamespace(broadcast=told.append),
-        checkpoints=JobCheckpointDirectory(None, JOB),
-        savepoints=Savepoints(JOB),
-        stopping=Stopping(),
-        ownership=JobOwnership(clock),
-        view=ProgressView("name"),
-        collected=None,
-        scratch=str(scratch),
-        plan=SimpleNamespace(layout=tuple, static_uids=set),
-    )
+    settings = settled(**values)
+    shared: Any = SimpleNamespace(settings=settings, graph=graph, ownership=JobOwnership(ManualClock()), collected=None)
     subject = CheckpointCoordinator(settings.checkpoints, frozenset({0, 1}), 0, 1, 0)
-    attempt = Attempt(shared, 0, subject, StartTimes(clock.now))
-    attempt._epochs.positions = list  # type: ignore[method-assign]
-    return attempt, told
+    return AttemptMachine(attempt_settings(shared, 0), subject, Savepoints(JOB), Stopping())
 
 
 # ------------------------------------------------------------------------------------------------------- failures

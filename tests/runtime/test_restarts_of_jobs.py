@@ -21,7 +21,7 @@ from rekindle.common.restart_strategy import RestartStrategyConfiguration
 from rekindle.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.exceptions import JobExecutionError
 from rekindle.runtime.master import job_master
-from rekindle.runtime.master.attempt import Outcome
+from rekindle.runtime.master.attempt_events import Outcome
 from rekindle.runtime.master.failures import slot_error
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle

@@ -14,12 +14,12 @@ from rekindle.common import Configuration, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.ha.entry import LogEntry
 from rekindle.ha.log import JobLog
-from rekindle.runtime.master.checkpointing import CheckpointExecutor
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import JobSettings, settle
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.testing import ManualClock
 from support.balances import Numbering, events, key_of
+from support.checkpoint_executor import CheckpointExecutor
 from support.in_process_job import JOB_ID, InProcessJob, collect
 
 NAME = "a job"
@@ -95,8 +95,6 @@ class InProcessDriver:
             self.master._graph,
             self.clock,
             self.job.broadcast,
-            lambda _: None,
-            lambda _: None,
             self.master._checkpoints,
             self.master._savepoints,
             self.master._ownership,

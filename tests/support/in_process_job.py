@@ -32,7 +32,6 @@ from rekindle.graph.job_graph import JobGraph, compile_job
 from rekindle.graph.stream_graph import StreamGraph
 from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.master.checkpointing import CheckpointExecutor
 from rekindle.runtime.master.iterations import IterationControl
 from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.operators.sinks import COLLECTED, PRINTED, CollectOperator, unpickle_collected
@@ -41,6 +40,7 @@ from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire import messages as m
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.testing import ManualClock
+from support.checkpoint_executor import CheckpointExecutor
 
 JOB_ID = "00000000000000000000000000000001"
 _DATABASES = os.path.join(tempfile.gettempdir(), f"rekindle-in-process-{os.getpid()}")
@@ -146,8 +146,6 @@ class InProcessJob:
             self.graph,
             self.clock,
             self.broadcast,
-            lambda _: None,
-            lambda _: None,
             directory,
         )
 
@@ -289,8 +287,6 @@ class InProcessJob:
             self._reports[slot] = message
         elif isinstance(message, m.SnapshotDone | m.SnapshotFailed):
             self._answers.put((slot, message))
-        elif isinstance(message, m.CommitDone):
-            self._executor.notified(slot, message.checkpoint_id)
         elif isinstance(message, m.RequestEpoch):
             self.requests += 1
         elif isinstance(message, m.Output) and message.channel == COLLECTED:

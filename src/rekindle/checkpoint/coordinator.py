@@ -11,7 +11,8 @@ The life of a checkpoint::
 
 The creation of the metadata file is the commit point. A checkpoint aborted while that file is being written
 is therefore discarded only when the outcome of the write is known: deleting its state earlier could leave a
-durable metadata file that refers to nothing.
+durable metadata file that refers to nothing. Where completed checkpoints are also noted elsewhere, in the log of a
+job with high availability, ``begin_commit`` comes between: from then on nothing but the outcome decides.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ class CheckpointCoordinator:
         That is the next periodic trigger, or the expiry of a pending checkpoint. What is due at ``now``
         already is not in it: ``trigger_due(now)`` and ``expire(now)`` tell that.
         """
-        times = [pending.expires_at for pending in self._pending.values()]
+        times = [pending.expires_at for pending in self._pending.values() if not pending.committing]
         due_at = self._periodic_due_at()
         if due_at is not None:
             times.append(due_at)
@@ -277,6 +278,16 @@ class CheckpointCoordinator:
             return []
         return [*self._abort(now, pending, reason, f"slot {slot}: {message}"), *self._drop_superseded()]
 
+    def begin_commit(self, checkpoint_id: int) -> bool:
+        """Let nothing abort a checkpoint any more whose metadata is durable; return False if it was aborted before.
+
+        Whatever the outcome, ``metadata_written`` or ``metadata_failed`` must follow.
+        """
+        if checkpoint_id in self._abandoned:
+            return False
+        self._writing(checkpoint_id).committing = True
+        return True
+
     def metadata_written(self, now: int, checkpoint_id: int, location: StoredCheckpoint) -> list[Instruction]:
         """Complete a checkpoint whose metadata is durable, or discard it if it was aborted meanwhile."""
         self._events.append(MetadataWritten(now, checkpoint_id))
@@ -315,13 +326,13 @@ class CheckpointCoordinator:
         if abandoned is not None:
             return [self._discard(abandoned), *self._drop_superseded()]
         pending = self._writing(checkpoint_id)
-        pending.writing = False
+        pending.writing = pending.committing = False
         return [*self._abort(now, pending, reason, message), *self._drop_superseded()]
 
     def expire(self, now: int) -> list[Instruction]:
         """Abort every checkpoint and savepoint that is overdue."""
         instructions: list[Instruction] = []
-        for pending in [other for other in self._pending.values() if other.expires_at <= now]:
+        for pending in [other for other in self._abortable() if other.expires_at <= now]:
             self._events.append(CheckpointExpired(now, pending.checkpoint_id))
             detail = f"after {self._options.timeout_ms} ms {what_is_missing(pending)}"
             instructions += self._abort(now, pending, CheckpointFailureReason.EXPIRED, detail)
@@ -330,12 +341,13 @@ class CheckpointCoordinator:
     def abort_all(self, now: int, reason: CheckpointFailureReason) -> list[Instruction]:
         """End the attempt: abort everything pending, and accept nothing from now on.
 
-        Only the outcomes of metadata writes under way are still to be reported, here or to the successor.
+        Only the outcomes of metadata writes under way are still to be reported, here or to the successor; those of
+        checkpoints that are being committed here.
         """
         self._events.append(AllAborted(now, reason))
         self._closed = True
         instructions: list[Instruction] = []
-        for pending in list(self._pending.values()):
+        for pending in self._abortable():
             instructions += self._abort(now, pending, reason, "", counted=False)
         return [*instructions, *self._drop_superseded()]
 
@@ -374,7 +386,7 @@ class CheckpointCoordinator:
         Raises:
             InvalidCheckpointTransitionError: If this attempt has not ended, or is not older.
         """
-        if not self._closed or attempt <= self._attempt:
+        if not self._closed or self._pending or attempt <= self._attempt:
             raise self._invalid(f"Attempt {attempt} cannot follow attempt {self._attempt} now.")
         successor = type(self)(
             self._options,
@@ -401,9 +413,12 @@ class CheckpointCoordinator:
             return None
         return self._schedule.due_at(sum(not pending.savepoint for pending in self._pending.values()))
 
+    def _abortable(self) -> list[PendingCheckpoint]:
+        return [pending for pending in self._pending.values() if not pending.committing]
+
     def _subsume(self, now: int, checkpoint_id: int) -> list[Instruction]:
         instructions: list[Instruction] = []
-        older = [other for other in self._pending.values() if other.checkpoint_id < checkpoint_id]
+        older = [other for other in self._abortable() if other.checkpoint_id < checkpoint_id]
         for pending in older:
             if not pending.savepoint:
                 detail = f"checkpoint {checkpoint_id} is complete"

@@ -29,6 +29,7 @@ class PendingCheckpoint:
             may share files with. None for none, and for a savepoint, which shares nothing.
         expires_at: The time at which it is overdue.
         writing: Whether all slots have acknowledged and the metadata is being written.
+        committing: Whether its metadata is durable and nothing can abort it any more but the outcome of its commit.
         measured: When each slot acknowledged, and what it measured of its operators.
     """
 
@@ -37,6 +38,7 @@ class PendingCheckpoint:
         "_snapshots",
         "base_id",
         "checkpoint_id",
+        "committing",
         "epoch",
         "expires_at",
         "final",
@@ -66,6 +68,7 @@ class PendingCheckpoint:
         self.base_id = base_id
         self.expires_at = timestamp + timeout_ms
         self.writing = False
+        self.committing = False
         self.measured: dict[int, tuple[int, tuple[TaskMeasurement, ...]]] = {}
         self._participants = participants
         self._snapshots: dict[int, SlotSnapshot] = {}

@@ -37,7 +37,9 @@ from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
 from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.archived_view import archived
-from rekindle.runtime.master.attempt import Attempt, Outcome
+from rekindle.runtime.master.attempt import Attempt
+from rekindle.runtime.master.attempt_events import Outcome
+from rekindle.runtime.master.checkpoint_io import CheckpointIO
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
 from rekindle.runtime.master.failure_kinds import Hopeless, hopeless
@@ -248,6 +250,7 @@ class JobMaster(ObservedJob):
         error: BaseException | None = None
         status = JobStatus.FAILED
         server: ControlServer | None = None
+        io = CheckpointIO(self.settings.job_name)
         try:
             self._sweep_after_takeover()
             host = "127.0.0.1" if is_local(self._session) else self._driver_host()
@@ -275,6 +278,7 @@ class JobMaster(ObservedJob):
                     savepoints=self._savepoints,
                     stopping=self._stopping,
                     ownership=self._ownership,
+                    io=io,
                 )
             )
             status = JobStatus.FINISHED if outcome is Outcome.FINISHED else JobStatus.CANCELED
@@ -291,6 +295,7 @@ class JobMaster(ObservedJob):
         finally:
             if server is not None:
                 server.close()
+            io.close()
             scratch.close()
         status, error = self._note_end(status, error)
         self._clean_up(status)

@@ -10,6 +10,7 @@ from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.graph.job_graph import JobGraph
 from rekindle.ha.ownership import JobOwnership
 from rekindle.runtime.clock import Clock
+from rekindle.runtime.master.checkpoint_io import CheckpointIO
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer
 from rekindle.runtime.master.job_settings import JobSettings
@@ -38,3 +39,4 @@ class JobShared:
     savepoints: Savepoints
     stopping: Stopping
     ownership: JobOwnership
+    io: CheckpointIO
