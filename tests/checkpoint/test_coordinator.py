@@ -460,6 +460,52 @@ class TestCompletion:
             subject.metadata_written(110, 1, stored(1))
 
 
+class TestCommit:
+    """Where a completed checkpoint is noted elsewhere, too, nothing aborts it from then on but the outcome."""
+
+    def committing(self, **options: Any) -> CheckpointCoordinator:
+        """Return a coordinator whose checkpoint 1 is being committed."""
+        subject = coordinator(max_concurrent=3, tolerable_failures=9, **options)
+        acknowledge_all(subject, 110, trigger(subject, 100))
+        assert subject.begin_commit(1)
+        return subject
+
+    def test_it_neither_expires_nor_is_that_due(self) -> None:
+        subject = self.committing()
+        assert subject.expire(10**6) == []
+        assert subject.next_event_at(10**6) is None
+
+    def test_the_end_of_the_attempt_leaves_it_to_its_outcome(self) -> None:
+        subject = self.committing()
+        assert subject.abort_all(120, REASON.JOB_FAILED) == []
+        with pytest.raises(InvalidCheckpointTransitionError):
+            subject.successor(2, SLOTS, 130)
+        assert of(NotifyComplete, subject.metadata_written(130, 1, stored(1)))
+        latest = subject.successor(2, SLOTS, 140).latest_completed()
+        assert latest is not None
+        assert latest.checkpoint_id == 1
+
+    def test_one_that_fails_is_aborted(self) -> None:
+        subject = self.committing()
+        assert subject.metadata_failed(120, 1, "no space") == [
+            NotifyAborted(1, REASON.METADATA_WRITE_FAILED),
+            DiscardCheckpoint(1),
+        ]
+
+    def test_one_that_was_aborted_before_is_not_begun(self) -> None:
+        subject = coordinator(tolerable_failures=9)
+        acknowledge_all(subject, 110, trigger(subject, 100))
+        subject.expire(100 + TIMEOUT)
+        assert not subject.begin_commit(1)
+        assert subject.metadata_written(2_000, 1, stored(1)) == [DiscardCheckpoint(1)]
+
+    def test_of_one_that_is_not_being_written_is_a_bug(self) -> None:
+        subject = coordinator()
+        trigger(subject, 100)
+        with pytest.raises(InvalidCheckpointTransitionError, match="checkpoint 1 was not being written"):
+            subject.begin_commit(1)
+
+
 class TestSavepoints:
     def test_carry_their_kind_through_and_are_no_restore_point(self) -> None:
         subject = coordinator()

@@ -150,6 +150,7 @@ class World:
         self.network: list[Ack | Decline] = []
         self.acks: dict[str, Ack] = {}  # by the name of its file
         self.writes: dict[int, WriteMetadata] = {}
+        self.committing: set[int] = set()
         self.snapshots: dict[int, list[Ack]] = {}  # by id, also those whose answer was lost
         self.delivered: set[str] = set()
         self.first_arrived: dict[tuple[int, int], Ack] = {}
@@ -388,9 +389,21 @@ class World:
                 assert not [each for each in order if not isinstance(each, DiscardState)]
         self.carry_out(order)
 
+    def begin_commit(self) -> None:
+        """Let one at a time be noted elsewhere before it is complete."""
+        if self.writes and not self.committing & self.writes.keys():
+            checkpoint_id = self.random.choice(sorted(self.writes))
+            aborted = checkpoint_id not in self.coordinator.pending_ids()
+            assert self.coordinator.begin_commit(checkpoint_id) != aborted
+            if not aborted:
+                self.seen["committing"] += 1
+                self.committing.add(checkpoint_id)
+
     def finish_write(self) -> None:
+        """Let a write end; before one that is being committed nothing newer is complete."""
         if self.writes:
-            self.answer_write(self.random.choice(sorted(self.writes)))
+            under_way = self.committing & self.writes.keys()
+            self.answer_write(self.random.choice(sorted(under_way or self.writes)))
 
     def answer_write(self, checkpoint_id: int) -> None:
         order = self.writes.pop(checkpoint_id)
@@ -434,6 +447,9 @@ class World:
         self.ending = True
         self.carry_out(self.coordinator.abort_all(self.now, reason))
         self.ending = False
+        for checkpoint_id in sorted(self.committing & self.writes.keys()):
+            assert checkpoint_id in self.coordinator.pending_ids(), "only its outcome decides"
+            self.answer_write(checkpoint_id)
         assert self.coordinator.pending_ids() == ()
         assert not self.coordinator.trigger_due(self.now + 10**9)
 
@@ -529,8 +545,8 @@ class World:
         steps = [self.pass_time, self.sleep_until_next_event, self.end_epoch, self.take_savepoint]
         steps += [self.take_final_checkpoint, self.fail_job]
         weights = [3, 1, 5, 1, 1, 1]
-        steps += [self.run_slot, self.deliver, self.finish_write, self.forge]
-        weights += [14, 12, 3, 1]
+        steps += [self.run_slot, self.deliver, self.finish_write, self.forge, self.begin_commit]
+        weights += [14, 12, 3, 1, 1]
         for _ in range(STEPS):
             if self.failing:
                 self.fail_job()
@@ -559,7 +575,7 @@ def test_invariants_hold_in_every_schedule(batch: int) -> None:
 
 def test_schedules_reach_every_situation() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(200):
+    for seed in range(240):
         seen += run_schedule(seed)
     rare = {
         situation: seen[situation]
@@ -567,7 +583,7 @@ def test_schedules_reach_every_situation() -> None:
             "complete",
             *(reason.name for reason in CheckpointFailureReason if reason.name != "JOB_CANCELLED"),
             *("DiscardState", "DiscardCheckpoint", "DropCompleted", "FailJob", "ReportSavepointFailure"),
-            *("discarded with metadata", "savepoint", "lost", "doubled", "old attempt", "damaged"),
+            *("discarded with metadata", "committing", "savepoint", "lost", "doubled", "old attempt", "damaged"),
         ]
         if seen[situation] < 20
     }
@@ -598,6 +614,11 @@ class DiscardsWhileMetadataIsWritten(CheckpointCoordinator):
     def _abort(self, now, pending, reason, detail, counted=True):  # type: ignore[no-untyped-def]
         instructions = super()._abort(now, pending, reason, detail, counted)
         return [*instructions, self._discard(pending)] if pending.writing else instructions
+
+
+class AbortsWhatIsBeingCommitted(CheckpointCoordinator):
+    def _abortable(self):  # type: ignore[no-untyped-def]
+        return list(self._pending.values())
 
 
 class ForgetsWhatIsUnderWayAtTheEndOfAnAttempt(CheckpointCoordinator):
@@ -649,6 +670,7 @@ MUTANTS = [
     AcceptsEveryAttempt,
     DropsWhatIsInUse,
     DiscardsWhileMetadataIsWritten,
+    AbortsWhatIsBeingCommitted,
     ForgetsWhatIsUnderWayAtTheEndOfAnAttempt,
     CountsIdsAfreshForEveryAttempt,
     IgnoresTheLimitOfConcurrentOnes,

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rekindle.exceptions import RekindleError
 from rekindle.runtime.master.attempt_events import Failed, StorageOutcome
 
 log = logging.getLogger(__name__)
@@ -84,7 +85,8 @@ class CheckpointIO:
             try:
                 outcome = order.work()
             except BaseException as error:
-                log.debug("the I/O of a checkpoint failed", exc_info=True)
+                if not isinstance(error, RekindleError):
+                    log.exception("the I/O of checkpoints has failed in a way that nobody has thought of")
                 order.tell(Failed(error))
             else:
                 if outcome is not None:
