@@ -198,6 +198,16 @@ class TestFailures:
         assert told(instructions) == [m.NotifyAborted(1)]
         assert a.DiscardFiles(1) in instructions
 
+    @pytest.mark.parametrize("noting", [True, False])
+    def test_files_of_one_whose_outcome_is_not_known_stay_if_the_log_may_name_it(self, noting: bool) -> None:
+        subject, bug = machine(PERIODIC, logged=True), KeyError("a bug")
+        subject.handle(100, a.Woken())
+        stored(subject, 110, 1) if noting else acknowledged(subject, 1, 110)
+        subject.handle(120, a.Failed(bug))
+        instructions = subject.close(130, bug)
+        assert told(instructions) == [m.NotifyAborted(1)]
+        assert (a.DiscardFiles(1) in instructions) is not noting
+
 
 class TestTheEnd:
     def test_a_last_checkpoint_commits_all_output_and_all_slots_say_so(self) -> None:

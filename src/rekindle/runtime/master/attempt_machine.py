@@ -155,8 +155,10 @@ class AttemptMachine:
         self._follow(self.coordinator.abort_all(now, reason))
         for outcome in self._late:
             self._take_outcome(outcome)
-        for checkpoint_id in self.coordinator.outstanding_write_ids():  # what was to do that has failed otherwise
-            self._follow(self.coordinator.metadata_failed(now, checkpoint_id, "its outcome is not known", reason))
+        for checkpoint_id in self.coordinator.outstanding_write_ids():  # writing it has failed in an unforeseen way
+            then = self.coordinator.metadata_failed(now, checkpoint_id, "its outcome is not known", reason)
+            named = checkpoint_id == self._noting  # perhaps, by the log: then its files must stay
+            self._follow(order for order in then if not (named and isinstance(order, c.DiscardCheckpoint)))
         for checkpoint_id in self._unsafe:
             if finished:  # all output was committed: nothing can be removed any more
                 self._complete_savepoint(checkpoint_id)
