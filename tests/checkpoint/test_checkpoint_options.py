@@ -15,6 +15,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rekindle.config.accepted_checkpointing_options import AcceptedCheckpointingOptions
+from rekindle.config.options import CheckpointingOptions, warn_unknown_keys
+from rekindle.runtime.chunk import Chunk
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
@@ -23,9 +26,7 @@ from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle, StoredFile
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Configuration, ExecutionConfig, JobStatus
-from rekindle.common.accepted_checkpointing_options import AcceptedCheckpointingOptions
 from rekindle.common.config_options import ConfigOption
-from rekindle.common.options import CheckpointingOptions, warn_unknown_keys
 from rekindle.datastream import (
     ExternalizedCheckpointRetention,
     KeyedProcessFunction,
@@ -46,7 +47,6 @@ from rekindle.runtime.master.job_settings import JobSettings, settle
 from rekindle.runtime.master.progress import ProgressView
 from rekindle.runtime.master.savepoints import Savepoints
 from rekindle.runtime.master.stopping import Stopping
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.testing import ManualClock
 from support.in_process_job import DeclinedError, InProcessJob, collect
 from support.slot_snapshots import snapshot, stored

@@ -17,9 +17,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rekindle.types.class_typeinfo import AvroTypeInfo
+
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Row, Time, Types
-from rekindle.common.class_typeinfo import AvroTypeInfo
 from rekindle.common.time import Instant
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext
 from rekindle.datastream.state import FoldingStateDescriptor, StateTtlConfig, ValueStateDescriptor

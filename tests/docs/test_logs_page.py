@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
+from rekindle.config.log_options import LogOptions
+from rekindle.config.options import RekindleOptions, option_groups
 
-from rekindle.common.log_options import LogOptions
-from rekindle.common.options import RekindleOptions, option_groups
 from rekindle.runtime.master.progress import EpochSummary, LogView
 from rekindle.runtime.master.signal_action import SignalAction
 from rekindle.runtime.master.start_times import Phase

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
+from rekindle.types.compatibility import Outcome, TypeSerializerSchemaCompatibility
+from rekindle.types.type_serializer import TypeSerializer
 
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.annotations import as_type_info
 from rekindle.exceptions import StateMigrationException
-from rekindle.serialization.compatibility import Outcome, TypeSerializerSchemaCompatibility
-from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.type_serializer import TypeSerializer
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from support.evolution_changes import CHANGES, Change

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rekindle.runtime.chunk import Chunk
 
 from rekindle.checkpoint.metadata import StoredFile
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.slot.increments import LONGEST_CHAIN, Increments, StoredIncrement
 from rekindle.state.backend_settings import BackendSettings
 from support.in_process_job import InProcessJob, collect

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 import pytest
+from rekindle.runtime.chunk import Chunk
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
@@ -20,7 +21,6 @@ from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.slot import snapshotter
 from rekindle.runtime.wire.messages import SnapshotDone, TriggerSnapshot
 from rekindle.state.backend_settings import BackendSettings

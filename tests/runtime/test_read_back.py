@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 
 from rekindle.checkpoint.metadata import CheckpointMetadata, decode_metadata, encode_metadata
 from rekindle.checkpoint.restoring import RestorePath
@@ -62,7 +63,6 @@ from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.wire import messages as m
 from rekindle.serialization import SimpleTypeSerializerSnapshot, TypeSerializer
-from rekindle.serialization.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings

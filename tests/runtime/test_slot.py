@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
+from rekindle.contracts.key_groups import subtask_of_key_group
+from rekindle.runtime.chunk import Chunk
 
 from rekindle.checkpoint.metadata import ListStateMetadata
 from rekindle.checkpoint.options import CheckpointOptions
@@ -25,13 +27,11 @@ from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import CheckpointStorageError, SlotProtocolError
 from rekindle.runtime.exchange.payload import Progress, decode
-from rekindle.runtime.operators.chunk import Chunk
 from rekindle.runtime.slot import slot as slot_module
 from rekindle.runtime.slot import snapshotter
 from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire import messages as m
-from rekindle.state.key_groups import subtask_of_key_group
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.operator_state.stored import DistributionMode
 from support.in_process_job import DeclinedError, InProcessJob, collect

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rekindle.contracts.job.savepoint_format_type import SavepointFormatType
 
 from rekindle.common import Configuration, JobStatus, RestartStrategies
-from rekindle.common.savepoint_format_type import SavepointFormatType
 from rekindle.datastream import (
     StreamExecutionEnvironment,
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from rekindle.base.clock import Clock
+
 from rekindle.checkpoint import events
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.exceptions import JobFencedError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.ha.ownership import JobOwnership
-from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.attempt_events import CheckpointNotStored, NoteCheckpoint
 from rekindle.runtime.master.checkpoint_writer import CheckpointWriter
 from rekindle.runtime.master.job_settings import JobSettings

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from rekindle.base.clock import Clock
 from rekindle.exceptions import CheckpointError, JobFencedError
 from rekindle.ha.entry import CheckpointReference, EntryKind, LogEntry
 from rekindle.ha.log import JobLog
-from rekindle.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 

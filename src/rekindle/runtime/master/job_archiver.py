@@ -19,10 +19,10 @@ import msgspec
 
 from rekindle.archive.directory import archive_directory, forget_oldest, write_entry
 from rekindle.archive.job_entry import HEARTBEAT_SECONDS, JobEntry, KeptCheckpoint
+from rekindle.base.process_identity import boot_id, start_ticks
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.common.job_status import JobStatus
-from rekindle.common.process_identity import boot_id, start_ticks
-from rekindle.program_errors import LOG_FILE
+from rekindle.contracts.job.job_status import JobStatus
+from rekindle.program.program_errors import LOG_FILE
 from rekindle.runtime.master.job_history import JobHistory
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.reported_view import kept_location

@@ -14,14 +14,16 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from rekindle.base.clock import Clock
+from rekindle.base.scratch import ScratchDirectory
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.restoring import WRITTEN_AGAIN, RestorePath, fit_to_checkpoint
-from rekindle.common.job_execution_result import JobExecutionResult
-from rekindle.common.job_id import JobID
-from rekindle.common.job_status import JobStatus
+from rekindle.contracts.job.job_execution_result import JobExecutionResult
+from rekindle.contracts.job.job_id import JobID
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import (
     CheckpointCorruptError,
     CheckpointError,
@@ -35,7 +37,6 @@ from rekindle.exceptions import (
 )
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
-from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.archived_view import archived
 from rekindle.runtime.master.attempt import Attempt
 from rekindle.runtime.master.attempt_events import Outcome
@@ -60,7 +61,6 @@ from rekindle.runtime.master.start_times import Phase, StartTimes
 from rekindle.runtime.master.stopping import StopMode, Stopping
 from rekindle.runtime.master.takeover import take_over
 from rekindle.runtime.restart import GiveUp, Restart, driver_restarts
-from rekindle.runtime.scratch import ScratchDirectory
 from rekindle.runtime.slot.local_directory import job_directory
 from rekindle.runtime.spark.epochs import EpochPlan
 from rekindle.runtime.spark.session import is_local

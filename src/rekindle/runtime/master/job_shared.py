@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from rekindle.base.clock import Clock
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.graph.job_graph import JobGraph
 from rekindle.ha.ownership import JobOwnership
-from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.checkpoint_io import CheckpointIO
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.control_server import ControlServer

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
-from rekindle.common.job_status import JobStatus
-from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from rekindle.contracts.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from rekindle.contracts.job.job_status import JobStatus
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.what_is_left import what_is_left
 

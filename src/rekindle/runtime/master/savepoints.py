@@ -16,8 +16,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from rekindle.checkpoint import paths
+from rekindle.checkpoint.settings.checkpoint_storage import checked_directory
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
-from rekindle.datastream.checkpoint_storage import checked_directory
 from rekindle.exceptions import CheckpointError, ConfigurationError
 from rekindle.runtime.master.job_settings import JobSettings
 

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from rekindle.base.clock import Clock
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.metadata import CheckpointMetadata, decode_metadata
@@ -29,7 +30,6 @@ from rekindle.exceptions import (
 from rekindle.ha.entry import CheckpointReference, LogEntry, Owner
 from rekindle.ha.log import JobLog
 from rekindle.ha.ownership import IDS_AHEAD, JobOwnership
-from rekindle.runtime.clock import Clock
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.recovery import as_restored
 

@@ -6,8 +6,8 @@ import msgspec
 
 from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle
 from rekindle.checkpoint.slot_snapshot import OperatorSnapshot, SlotSnapshot
+from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.iteration_phase import IterationPhase
-from rekindle.runtime.slot.metrics import MetricValue
 
 
 class _Message(msgspec.Struct, frozen=True, tag=True):
