@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 
@@ -15,10 +14,13 @@ from rekindle.exceptions import CheckpointCorruptError, ConfigurationError, JobF
 from rekindle.runtime.master import job_master as job_master_module
 from rekindle.runtime.master import takeover as takeover_module
 from rekindle.runtime.master.attempt import Attempt
+from rekindle.runtime.master.attempt_events import EpochEnded, NoteOutput, TellSlots
+from rekindle.runtime.master.checkpoint_io import CheckpointIO
 from rekindle.runtime.master.ha_settings import safe_name
 from rekindle.runtime.master.job_settings import JobSettings, settle
 from rekindle.runtime.master.takeover import Takeover
 from rekindle.runtime.wire.messages import CommitFinal
+from support.attempts import machine
 from support.balances import key_of
 from support.ha_drivers import InProcessDriver, ha_settings, latest_entry, missing_files
 from support.in_process_job import JOB_ID
@@ -335,32 +337,39 @@ class TestOneBesideTheOther:
 
     def test_a_driver_looks_now_and_then_whether_it_still_owns_the_job(self, tmp_path: Path) -> None:
         first = InProcessDriver(tmp_path, COUNT)
+        io, events = CheckpointIO("a job"), list[Any]()
         attempt: Any = SimpleNamespace(
             _look_at=0.0,
-            _settings=SimpleNamespace(heartbeat_ms=3_600_000),
-            _shared=SimpleNamespace(ownership=first.master._ownership),
+            _shared=SimpleNamespace(
+                ownership=first.master._ownership, settings=SimpleNamespace(heartbeat_ms=3_600_000), io=io
+            ),
+            _writer=first.executor._writer,
+            _events=SimpleNamespace(put=events.append),
         )
-        Attempt._check_owner(attempt)
+
+        def look() -> None:
+            Attempt._look_at_owner(attempt)
+            io.settle()
+
+        look()
         InProcessDriver(tmp_path, COUNT, OTHER_ID).kill()
-        Attempt._check_owner(attempt)  # not so soon again
+        look()  # not so soon again
+        assert events == []
         attempt._look_at = 0.0
-        with pytest.raises(JobFencedError):
-            Attempt._check_owner(attempt)
+        look()
+        [failed] = events
+        assert isinstance(failed.error, JobFencedError)
+        assert failed.primary
+        io.close()
         first.kill()
 
     def test_a_driver_without_checkpoints_makes_no_output_visible_after_a_takeover(self, tmp_path: Path) -> None:
         first, second = InProcessDriver(tmp_path, COUNT), InProcessDriver(tmp_path, COUNT, OTHER_ID)
-        told: list[Any] = []
-        attempt = MagicMock(_commit_awaited=None)
-        attempt._stop.under_way = attempt._settings.ends_with_checkpoint = False
-        attempt._shared.slot_pool.broadcast = told.append
-        attempt._shared.ownership = first.master._ownership
+        subject = machine(ends_with_checkpoint=False, logged=True)
+        assert subject.handle(1, EpochEnded(1, finished=True)) == [NoteOutput()]
         with pytest.raises(JobFencedError):
-            Attempt._finish_output(attempt, 0)
-        assert told == []
-        attempt._shared.ownership = second.master._ownership
-        Attempt._finish_output(attempt, 0)
-        assert told == [CommitFinal()]
+            first.executor._writer.note_output()
+        assert subject.handle(2, second.executor._writer.note_output()) == [TellSlots(CommitFinal())]
         first.kill()
         second.kill()
 

@@ -92,7 +92,7 @@ def test_its_last_checkpoint_is_told_and_after_the_end_only_if_it_was_kept(
     files.create("job/chk-3/_metadata", b"")
     metadata = CheckpointMetadata(3, JOB, "job", 0, 1, [], [], [])
     archiver.begin()
-    view.checkpoint_completed(CompletedCheckpoint(3, 1, 0, StoredCheckpoint(metadata, files, "job/chk-3")))
+    view.checkpoint_completed(CompletedCheckpoint(StoredCheckpoint(metadata, files, "job/chk-3")))
     wait_until(lambda: only().entry.checkpoint is not None, "the checkpoint is written")
     checkpoint = only().entry.checkpoint
     assert checkpoint is not None

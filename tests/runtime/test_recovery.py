@@ -19,9 +19,7 @@ DAMAGE = CheckpointCorruptError("snapshot file slot-0-0 cannot be read: it is da
 
 def completed(*numbers: int) -> tuple[CompletedCheckpoint, ...]:
     return tuple(
-        CompletedCheckpoint(
-            number, 0, 0, StoredCheckpoint(CheckpointMetadata(number, "job", "name", 0, 0, [], [], []), None, "")
-        )
+        CompletedCheckpoint(StoredCheckpoint(CheckpointMetadata(number, "job", "name", 0, 0, [], [], []), None, ""))
         for number in numbers
     )
 

@@ -26,7 +26,7 @@ def settings(**values: str) -> JobSettings:
 
 def completed(number: int, files: CheckpointFiles | None, **kind: Any) -> CompletedCheckpoint:
     metadata = CheckpointMetadata(number, "job", "name", 0, 0, [], [], [])
-    return CompletedCheckpoint(number, 0, 0, StoredCheckpoint(metadata, files, f"job/chk-{number}"), **kind)
+    return CompletedCheckpoint(StoredCheckpoint(metadata, files, f"job/chk-{number}"), **kind)
 
 
 @pytest.fixture

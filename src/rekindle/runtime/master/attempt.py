@@ -1,8 +1,10 @@
 """One attempt at running the job: its slots, its epochs, its checkpoints, until it ends one way or another.
 
-Three kinds of threads meet here. Epochs run in a thread of their own, see ``epoch_runner``; slots speak from the
-threads of their connections; and the job master's own thread sits in :meth:`Attempt.run`, takes events one by one and
-decides. What they share is under one lock; what slots are told under it arrives in that order.
+What is decided is decided by ``attempt_machine``. Here are the threads around it. Epochs run in a thread of their own,
+see ``epoch_runner``; slots speak from the threads of their connections; checkpoints are written and deleted in the
+thread of ``checkpoint_io``. All of them only put events into a queue. The job master's own thread sits in
+:meth:`Attempt.run`, hands them to the machine one by one, and carries out what that orders: so what slots are told
+arrives in that order. A lock lets others look at the checkpoints meanwhile; nothing is waited for under it.
 """
 
 from __future__ import annotations
@@ -12,32 +14,28 @@ import queue
 import sys
 import threading
 import time
-from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Any
+from functools import partial
 
-from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
-from rekindle.checkpoint.events import CheckpointFailureReason, FailJob
+from rekindle.checkpoint.events import DropCompleted, WriteMetadata
+from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.checkpoint.statistics import RestoredStatistics
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import (
     CheckpointCorruptError,
     CheckpointError,
-    ConfigurationError,
     JobCancelledError,
     JobExecutionError,
-    JobFencedError,
     SlotLostError,
     UserCodeError,
 )
+from rekindle.runtime.master import attempt_events as a
+from rekindle.runtime.master.attempt_machine import AttemptMachine, AttemptSettings
 from rekindle.runtime.master.attempt_slots import AttemptSlots
-from rekindle.runtime.master.attempt_stop import AttemptStop
 from rekindle.runtime.master.barriers import only_between_epochs
-from rekindle.runtime.master.checkpointing import CheckpointExecutor, measurements
+from rekindle.runtime.master.checkpoint_writer import CheckpointWriter
 from rekindle.runtime.master.cluster import EpochDriver
 from rekindle.runtime.master.epoch_runner import EpochRunner
 from rekindle.runtime.master.failures import slot_error
@@ -54,46 +52,8 @@ log = logging.getLogger(__name__)
 
 _CAUSE_WAIT = 2.0
 _GRACE = 5.0
-_LONGEST_WAIT_MS = 1000
+_LONGEST_WAIT = 1.0
 _LOOKS = 3  # heartbeats between two looks at who owns the job
-
-
-class Outcome(Enum):
-    """Say how an attempt ended, when it did not fail."""
-
-    FINISHED = auto()
-    CANCELLED = auto()
-
-
-_ABORTS = {
-    Outcome.FINISHED: CheckpointFailureReason.JOB_FINISHED,
-    Outcome.CANCELLED: CheckpointFailureReason.JOB_CANCELLED,
-    None: CheckpointFailureReason.JOB_FAILED,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _SlotSaid:
-    slot: int
-    message: m.ToMaster
-
-
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    error: BaseException
-    primary: bool  # the cause itself, not something that follows from it
-
-
-class _InputEnded:
-    pass
-
-
-class _FirstEpochEnded:
-    pass
-
-
-class _Cancel:
-    pass
 
 
 class Attempt:
@@ -121,59 +81,31 @@ class Attempt:
         times: StartTimes,
         launch: SlotLaunch | None = None,
     ) -> None:
-        self.coordinator = coordinator
         self.damage: CheckpointCorruptError | None = None
         self._shared = shared
         self._number = number
-        self._settings = shared.settings
-        self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._lock = threading.RLock()
-        self._slots = shared.graph.slots
-        self._executor = CheckpointExecutor(
-            shared.settings,
-            shared.graph,
-            shared.clock,
-            shared.slot_pool.broadcast,
-            self._checkpoint_completed,
-            self._too_many_failed,
-            shared.checkpoints,
-            shared.savepoints,
-            shared.ownership,
-            shared.view.checkpoint_failed,
+        self._events: queue.SimpleQueue[a.Event] = queue.SimpleQueue()
+        self._lock = threading.Lock()  # what the machine knows
+        self._machine = AttemptMachine(
+            attempt_settings(shared, number), coordinator, shared.savepoints, shared.stopping
         )
-        self._epochs = EpochRunner(
-            shared, self._lock, self._epoch_ended, lambda error: self._fail(error, primary=False)
+        settings = shared.settings
+        self._writer = CheckpointWriter(
+            settings.job_id, settings.job_name, shared.graph, shared.checkpoints, shared.savepoints, shared.ownership
         )
-        self._stop = AttemptStop(
-            shared.stopping,
-            self._epochs,
-            self._take_last_savepoint,
-            shared.view.savepoint_completed,
-            lambda: self._events.put(_Cancel()),
-            self._fail,
-        )
+        self._epochs = EpochRunner(shared, self._events.put, lambda error: self._fail(error, primary=False))
         self._times = times
         self._running_slots = AttemptSlots(shared, number, times, launch)
         self._metrics = SlotMetrics(lambda: len(shared.slot_pool.registered()), shared.slot_pool.broadcast)
         self._driver: EpochDriver | None = None
-        self._outcome: Outcome | None = None
         self._stopping = False
-        # What was collected is already on its way.
-        self._aligned = (
-            shared.settings.checkpoints.mode_exactly_once
-            or shared.collected is not None
-            or only_between_epochs(shared.graph)
-        )
-        self._input_ended = False
-        self._final_id: int | None = None
-        self._commit_awaited: int | None = None
-        self._committed: set[int] = set()  # the slots that have made visible what is awaited
-        self._out_of_ids = False
+        self._positions: dict[int, list[SparkPosition]] = {}  # at the barriers of the checkpoints under way
+        self._cause_until: float | None = None  # how long a better cause of a failure is waited for
         self._look_at = 0.0  # when to look whether another driver has taken over
 
     # --- the job master's thread ---
 
-    def run(self) -> Outcome:
+    def run(self) -> a.Outcome:
         """Run until the job is finished or cancelled; raise what made it fail."""
         restore = self._restore_point()
         self._shared.slot_pool.begin_attempt(self._number, self)
@@ -182,32 +114,34 @@ class Attempt:
         self._note_restored()
         self._shared.view.attempt_started(self._number, restore.metadata.checkpoint_id if restore else None)
         if self._shared.stopping.ends_with(None if restore is None else restore.metadata.checkpoint_id):
-            self._outcome = Outcome.FINISHED
-            return self._outcome
+            with self._lock:
+                return self._machine.end_restored()
         self._driver = self._epochs.start(slots)
-        self._outcome = self._supervise(self._driver)
-        return self._outcome
+        return self._supervise(self._driver)
 
     def stop(self, job_over: bool, failure: BaseException | None = None) -> None:
-        """Stop the epochs and end the slots.
+        """Stop the epochs, end the slots, and settle what is under way.
 
         Args:
             job_over: Whether no other attempt follows.
             failure: What the attempt has failed by.
         """
-        with self._lock:
-            self._stopping = True
+        self._stopping = True
         self._epochs.stop()
         self._running_slots.fail(JobExecutionError("the attempt has ended"))
         if self._driver is not None:
             with suppress(Exception):
                 self._driver.stop()
-        self._running_slots.release(job_over, _GRACE if self._outcome is not None else _GRACE / 5)
         with self._lock:
-            self._stop.attempt_ended(failure)
-            aborts = self.coordinator.abort_all(self._shared.clock.now(), _ABORTS[self._outcome])
-            self._executor.run(self.coordinator, aborts)
-            self._executor.attempt_ended(self._outcome is Outcome.FINISHED)
+            ended_well = self._machine.stop()
+        self._running_slots.release(job_over, _GRACE if ended_well else _GRACE / 5)
+        self._shared.io.settle()
+        while not self._events.empty():
+            self._take(self._events.get())
+        with self._lock:
+            instructions = self._machine.close(self._shared.clock.now(), failure)
+        self._carry_out(instructions)
+        self._shared.io.settle()
         self._epochs.close()
 
     def slot_pids(self) -> dict[int, int]:
@@ -225,256 +159,212 @@ class Attempt:
     def checkpoint_statistics(self) -> CheckpointsOverview:
         """Describe the checkpoints of the job so far."""
         with self._lock:
-            return self.coordinator.statistics()
+            return self._machine.coordinator.statistics()
 
     def cancel(self) -> None:
         """Ask the attempt to end, also while it waits for its slots."""
-        self._events.put(_Cancel())
+        self._events.put(a.CancelRequested())
         self._running_slots.fail(JobCancelledError("the job was cancelled"))
 
     def wake(self) -> None:
         """Let the attempt see that there is something new to do, such as a savepoint."""
-        self._events.put(None)
+        self._events.put(a.Woken())
 
-    def _supervise(self, driver: EpochDriver) -> Outcome:
-        while True:
-            event = self._next_event()
-            if isinstance(event, _SlotSaid):
-                self._handle(event.slot, event.message)
-            elif isinstance(event, _Failed):
-                raise self._root_cause(event)
-            elif isinstance(event, _Cancel):
-                return Outcome.CANCELLED
-            elif isinstance(event, _InputEnded):
-                self._input_ended = True
-            elif isinstance(event, _FirstEpochEnded):
-                self._shared.view.recovered(self._number, self._times.milliseconds())
-            elif not driver.active:
-                raise self._root_cause(_Failed(driver.error, primary=False))
-            if self._commit_awaited is not None and len(self._committed) == self._slots:
-                return Outcome.FINISHED
-            self._check_owner()
-            with self._lock:
-                self._act_on_time()
+    def _supervise(self, driver: EpochDriver) -> a.Outcome:
+        while self._machine.outcome is None:
+            self._take(self._next_event(driver))
+            self._look_at_owner()
+        if isinstance(self._machine.outcome, BaseException):
+            raise self._machine.outcome
+        return self._machine.outcome
 
-    def _check_owner(self) -> None:
+    def _take(self, event: a.Event) -> None:
+        with self._lock:
+            instructions = self._machine.handle(self._shared.clock.now(), event)
+        self._carry_out(instructions)
+
+    def _next_event(self, driver: EpochDriver) -> a.Event:
+        """Wait for an event, but not past the time at which something is due."""
+        now = self._shared.clock.now()
+        with self._lock:
+            due = self._machine.next_due(now)
+        wait = _LONGEST_WAIT if due is None else min(_LONGEST_WAIT, max(0, due - now) / 1000 + 0.001)
+        if self._cause_until is not None:
+            wait = self._cause_until - time.monotonic()
+            if wait <= 0:
+                return a.CauseOverdue()
+        try:
+            return self._events.get(timeout=wait)
+        except queue.Empty:
+            ended = self._cause_until is None and not driver.active
+            return a.Failed(driver.error, primary=False) if ended else a.Woken()
+
+    def _look_at_owner(self) -> None:
         """Look now and then whether another driver has taken over, not only at the next commit."""
         now = time.monotonic()
-        if now >= self._look_at:
-            self._look_at = now + _LOOKS * self._settings.heartbeat_ms / 1000
-            self._shared.ownership.check()
+        if self._shared.ownership.shared and now >= self._look_at:
+            self._look_at = now + _LOOKS * self._shared.settings.heartbeat_ms / 1000
+            self._shared.io.order(self._writer.check_owner, self._events.put)
 
-    def _next_event(self) -> Any:
-        """Wait for an event, but not past the time at which something is due."""
-        with self._lock:
-            now = self._shared.clock.now()
-            dues = (self.coordinator.next_event_at(now), self._epochs.next_timer)
-            wait = min([_LONGEST_WAIT_MS, *(max(0, due - now) for due in dues if due is not None)])
+    # --- what is decided is done ---
+
+    def _carry_out(self, instructions: list[a.Instruction]) -> None:
+        for instruction in instructions:
+            match instruction:
+                case a.BeginEpoch(epoch):
+                    self._epochs.begin(epoch)
+                case a.SkipEpoch(epoch):
+                    self._epochs.skip(epoch)
+                case a.Tick():
+                    self._tick()
+                case a.DrainSources(last_epoch):
+                    self._epochs.drain(last_epoch)
+                case a.PlaceBarrier(order):
+                    self._place_barrier(order)
+                case a.TellSlots(message):
+                    self._shared.slot_pool.broadcast(message)
+                case a.AwaitCause():
+                    self._cause_until = time.monotonic() + _CAUSE_WAIT
+                case a.End():
+                    pass  # the loop sees it
+                case (
+                    WriteMetadata()
+                    | a.NoteCheckpoint()
+                    | a.ReserveIds()
+                    | a.NoteOutput()
+                    | a.DiscardFiles()
+                    | DropCompleted()
+                ):
+                    self._order_io(instruction)
+                case _:
+                    self._tell_people(instruction)
+
+    def _tick(self) -> None:
         try:
-            return self._events.get(timeout=wait / 1000 + 0.001)
-        except queue.Empty:
-            return None
-
-    def _act_on_time(self) -> None:
-        """Do what is due: end the output, expire and trigger checkpoints, start an epoch for timers."""
-        now = self._shared.clock.now()
-        self._executor.run(self.coordinator, self.coordinator.expire(now))
-        if self._input_ended:
-            self._finish_output(now)
-            return
-        self._trigger_due(now)
-        self._epochs.start_if_timer_due(now)
-
-    def _finish_output(self, now: int) -> None:
-        """Make all output visible: with a last checkpoint, or at once in a job without checkpoints."""
-        if self._commit_awaited is not None or self._final_id in self.coordinator.pending_ids():
-            return
-        self._stop.input_ended()
-        if self._stop.under_way:
-            return
-        if not self._settings.ends_with_checkpoint:
-            self._shared.ownership.commit_output()
-            self._commit_awaited = 0
-            self._shared.slot_pool.broadcast(m.CommitFinal())
-        else:
-            self._final_id = self.coordinator.next_checkpoint_id
-            self._trigger(now, final=True)
-
-    def _handle(self, slot: int, message: m.ToMaster) -> None:
-        now = self._shared.clock.now()
-        with self._lock:
-            if isinstance(message, m.SnapshotDone):
-                instructions = self.coordinator.acknowledge(
-                    now, message.attempt, message.checkpoint_id, slot, message, measurements(message)
-                )
-                self._executor.run(self.coordinator, instructions)
-            elif isinstance(message, m.SnapshotFailed):
-                reason = _declined(message)
-                instructions = self.coordinator.decline(
-                    now, message.attempt, message.checkpoint_id, slot, reason, message.reason
-                )
-                self._executor.run(self.coordinator, instructions)
-            elif isinstance(message, m.CommitDone):
-                self._executor.notified(slot, message.checkpoint_id)
-                if message.checkpoint_id == self._commit_awaited:
-                    self._committed.add(slot)
-
-    def _root_cause(self, failed: _Failed) -> BaseException:
-        """Prefer what a slot said, or its death, over what Spark makes of it."""
-        until = time.monotonic() + _CAUSE_WAIT
-        while not failed.primary and (left := until - time.monotonic()) > 0:
-            with suppress(queue.Empty):
-                event = self._events.get(timeout=left)
-                if isinstance(event, _Failed) and event.primary:
-                    return event.error
-        return failed.error
-
-    # --- checkpoints, under the lock ---
-
-    def _epoch_ended(self) -> None:
-        if self._number and self._epochs.last_epoch == 1:
-            self._times.mark(Phase.FIRST_EPOCH)
-            self._events.put(_FirstEpochEnded())
-        if self._epochs.finished:
-            self._events.put(_InputEnded())
-        else:
-            self._trigger_due(self._shared.clock.now())
-            self._events.put(None)  # timers and triggers may be due earlier than the waiting thread believes
-
-    def _trigger_due(self, now: int) -> None:
-        """Trigger the periodic checkpoint if one is due, and the savepoints that wait, where a barrier can stand."""
-        if self._stopping or self._out_of_ids:
-            return
-        if not self._epochs.running:
-            self._stop.begin()
-        if self._stop.under_way:
-            return
-        if not (self._aligned and self._epochs.running) and self.coordinator.trigger_due(now):
-            self._trigger(now)
-        while not self._epochs.running and self._shared.savepoints.waiting and not self._out_of_ids:
-            self._trigger(now, savepoint=True)
-
-    def _trigger(self, now: int, savepoint: bool = False, final: bool = False) -> None:
-        checkpoint_id = self.coordinator.next_checkpoint_id
-        if not self._may_use(checkpoint_id):
-            return
-        if not savepoint:
-            self._begin_checkpoint(now, savepoint, final)
-        elif self._shared.savepoints.begin(checkpoint_id):
-            self._begin_savepoint(now, checkpoint_id, final)
-
-    def _begin_savepoint(self, now: int, checkpoint_id: int, final: bool) -> None:
-        """Begin a savepoint that somebody waits for; that it cannot begin they are told, and the job goes on."""
-        try:
-            self._begin_checkpoint(now, savepoint=True, final=final)
+            self._epochs.tick()
         except Exception as error:
-            log.exception("savepoint %d could not begin", checkpoint_id)
-            reason = f"it could not begin: {error}"
-            then = self.coordinator.decline(
-                now, self._number, checkpoint_id, 0, CheckpointFailureReason.DECLINED, reason
-            )
-            self._executor.run(self.coordinator, then)
-            self._shared.savepoints.failed(checkpoint_id, reason)  # if the coordinator had not heard of it yet
+            self._fail(error, primary=False)
 
-    def _begin_checkpoint(self, now: int, savepoint: bool, final: bool) -> None:
-        positions = self._epochs.positions()
-        if self._shared.collected is not None:
-            self._shared.collected.barrier(self.coordinator.next_checkpoint_id)
-        instructions = self.coordinator.trigger(now, self._epochs.last_epoch, positions, savepoint, final)
-        self._executor.run(self.coordinator, instructions)
-
-    def _take_last_savepoint(self, directory: str, final: bool) -> tuple[int, Future[str]]:
-        """Take the savepoint that the job stops with."""
-        checkpoint_id = self.coordinator.next_checkpoint_id
-        if not self._may_use(checkpoint_id):
-            return checkpoint_id, _refused("no checkpoint id could be reserved for the savepoint")
+    def _place_barrier(self, order: m.TriggerSnapshot) -> None:
+        checkpoint_id = order.checkpoint_id
         try:
-            future = self._shared.savepoints.begin_now(checkpoint_id, directory)
-        except ConfigurationError as error:
-            return checkpoint_id, _refused(str(error))
-        if final:
-            self._final_id = checkpoint_id
-        self._begin_savepoint(self._shared.clock.now(), checkpoint_id, final)
-        return checkpoint_id, future
+            self._positions[checkpoint_id] = self._epochs.positions(order.epoch)
+            if self._shared.collected is not None:
+                self._shared.collected.barrier(checkpoint_id)
+            self._shared.slot_pool.broadcast(order)
+        except Exception as error:
+            log.warning("checkpoint %d could not begin", checkpoint_id, exc_info=True)
+            self._events.put(a.BarrierFailed(checkpoint_id, error))
 
-    def _may_use(self, checkpoint_id: int) -> bool:
-        """Make sure that no other driver uses a checkpoint id; without that there are no more checkpoints."""
-        try:
-            self._shared.ownership.reserve(checkpoint_id)
-        except (JobFencedError, CheckpointError) as error:
-            self._out_of_ids = True
-            self._fail(error)
-        return not self._out_of_ids
+    def _order_io(self, order: a.StorageInstruction) -> None:
+        io, writer, tell = self._shared.io, self._writer, self._events.put
+        match order:
+            case WriteMetadata(checkpoint_id):
+                ended = CheckpointError("the attempt ended before its metadata was written")
+                positions = self._positions.pop(checkpoint_id)
+                io.order(partial(writer.write, order, positions), tell, a.CheckpointNotStored(checkpoint_id, ended))
+            case a.NoteCheckpoint(checkpoint_id):
+                ended = CheckpointError("the attempt ended before it was entered into the job's log")
+                io.order(partial(writer.note, order), tell, a.CheckpointNotStored(checkpoint_id, ended))
+            case a.ReserveIds(checkpoint_id):
+                io.order(partial(writer.reserve, checkpoint_id), tell)
+            case a.NoteOutput():
+                io.order(writer.note_output, tell)
+            case a.DiscardFiles(checkpoint_id):
+                self._positions.pop(checkpoint_id, None)
+                io.order(partial(writer.discard, checkpoint_id), tell)
+            case DropCompleted(checkpoint):
+                io.order(partial(writer.drop, checkpoint), tell)
 
-    def _too_many_failed(self, failed: FailJob) -> None:
-        if self._commit_awaited is None:  # else the last checkpoint is complete, and no other matters
-            error = CheckpointError(failed.message)
-            error.curable = failed.reason is not CheckpointFailureReason.UNWRITABLE
-            self._fail(error)
-
-    def _checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
-        if checkpoint.checkpoint_id == self._final_id:
-            self._commit_awaited = checkpoint.checkpoint_id
-        if self._shared.collected is not None:
-            self._shared.collected.completed(checkpoint.checkpoint_id)
-        # The only one of a batch is but a note of what is to be committed; a savepoint is shown as such.
-        if not self._settings.batch and not checkpoint.savepoint:
-            self._shared.view.checkpoint_completed(checkpoint)
+    def _tell_people(self, news: a.News) -> None:
+        view, savepoints, stopping = self._shared.view, self._shared.savepoints, self._shared.stopping
+        match news:
+            case a.ShowCheckpoint(checkpoint):
+                if self._shared.collected is not None:
+                    self._shared.collected.completed(checkpoint.checkpoint_id)
+                # The only one of a batch is but a note of what is to be committed; a savepoint is shown as such.
+                if not self._shared.settings.batch and not checkpoint.savepoint:
+                    view.checkpoint_completed(checkpoint)
+            case a.ShowCheckpointFailure(checkpoint_id, reason, text):
+                view.checkpoint_failed(checkpoint_id, reason, text)
+            case a.ShowRecovery():
+                self._times.mark(Phase.FIRST_EPOCH)
+                view.recovered(self._number, self._times.milliseconds())
+            case a.ShowStopSavepoint(location):
+                try:
+                    view.savepoint_completed(location)
+                except Exception:
+                    log.exception("savepoint %s is complete, but could not be shown", location)
+            case a.CompleteSavepoint(checkpoint_id):
+                savepoints.completed(checkpoint_id)
+            case a.FailSavepoint(checkpoint_id, message):
+                log.warning(message)
+                savepoints.failed(checkpoint_id, message)
+            case a.GiveUpStop(request, message, then):
+                request.give_up(message, then)
+            case a.InterruptStop(message):
+                stopping.interrupted(message)
 
     # --- what is restored ---
 
     def _restore_point(self) -> StoredCheckpoint | None:
-        latest = self.coordinator.latest_completed()
-        if latest is None:
-            return None
-        assert isinstance(latest.location, StoredCheckpoint)
-        return latest.location
+        latest = self._machine.coordinator.latest_completed()
+        return None if latest is None else latest.location
 
     def _note_restored(self) -> None:
-        latest, now = self.coordinator.latest_completed(), self._shared.clock.now()
+        latest, now = self._machine.coordinator.latest_completed(), self._shared.clock.now()
         if latest is not None:
-            assert isinstance(latest.location, StoredCheckpoint)
-            path = latest.location.external_path
+            savepoint = latest.savepoint or latest.location.metadata.savepoint
+            restored = RestoredStatistics(latest.checkpoint_id, now, savepoint, latest.location.external_path)
             with self._lock:
-                savepoint = latest.savepoint or latest.location.metadata.savepoint
-                self.coordinator.restored(RestoredStatistics(latest.checkpoint_id, now, savepoint, path))
+                self._machine.coordinator.restored(restored)
 
     # --- the slots' threads ---
 
     def slot_said(self, slot: int, message: m.ToMaster) -> None:
         """Take a message of a slot."""
-        if isinstance(message, m.EpochReport):
-            self._epochs.report(slot, message)
-        elif isinstance(message, m.RequestEpoch):
-            self._epochs.raise_tick()
-        elif isinstance(message, m.Output):
-            self._show(message)
-        elif isinstance(message, m.SlotFailed):
-            error = slot_error(message)
-            if isinstance(error, CheckpointCorruptError):
-                self.damage = error
-            if self._stopping and isinstance(error, UserCodeError):
-                log.warning("user code raised while the job was being ended: %s", error)  # nobody waits for it
-            self._fail(error)
-        elif isinstance(message, m.MetricsReport):
-            self._metrics.answer(slot, message)
-        elif isinstance(message, m.Register):
-            self._running_slots.registered(slot, message)
-        elif isinstance(message, m.Ready):
-            self._running_slots.ready(slot, message)
-        else:
-            self._events.put(_SlotSaid(slot, message))
+        match message:
+            case m.EpochReport():
+                self._epochs.report(slot, message)
+            case m.RequestEpoch():
+                self._events.put(a.EpochRequested())
+            case m.SnapshotDone():
+                taken = a.SnapshotTaken(message.attempt, message.checkpoint_id, slot, message.snapshot())
+                self._events.put(taken)
+            case m.SnapshotFailed():
+                self._events.put(
+                    a.SnapshotDeclined(message.attempt, message.checkpoint_id, slot, message.reason, message.curable)
+                )
+            case m.CommitDone():
+                self._events.put(a.OutputCommitted(slot, message.checkpoint_id))
+            case m.Output():
+                self._show(message)
+            case m.SlotFailed():
+                self._slot_failed(message)
+            case m.MetricsReport():
+                self._metrics.answer(slot, message)
+            case m.Register():
+                self._running_slots.registered(slot, message)
+            case m.Ready():
+                self._running_slots.ready(slot, message)
 
     def slot_lost(self, slot: int, why: str) -> None:
         """Learn that a slot is gone."""
         if not self._stopping:
             self._fail(SlotLostError(f"slot {slot} was lost: {why}", slot))
 
+    def _slot_failed(self, message: m.SlotFailed) -> None:
+        error = slot_error(message)
+        if isinstance(error, CheckpointCorruptError):
+            self.damage = error
+        if self._stopping and isinstance(error, UserCodeError):
+            log.warning("user code raised while the job was being ended: %s", error)  # nobody waits for it
+        self._fail(error)
+
     def _show(self, output: m.Output) -> None:
         if output.channel == COLLECTED:
             if self._shared.collected is not None:
-                with self._lock:
-                    self._shared.collected.add(output.data)
+                self._shared.collected.add(output.data)
         elif output.channel == m.NOTICE:
             self._shared.view.notice(output.data.decode("utf-8", "surrogateescape"))
         else:
@@ -482,16 +372,22 @@ class Attempt:
             self._shared.view.show(output.data.decode("utf-8", "surrogateescape"), stream)
 
     def _fail(self, error: BaseException, primary: bool = True) -> None:
-        self._events.put(_Failed(error, primary))
+        self._events.put(a.Failed(error, primary))
         self._epochs.fail(error)
         self._running_slots.fail(error)
 
 
-def _refused(why: str) -> Future[str]:
-    future: Future[str] = Future()
-    future.set_exception(CheckpointError(why))
-    return future
-
-
-def _declined(message: m.SnapshotFailed) -> CheckpointFailureReason:
-    return CheckpointFailureReason.DECLINED if message.curable else CheckpointFailureReason.UNWRITABLE
+def attempt_settings(shared: JobShared, number: int) -> AttemptSettings:
+    """Settle what kind of job it is that an attempt runs."""
+    settings = shared.settings
+    # What was collected is already on its way.
+    aligned = settings.checkpoints.mode_exactly_once or shared.collected is not None
+    return AttemptSettings(
+        number=number,
+        slots=shared.graph.slots,
+        aligned=aligned or only_between_epochs(shared.graph),
+        ends_with_checkpoint=settings.ends_with_checkpoint,
+        num_retained=settings.checkpoints.num_retained,
+        logged=shared.ownership.shared,
+        ids_to=shared.ownership.ids_to,
+    )

@@ -50,7 +50,7 @@ class CheckpointLines:
             return []
         self._waiting, self._since = 0, now
         described = describe_checkpoint(latest)
-        fields = {"checkpoint_id": latest.checkpoint_id, "duration_ms": latest.duration_ms, "size": latest.size or 0}
+        fields = {"checkpoint_id": latest.checkpoint_id, "duration_ms": latest.duration_ms, "size": latest.size}
         if count == 1:
             return [Line(f"checkpoint {described} is complete", fields)]
         text = f"{count} checkpoints in the last {seconds:.0f} s, the last one {described}"
@@ -59,7 +59,7 @@ class CheckpointLines:
 
 def describe_checkpoint(checkpoint: CompletedCheckpoint) -> str:
     """Say id, duration and size of a checkpoint."""
-    return f"{checkpoint.checkpoint_id} ({checkpoint.duration_ms} ms, {_format_size(checkpoint.size or 0)})"
+    return f"{checkpoint.checkpoint_id} ({checkpoint.duration_ms} ms, {_format_size(checkpoint.size)})"
 
 
 def _format_size(size: float) -> str:

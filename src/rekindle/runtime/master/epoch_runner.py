@@ -1,7 +1,8 @@
 """Runs the epochs of one attempt: what is done in each, and how far the cluster's streams are.
 
-:meth:`EpochRunner._run` is called from the thread in which the cluster begins epochs. Between two
-epochs, under the attempt's lock, whoever owns the runner is told, so that a checkpoint can stand exactly there.
+:meth:`EpochRunner._run` is called from the thread in which the cluster begins epochs. Before each epoch it asks for
+leave, and waits until :meth:`EpochRunner.begin` gives it: so a checkpoint can stand exactly there. Until then, and from
+the end of an epoch on, the thread that gives leave may use all that is in here.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable
 
 from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.exceptions import JobExecutionError
+from rekindle.runtime.master.attempt_events import EpochEnded, EpochWaits
 from rekindle.runtime.master.cluster import Epoch, EpochDriver
 from rekindle.runtime.master.epoch_reports import Gathering
 from rekindle.runtime.master.hosted_sources import polled_slots
@@ -26,33 +28,20 @@ from rekindle.runtime.wire import messages as m
 class EpochRunner:
     """Run epochs, one after the other, until the input ends or somebody stops it.
 
-    Attributes:
-        running: Whether an epoch is under way. Read it, and what follows, under the lock.
-        last_epoch: The last epoch that ended.
-        next_timer: When the next processing-time timer is due.
-        finished: Whether all operators have seen the end of their input.
-
     Args:
         shared: The job.
-        lock: Guards everything in here that is asked from outside.
-        ended: Is called, under the lock, when an epoch has ended and before the next one begins.
+        tell: Is told that an epoch waits for leave, and that one has ended.
         failed: Is called when an epoch fails.
     """
 
     def __init__(
         self,
         shared: JobShared,
-        lock: threading.RLock,
-        ended: Callable[[], None],
+        tell: Callable[[EpochWaits | EpochEnded], None],
         failed: Callable[[BaseException], None],
     ) -> None:
-        self.running = False
-        self.last_epoch = 0
-        self.next_timer: int | None = None
-        self.finished = False
         self._shared = shared
-        self._lock = lock
-        self._on_end = ended
+        self._tell = tell
         self._on_failure = failed
         self._driver: EpochDriver | None = None
         self._cluster = shared.cluster.epochs(shared.graph)
@@ -65,11 +54,11 @@ class EpochRunner:
         self._nodes = {source.uid: source.node for source in shared.graph.spark_sources}
         self._ended: set[str] = set()
         self._unread: set[str] = set()  # bounded DataFrames that the next epoch reads
-        self._stopping = False
+        self._tasks = 0  # of the cluster's streams in the epoch that waits
+        self._changed = threading.Condition()
+        self._leave = (0, False)  # the last epoch that was settled, and whether it is to run
         self._stopped = threading.Event()
-        self._held = False
-        self._let_go = threading.Condition(lock)
-        self._drained_at: list[SparkPosition] | None = None  # where Spark's sources have ended, if they had to
+        self._drained_at: list[SparkPosition] | None = None  # where the streams have ended, if they had to
 
     def prepare(self, restored: Iterable[SparkPosition]) -> None:
         """Let the sources stand where a checkpoint left them, and at their beginning where it says nothing."""
@@ -88,45 +77,47 @@ class EpochRunner:
             raise
         return driver
 
-    def positions(self) -> list[SparkPosition]:
-        """Tell where the cluster's streams stand after the last epoch that read from them."""
+    def positions(self, epoch: int) -> list[SparkPosition]:
+        """Tell where the cluster's streams stand after an epoch, the last that has ended."""
         if self._drained_at is not None:
             return self._drained_at
         consumed = [SparkPosition(uid, [], [], consumed=True) for uid in sorted(self._statics - self._unread)]
-        return [*self._cluster.positions(self.last_epoch), *consumed]
+        return [*self._cluster.positions(epoch), *consumed]
 
     def report(self, slot: int, report: m.EpochReport) -> None:
         """Take a slot's report at the end of an epoch."""
         self._reports.put(slot, report)
 
-    def start_if_timer_due(self, now: int) -> None:
-        """Start an epoch if a timer waits for one."""
-        if self.next_timer is not None and self.next_timer <= now and not self.running:
-            self.next_timer = None
-            self.raise_tick()
-
-    def raise_tick(self) -> None:
-        """Let an epoch begin, though the cluster's streams may have nothing new."""
+    def tick(self) -> None:
+        """Ask for an epoch, though the cluster's streams may have nothing new."""
         if self._driver is not None:  # else the first is yet to come
             self._driver.tick()
 
-    def hold(self) -> None:
-        """Begin no other epoch until :meth:`release`. What the cluster has planned waits, and is not lost."""
-        with self._lock:
-            self._held = True
+    def begin(self, epoch: int) -> None:
+        """Open an epoch in all slots, and let it run."""
+        draining = self.draining
+        self._reports = Gathering(self._shared.graph.slots)
+        ended = sorted(self._nodes[uid] for uid in (self._nodes if draining else self._ended | self._statics))
+        budget = -(-self._pacer.budget // self._polled_slots)  # up, so that all together use it up
+        orders = self._iterations.orders()
+        tasks = 0 if self._unread and not draining else self._tasks  # nobody has counted those of bounded DataFrames
+        begin = m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget, orders, draining, tasks)
+        self._shared.slot_pool.broadcast(begin)
+        self._settle(epoch, True)
 
-    def release(self) -> None:
-        """Let epochs go on."""
-        with self._lock:
-            self._held = False
-            self._let_go.notify_all()
+    def skip(self, epoch: int) -> None:
+        """Let an epoch end that has not begun: nothing counts any more, such as what a bounded stream gets then."""
+        self._settle(epoch, False)
 
-    def drain(self) -> None:
-        """End all sources where they stand, as if there were no more input; epochs go on until all have seen it."""
-        with self._lock:
-            if self._drained_at is None:
-                self._drained_at = self.positions()
-            self.raise_tick()
+    def _settle(self, epoch: int, runs: bool) -> None:
+        with self._changed:
+            self._leave = epoch, runs
+            self._changed.notify_all()
+
+    def drain(self, epoch: int) -> None:
+        """End all sources where they stand after an epoch; epochs go on until all operators have seen it."""
+        if self._drained_at is None:
+            self._drained_at = self.positions(epoch)
 
     @property
     def draining(self) -> bool:
@@ -139,10 +130,9 @@ class EpochRunner:
 
     def stop(self) -> None:
         """Begin no other epoch, and let go of the thread in which they begin."""
-        with self._lock:
-            self._stopping = True
-            self._let_go.notify_all()
-        self._stopped.set()
+        with self._changed:
+            self._stopped.set()
+            self._changed.notify_all()
         self.fail(JobExecutionError("the attempt has ended"))
 
     def close(self) -> None:
@@ -159,25 +149,22 @@ class EpochRunner:
             self._on_failure(error)
             self._stopped.wait()
 
+    def _may_run(self, epoch: int) -> bool:
+        """Ask for leave, and wait for it."""
+        self._tell(EpochWaits(epoch))
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped.is_set() or self._leave[0] == epoch)
+            return not self._stopped.is_set() and self._leave == (epoch, True)
+
     def _epoch(self, epoch: Epoch) -> None:
-        number, slots = epoch.number, self._shared.slot_pool
-        tasks = epoch.source_tasks()
-        with self._lock:
-            self._let_go.wait_for(lambda: self._stopping or not self._held)
-            if self._stopping or self.finished:
-                return  # nothing counts any more, such as what a bounded stream gets after its end
-            draining = self.draining
-            unread = set() if draining else set(self._unread)
-            self.running = True
-            reports = self._reports = Gathering(self._shared.graph.slots)
-            ended = sorted(self._nodes[uid] for uid in (self._nodes if draining else self._ended | self._statics))
-            budget = -(-self._pacer.budget // self._polled_slots)  # up, so that all together use it up
-            orders = self._iterations.orders()
-            tasks = 0 if unread else tasks  # nobody has counted those of bounded DataFrames
-            slots.broadcast(m.BeginEpoch(number, self._shared.clock.now(), ended, budget, orders, draining, tasks))
+        number = epoch.number
+        self._tasks = epoch.source_tasks()
+        if not self._may_run(number):
+            return
+        reports, draining = self._reports, self.draining
         started = time.monotonic()
-        epoch.run(unread, draining)
-        slots.broadcast(m.EndEpoch(number))
+        epoch.run(set() if draining else set(self._unread), draining)
+        self._shared.slot_pool.broadcast(m.EndEpoch(number))
         answers = reports.wait()
         summary = EpochSummary(
             epoch=number,
@@ -187,24 +174,18 @@ class EpochRunner:
             watermark=min(report.watermark for report in answers),
         )
         self._pacer.epoch_finished(summary.polled, summary.seconds, max(report.busy_ms for report in answers) / 1000)
-        with self._lock:
-            self._end(number, answers)
+        self._tell(self._ended_with(number, answers))
         self._shared.view.epoch_finished(summary)
 
-    def _end(self, epoch: int, reports: list[m.EpochReport]) -> None:
-        """Take stock, tell of the end, and see to it that the next epoch starts if there is work."""
-        self.running = False
-        self.last_epoch = epoch
+    def _ended_with(self, epoch: int, reports: list[m.EpochReport]) -> EpochEnded:
+        """Take stock of an epoch."""
         self._unread = set()
         # A bounded stream has ended when nothing new was found in it.
         quiet = self._bounded - self._ended - self._cluster.moved(epoch)
         self._ended |= quiet | self._statics
         timers = [report.next_timer for report in reports if report.next_timer is not None]
-        self.next_timer = min(timers, default=None)
-        self.finished = all(report.finished for report in reports)
         self._iterations.epoch_ended(reports)
-        self._on_end()
-        asked_again = not self.draining and (quiet or self._bounded - self._ended)
+        asked_again = not self.draining and bool(quiet or self._bounded - self._ended)
         more = asked_again or any(report.more for report in reports) or self._iterations.more
-        if more and not self.finished:
-            self.raise_tick()
+        finished = all(report.finished for report in reports)
+        return EpochEnded(epoch, finished, more, min(timers, default=None))

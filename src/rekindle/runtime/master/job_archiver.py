@@ -21,7 +21,6 @@ from rekindle.archive.directory import archive_directory, forget_oldest, write_e
 from rekindle.archive.job_entry import HEARTBEAT_SECONDS, JobEntry, KeptCheckpoint
 from rekindle.base.process_identity import boot_id, start_ticks
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.program.program_errors import LOG_FILE
 from rekindle.runtime.master.job_history import JobHistory
@@ -159,12 +158,10 @@ class JobArchiver:
         if self._stored is None:
             return None
         checkpoint, time = self._stored
-        stored = checkpoint.location if isinstance(checkpoint.location, StoredCheckpoint) else None
         if self._history.end_time is not None:
-            path = None if stored is None else kept_location(stored)
+            path = kept_location(checkpoint.location)
             return None if path is None else KeptCheckpoint(id=checkpoint.checkpoint_id, time=time, path=path)
-        path = None if stored is None else stored.external_path
-        return KeptCheckpoint(id=checkpoint.checkpoint_id, time=time, path=path)
+        return KeptCheckpoint(id=checkpoint.checkpoint_id, time=time, path=checkpoint.location.external_path)
 
 
 def first_lines(text: str) -> str:

@@ -18,7 +18,6 @@ from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.restoring import WRITTEN_AGAIN, RestorePath, fit_to_checkpoint
-from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.contracts.job.job_execution_result import JobExecutionResult
 from rekindle.contracts.job.job_id import JobID
 from rekindle.contracts.job.job_status import JobStatus
@@ -36,7 +35,9 @@ from rekindle.exceptions import (
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
 from rekindle.runtime.master.archived_view import archived
-from rekindle.runtime.master.attempt import Attempt, Outcome
+from rekindle.runtime.master.attempt import Attempt
+from rekindle.runtime.master.attempt_events import Outcome
+from rekindle.runtime.master.checkpoint_io import CheckpointIO
 from rekindle.runtime.master.cluster import Cluster
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.failure_kinds import Hopeless, hopeless
@@ -135,7 +136,7 @@ class JobMaster(ObservedJob):
             operators={node.uid: node.parallelism for node in self._graph.nodes if not self._graph.batch},
         )
         for checkpoint in completed:
-            if not checkpoint.savepoint and isinstance(checkpoint.location, StoredCheckpoint):
+            if not checkpoint.savepoint:
                 self._checkpoints.adopt(checkpoint.location)
 
     def start(self) -> None:
@@ -241,6 +242,7 @@ class JobMaster(ObservedJob):
         error: BaseException | None = None
         status = JobStatus.FAILED
         slot_pool: SlotPool | None = None
+        io = CheckpointIO(self.settings.job_name)
         try:
             self._sweep_after_takeover()
             slot_pool = self._cluster.slot_pool(
@@ -266,6 +268,7 @@ class JobMaster(ObservedJob):
                     savepoints=self._savepoints,
                     stopping=self._stopping,
                     ownership=self._ownership,
+                    io=io,
                 )
             )
             status = JobStatus.FINISHED if outcome is Outcome.FINISHED else JobStatus.CANCELED
@@ -282,6 +285,7 @@ class JobMaster(ObservedJob):
         finally:
             if slot_pool is not None:
                 slot_pool.close()
+            io.close()
         status, error = self._note_end(status, error)
         self._clean_up(status)
         runtime = round((time.monotonic() - started) * 1000)
@@ -419,13 +423,11 @@ class JobMaster(ObservedJob):
         shared.graph = self._graph = replace(self._graph, spark_sources=sources)
 
     def _fall_back(self, failure: Exception, decision: FallBack, shared: JobShared) -> None:
-        stored = decision.instead.location
-        assert isinstance(stored, StoredCheckpoint)
         log.warning(
             "checkpoint %d is damaged: %s; %s is used instead. %s",
             decision.damaged.checkpoint_id,
             failure,
-            stored.describe(),
+            decision.instead.location.describe(),
             WRITTEN_AGAIN,
         )
         self._coordinator.mark_damaged(decision.damaged.checkpoint_id)
@@ -436,7 +438,6 @@ class JobMaster(ObservedJob):
     def _fitted(self, restored: CompletedCheckpoint) -> JobGraph:
         """Fit the program to the checkpoint that it is started from."""
         stored = restored.location
-        assert isinstance(stored, StoredCheckpoint)
         allowed = self.settings.allow_non_restored_state
         return fit_to_checkpoint(self._program, stored.metadata, allowed, stored.external_path)
 

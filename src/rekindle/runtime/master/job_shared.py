@@ -8,6 +8,7 @@ from rekindle.base.clock import Clock
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.graph.job_graph import JobGraph
 from rekindle.ha.ownership import JobOwnership
+from rekindle.runtime.master.checkpoint_io import CheckpointIO
 from rekindle.runtime.master.cluster import Cluster
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_settings import JobSettings
@@ -33,3 +34,4 @@ class JobShared:
     savepoints: Savepoints
     stopping: Stopping
     ownership: JobOwnership
+    io: CheckpointIO

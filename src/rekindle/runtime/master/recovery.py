@@ -96,13 +96,4 @@ def as_restored(stored: StoredCheckpoint, claimed: bool = False) -> CompletedChe
 
     Unless it is ``claimed``: then it takes the place of one that the job has completed, and is deleted as such.
     """
-    metadata = stored.metadata
-    return CompletedCheckpoint(
-        metadata.checkpoint_id,
-        metadata.epoch,
-        metadata.timestamp,
-        stored,
-        savepoint=not claimed,
-        size=metadata.state_size,
-        claimed=claimed,
-    )
+    return CompletedCheckpoint(stored, savepoint=not claimed, claimed=claimed)

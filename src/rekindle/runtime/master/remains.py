@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
-from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.contracts.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.runtime.master.job_settings import JobSettings
@@ -67,7 +66,6 @@ class Remains:
             checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in kept if not checkpoint.savepoint})
             for checkpoint in [*self.completed, *self.damaged]:
                 if checkpoint.claimed and checkpoint not in kept:
-                    assert isinstance(checkpoint.location, StoredCheckpoint)
                     checkpoints.drop(checkpoint.location, claimed=True)
         except Exception:
             log.exception("the checkpoints of job %s could not be cleaned up", self.settings.job_id)

@@ -57,8 +57,7 @@ class ReportedView(ProgressView):
 
     def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
         self._view.checkpoint_completed(checkpoint)
-        if isinstance(checkpoint.location, StoredCheckpoint):
-            self._stored = checkpoint.location
+        self._stored = checkpoint.location
 
     def checkpoint_failed(self, checkpoint_id: int, reason: str, text: str) -> None:
         self._view.checkpoint_failed(checkpoint_id, reason, text)

@@ -3,6 +3,7 @@
 A request waits for the end of an epoch; what it waits through, a restart for instance, does it no harm. Once its
 savepoint is under way, it ends as that ends. One that is taken in passing is handed over when all slots have made safe
 what it refers to: output that waits for a commit, which a job that goes back to an earlier checkpoint would remove.
+What is decided about them is in ``attempt_machine``.
 """
 
 from __future__ import annotations
@@ -27,13 +28,15 @@ class SavepointRequest:
 
     Attributes:
         location: The savepoint's own directory.
-        files: What is below that directory.
         future: Gets the location, or the reason why there is no savepoint.
     """
 
     location: str
-    files: CheckpointFiles
     future: Future[str] = field(default_factory=Future)
+
+    def open_files(self) -> CheckpointFiles:
+        """Open the savepoint's directory, which may take a while."""
+        return checkpoint_files(self.location)
 
 
 class Savepoints:
@@ -51,7 +54,6 @@ class Savepoints:
         self._lock = threading.Lock()
         self._waiting: deque[SavepointRequest] = deque()
         self._begun: dict[int, SavepointRequest] = {}  # also what has ended: an answer of a slot may still come
-        self._unsafe: dict[int, set[int]] = {}  # the slots that have yet to make safe what a savepoint refers to
         self._over: str | None = None
 
     def request(self, directory: str) -> Future[str]:
@@ -92,24 +94,6 @@ class Savepoints:
         """Give the request that a checkpoint was taken for; None: it is no savepoint that was asked for."""
         return self._begun.get(checkpoint_id)
 
-    def written(self, checkpoint_id: int, slots: int) -> None:
-        """Learn that a savepoint in passing is written, and that so many slots have yet to make it safe."""
-        self._unsafe[checkpoint_id] = set(range(slots))
-
-    def made_safe(self, checkpoint_id: int, slot: int) -> None:
-        """Learn that a slot has made safe what a savepoint refers to; hand over what is safe as a whole."""
-        slots = self._unsafe.get(checkpoint_id)
-        if slots is not None:
-            slots.discard(slot)
-            if not slots:
-                del self._unsafe[checkpoint_id]
-                self.completed(checkpoint_id)
-
-    def give_up_unsafe(self) -> list[int]:
-        """Forget the savepoints that are written and not safe: name them, so that they are deleted."""
-        unsafe, self._unsafe = self._unsafe, {}
-        return list(unsafe)
-
     def completed(self, checkpoint_id: int) -> None:
         """Hand over a savepoint that is complete."""
         request = self._begun.get(checkpoint_id)
@@ -123,8 +107,7 @@ class Savepoints:
             request.future.set_exception(CheckpointError(reason))
 
     def _new(self, directory: str) -> SavepointRequest:
-        location = paths.join(directory, paths.savepoint_directory(self._job_id, self._distinct()))
-        return SavepointRequest(location, checkpoint_files(location))
+        return SavepointRequest(paths.join(directory, paths.savepoint_directory(self._job_id, self._distinct())))
 
     def job_ended(self, how: str) -> None:
         """Turn away who still waits, and who comes later."""

@@ -2,7 +2,7 @@
 
 It outlives attempts: one that fails before the savepoint is complete leaves it to the next. If one fails after that,
 the next restores the savepoint, which commits what is in it, and the job is over. What is to be done is in
-``attempt_stop``.
+``attempt_machine``.
 """
 
 from __future__ import annotations
@@ -49,6 +49,10 @@ class StopRequest:
     tries: int = 0
     checkpoint_id: int | None = None
     location: str | None = None
+
+    def give_up(self, reason: str, then: str = "goes on") -> None:
+        """Tell whoever waits why the job was not stopped, and what it does instead."""
+        self.future.set_exception(StopFailedError(f"the job was not stopped, and {then}: {reason}"))
 
 
 class Stopping:
@@ -99,12 +103,17 @@ class Stopping:
         assert self._request is not None
         self._request.checkpoint_id, self._request.location = checkpoint_id, location
 
-    def failed(self, reason: str, then: str = "goes on") -> None:
-        """Give the request up; say what the job does then."""
+    def withdraw(self) -> StopRequest | None:
+        """Forget the request: it has failed, and another may come. Return it, so that whoever waits is told."""
         with self._lock:
             request, self._request = self._request, None
+        return request
+
+    def failed(self, reason: str) -> None:
+        """Give the request up, and say why."""
+        request = self.withdraw()
         if request is not None:
-            request.future.set_exception(StopFailedError(f"the job was not stopped, and {then}: {reason}"))
+            request.give_up(reason)
 
     def interrupted(self, reason: str) -> None:
         """Learn that an attempt has failed in the middle of it: the next one tries again, but not for ever."""

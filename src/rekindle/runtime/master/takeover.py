@@ -141,8 +141,7 @@ def references(
     return [*[*own, _reference(new)][-num_retained:], *(_reference(c.location) for c in after)]
 
 
-def _reference(stored: object, claimed: bool = False) -> CheckpointReference:
-    assert isinstance(stored, StoredCheckpoint)
+def _reference(stored: StoredCheckpoint, claimed: bool = False) -> CheckpointReference:
     assert stored.files is not None  # with high availability, checkpoints are in files
     metadata = stored.metadata
     location = stored.files.describe(stored.directory)

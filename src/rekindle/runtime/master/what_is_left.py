@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.runtime.master.job_settings import JobSettings
 
 
@@ -57,5 +56,4 @@ def _why(settings: JobSettings, completed: Sequence[CompletedCheckpoint]) -> str
 
 
 def _path(checkpoint: CompletedCheckpoint) -> str | None:
-    assert isinstance(checkpoint.location, StoredCheckpoint)
     return checkpoint.location.external_path
