@@ -12,13 +12,13 @@ from rekindle.common import Configuration, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import CheckpointCorruptError, ConfigurationError, JobFencedError, StateRestoreError
 from rekindle.runtime.master import job_master as job_master_module
-from rekindle.runtime.master import takeover as takeover_module
-from rekindle.runtime.master.attempt import Attempt
-from rekindle.runtime.master.attempt_events import EpochEnded, NoteOutput, TellSlots
-from rekindle.runtime.master.checkpoint_io import CheckpointIO
-from rekindle.runtime.master.ha_settings import safe_name
+from rekindle.runtime.master.attempts.attempt import Attempt
+from rekindle.runtime.master.attempts.attempt_events import EpochEnded, NoteOutput, TellSlots
+from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
+from rekindle.runtime.master.high_availability import takeover as takeover_module
+from rekindle.runtime.master.high_availability.ha_settings import safe_name
+from rekindle.runtime.master.high_availability.takeover import Takeover
 from rekindle.runtime.master.job_settings import JobSettings, settle
-from rekindle.runtime.master.takeover import Takeover
 from rekindle.runtime.wire.messages import CommitFinal
 from support.attempts import machine
 from support.balances import key_of

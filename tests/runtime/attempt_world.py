@@ -19,10 +19,10 @@ from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, CheckpointStorageError, JobFencedError, SlotLostError
-from rekindle.runtime.master import attempt_events as a
-from rekindle.runtime.master.attempt_machine import AttemptMachine, AttemptSettings
-from rekindle.runtime.master.savepoints import Savepoints
-from rekindle.runtime.master.stopping import StopMode, Stopping
+from rekindle.runtime.master.attempts import attempt_events as a
+from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine, AttemptSettings
+from rekindle.runtime.master.attempts.stopping import StopMode, Stopping
+from rekindle.runtime.master.checkpoints.savepoints import Savepoints
 from rekindle.runtime.wire import messages as m
 from support.attempts import JOB
 from support.slot_snapshots import snapshot

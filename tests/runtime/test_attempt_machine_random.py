@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rekindle.runtime.master import attempt_events as a
-from rekindle.runtime.master.attempt_machine import AttemptMachine
+from rekindle.runtime.master.attempts import attempt_events as a
+from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine
 from runtime.attempt_world import run_schedule
 
 SCHEDULES = 1_000

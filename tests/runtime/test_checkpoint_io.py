@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rekindle.runtime.master.attempt_events import Failed, IdsReserved
-from rekindle.runtime.master.checkpoint_io import CheckpointIO
+from rekindle.runtime.master.attempts.attempt_events import Failed, IdsReserved
+from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
 
 DEADLINE = 30
 

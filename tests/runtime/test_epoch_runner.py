@@ -15,9 +15,9 @@ from rekindle.exceptions import JobExecutionError
 from rekindle.graph.iterations import JobIteration
 from rekindle.graph.transformations.sources import CollectionSourceTransformation
 from rekindle.runtime.iteration_phase import IterationPhase
-from rekindle.runtime.master.attempt_events import EpochEnded, EpochWaits
-from rekindle.runtime.master.epoch_runner import EpochRunner
-from rekindle.runtime.master.progress import EpochSummary
+from rekindle.runtime.master.attempts.attempt_events import EpochEnded, EpochWaits
+from rekindle.runtime.master.epochs.epoch_runner import EpochRunner
+from rekindle.runtime.master.views.progress import EpochSummary
 from rekindle.runtime.spark.positions import SourceLayout, SparkScratch
 from rekindle.runtime.wire import messages as m
 from rekindle.testing import ManualClock

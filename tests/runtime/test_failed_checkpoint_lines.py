@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rekindle.checkpoint.options import CheckpointOptions
-from rekindle.runtime.master.attempt_events import ShowCheckpointFailure, SnapshotDeclined, Woken
-from rekindle.runtime.master.progress import LogView
+from rekindle.runtime.master.attempts.attempt_events import ShowCheckpointFailure, SnapshotDeclined, Woken
+from rekindle.runtime.master.views.progress import LogView
 from support.attempts import machine
 
 

@@ -24,7 +24,7 @@ from rekindle.exceptions import JobExecutionError, SparkLostError, StopFailedErr
 from rekindle.runtime.master import job_master as job_master_module
 from rekindle.runtime.master.cluster import ClusterLoss
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.restart import FixedDelayRestart
+from rekindle.runtime.master.restarts.restart_strategies import FixedDelayRestart
 from rekindle.runtime.spark.spark_loss import how_it_ended, spark_loss
 from rekindle.runtime.wire import messages as m
 from support.balances import assert_exactly_once, numbering_job, read_output

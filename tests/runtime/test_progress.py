@@ -10,16 +10,16 @@ import pytest
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.exceptions import JobFencedError
-from rekindle.runtime.master import progress, view_choice
-from rekindle.runtime.master.checkpoint_lines import describe_checkpoint
-from rekindle.runtime.master.progress import (
+from rekindle.runtime.master.views import progress, view_choice
+from rekindle.runtime.master.views.checkpoint_lines import describe_checkpoint
+from rekindle.runtime.master.views.progress import (
     EpochSummary,
     LiveView,
     LogView,
     ProgressView,
     format_watermark,
 )
-from rekindle.runtime.master.view_choice import progress_view
+from rekindle.runtime.master.views.view_choice import progress_view
 from support.slot_snapshots import completed
 
 Logged = Callable[[Callable[[LogView], None]], list[str]]

@@ -20,11 +20,11 @@ from rekindle.common.restart_strategy import RestartStrategyConfiguration
 from rekindle.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.exceptions import JobExecutionError
 from rekindle.runtime.master import job_master
-from rekindle.runtime.master.attempt_events import Outcome
-from rekindle.runtime.master.failures import slot_error
+from rekindle.runtime.master.attempts.attempt_events import Outcome
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
-from rekindle.runtime.master.progress import ProgressView
+from rekindle.runtime.master.restarts.failures import slot_error
+from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.testing import InProcessCluster, ManualClock
 from support.in_process_job import InProcessJob, collect

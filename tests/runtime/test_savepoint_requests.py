@@ -21,9 +21,9 @@ from rekindle.checkpoint.slot_snapshot import SlotSnapshot
 from rekindle.checkpoint.storage import LocalCheckpointFiles, checkpoint_files
 from rekindle.exceptions import CheckpointError, SlotLostError
 from rekindle.ha.ownership import JobOwnership
-from rekindle.runtime.master import attempt_events as a
-from rekindle.runtime.master.checkpoint_writer import CheckpointWriter
-from rekindle.runtime.master.savepoints import Savepoints
+from rekindle.runtime.master.attempts import attempt_events as a
+from rekindle.runtime.master.checkpoints.checkpoint_writer import CheckpointWriter
+from rekindle.runtime.master.checkpoints.savepoints import Savepoints
 from rekindle.runtime.wire import messages as m
 from rekindle.testing import ManualClock
 from support.attempts import JOB, machine

@@ -13,7 +13,7 @@ from rekindle.datastream import (
     StreamExecutionEnvironment,
 )
 from rekindle.exceptions import ConfigurationError, JobCancelledError, JobFencedError, StopFailedError
-from rekindle.runtime.master.attempt_events import (
+from rekindle.runtime.master.attempts.attempt_events import (
     CompleteSavepoint,
     End,
     MetadataStored,
@@ -24,9 +24,9 @@ from rekindle.runtime.master.attempt_events import (
     SnapshotTaken,
     Woken,
 )
+from rekindle.runtime.master.attempts.stopping import StopMode, Stopping
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
-from rekindle.runtime.master.stopping import StopMode, Stopping
 from rekindle.runtime.wire import messages as m
 from support.attempts import machine
 from support.balances import assert_exactly_once, environment, events, judge, numbering_job, read_output

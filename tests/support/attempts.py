@@ -6,9 +6,9 @@ from typing import Any
 
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.options import CheckpointOptions
-from rekindle.runtime.master.attempt_machine import AttemptMachine, AttemptSettings
-from rekindle.runtime.master.savepoints import Savepoints
-from rekindle.runtime.master.stopping import Stopping
+from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine, AttemptSettings
+from rekindle.runtime.master.attempts.stopping import Stopping
+from rekindle.runtime.master.checkpoints.savepoints import Savepoints
 
 JOB = "0123456789abcdef0123456789abcdef"
 

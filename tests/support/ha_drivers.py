@@ -14,7 +14,7 @@ from rekindle.ha.entry import LogEntry
 from rekindle.ha.log import JobLog
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import JobSettings, settle
-from rekindle.runtime.master.progress import ProgressView
+from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.testing import InProcessCluster, ManualClock
 from support.balances import Numbering, events, key_of
 from support.checkpoint_executor import CheckpointExecutor

@@ -34,7 +34,7 @@ from rekindle.graph.stream_graph import StreamGraph
 from rekindle.graph.transformations.sinks import CollectTransformation
 from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.master.iterations import IterationControl
+from rekindle.runtime.master.epochs.loop_control import IterationControl
 from rekindle.runtime.operators.sinks import COLLECTED, PRINTED, unpickle_collected
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
 from rekindle.runtime.slot.orders import carry_out

@@ -34,31 +34,31 @@ from rekindle.exceptions import (
 )
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
-from rekindle.runtime.master.archived_view import archived
-from rekindle.runtime.master.attempt import Attempt
-from rekindle.runtime.master.attempt_events import Outcome
-from rekindle.runtime.master.checkpoint_io import CheckpointIO
+from rekindle.runtime.master.attempts.attempt import Attempt
+from rekindle.runtime.master.attempts.attempt_events import Outcome
+from rekindle.runtime.master.attempts.start_times import Phase, StartTimes
+from rekindle.runtime.master.attempts.stopping import StopMode, Stopping
+from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
+from rekindle.runtime.master.checkpoints.kept_checkpoints import KeptCheckpoints
+from rekindle.runtime.master.checkpoints.savepoints import Savepoints, savepoint_directory
 from rekindle.runtime.master.cluster import Cluster
 from rekindle.runtime.master.collected import CollectedRecords
-from rekindle.runtime.master.failure_kinds import Hopeless, hopeless
-from rekindle.runtime.master.job_archiver import JobArchiver
-from rekindle.runtime.master.job_history import JobHistory, recorded
+from rekindle.runtime.master.high_availability.takeover import take_over
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
-from rekindle.runtime.master.lost_cluster import LostCluster, NewCluster, lost_error
 from rekindle.runtime.master.observed_job import ObservedJob
-from rekindle.runtime.master.progress import ProgressView
-from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
-from rekindle.runtime.master.remains import Remains
-from rekindle.runtime.master.repeated_failures import RepeatedFailures
-from rekindle.runtime.master.reported_view import reported
-from rekindle.runtime.master.savepoints import Savepoints, savepoint_directory
-from rekindle.runtime.master.slot_launch import SlotLaunch
-from rekindle.runtime.master.slot_pool import SlotPool, SlotPoolOptions
-from rekindle.runtime.master.start_times import Phase, StartTimes
-from rekindle.runtime.master.stopping import StopMode, Stopping
-from rekindle.runtime.master.takeover import take_over
-from rekindle.runtime.restart import GiveUp, Restart, driver_restarts
+from rekindle.runtime.master.restarts.failure_kinds import Hopeless, hopeless
+from rekindle.runtime.master.restarts.lost_cluster import LostCluster, NewCluster, lost_error
+from rekindle.runtime.master.restarts.recovery import FallBack, Recovery, as_restored
+from rekindle.runtime.master.restarts.repeated_failures import RepeatedFailures
+from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart, driver_restarts
+from rekindle.runtime.master.slots.slot_launch import SlotLaunch
+from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
+from rekindle.runtime.master.views.archived_view import archived
+from rekindle.runtime.master.views.job_archiver import JobArchiver
+from rekindle.runtime.master.views.job_history import JobHistory, recorded
+from rekindle.runtime.master.views.progress import ProgressView
+from rekindle.runtime.master.views.reported_view import reported
 from rekindle.runtime.slot.local_directory import job_directory
 from rekindle.runtime.wire.handshake import new_secret
 
@@ -450,8 +450,8 @@ class JobMaster(ObservedJob):
         for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
             shutil.rmtree(job_directory(base, self.settings.local_name), ignore_errors=True)
 
-    def _remains(self, status: JobStatus) -> Remains:
-        return Remains(
+    def _remains(self, status: JobStatus) -> KeptCheckpoints:
+        return KeptCheckpoints(
             self.settings,
             status,
             self._coordinator.completed(),

@@ -16,7 +16,7 @@ from typing import Any, cast
 from rekindle.base.clock import Clock
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import SlotLostError, UserCodeError
-from rekindle.runtime.master.progress import EpochSummary, ProgressView
+from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 
 _RATE_SECONDS = 60.0

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rekindle.exceptions import RekindleError
-from rekindle.runtime.master.attempt_events import Failed, StorageOutcome
+from rekindle.runtime.master.attempts.attempt_events import Failed, StorageOutcome
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rekindle.exceptions import JobExecutionError, RekindleError, StateRestoreError
 from rekindle.runtime.master.cluster import Cluster
-from rekindle.runtime.restart import GiveUp
+from rekindle.runtime.master.restarts.restart_strategies import GiveUp
 
 # What Python raises where one piece of code does not fit another. On the driver none of it is the user's.
 _MISFITS = (AttributeError, ImportError, NameError, NotImplementedError, TypeError)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from rekindle.logs.setup import logs_to_a_terminal
-from rekindle.runtime.master.notebook_view import NotebookView, current_cell
-from rekindle.runtime.master.progress import LiveView, LogView, ProgressView
+from rekindle.runtime.master.views.notebook_view import NotebookView, current_cell
+from rekindle.runtime.master.views.progress import LiveView, LogView, ProgressView
 
 
 def progress_view(wanted: str, job_name: str) -> ProgressView:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from rekindle.exceptions import SparkLostError
 from rekindle.graph.job_graph import SparkSource
+from rekindle.runtime.master.checkpoints.kept_checkpoints import KeptCheckpoints
 from rekindle.runtime.master.cluster import Cluster, ClusterLoss
 from rekindle.runtime.master.job_settings import JobSettings
-from rekindle.runtime.master.remains import Remains
-from rekindle.runtime.restart import GiveUp, Restart, RestartStrategy
+from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart, RestartStrategy
 
 log = logging.getLogger(__name__)
 
@@ -73,14 +73,14 @@ class LostCluster:
                 log.warning("Spark could not be started anew, which is tried again: %s", error)
 
 
-def lost_error(loss: ClusterLoss, remains: Remains) -> SparkLostError:
+def lost_error(loss: ClusterLoss, remains: KeptCheckpoints) -> SparkLostError:
     """Put into one error what has died, and how to go on."""
     return SparkLostError(
         f"job {remains.settings.job_name!r} is suspended, because {loss.what}. {_how_to_go_on(remains)}"
     )
 
 
-def _how_to_go_on(remains: Remains) -> str:
+def _how_to_go_on(remains: KeptCheckpoints) -> str:
     if remains.settings.high_availability is None:
         return remains.describe()
     start = f"checkpoint {remains.completed[-1].checkpoint_id}" if remains.completed else "its beginning"

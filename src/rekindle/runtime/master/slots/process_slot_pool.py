@@ -8,15 +8,15 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 
-from rekindle.runtime.master.control_server import ControlServer
-from rekindle.runtime.master.slot_launch import user_sys_path
-from rekindle.runtime.master.slot_pool import SlotListener, SlotPoolOptions
+from rekindle.runtime.master.slots.control_server import ControlServer
+from rekindle.runtime.master.slots.slot_launch import user_sys_path
+from rekindle.runtime.master.slots.slot_pool import SlotListener, SlotPoolOptions
 from rekindle.runtime.slot.slot_deployment import SlotDeployment
 from rekindle.runtime.wire import messages as m
 
 
 class ProcessSlotPool:
-    """Keep in touch with slot processes, see :class:`rekindle.runtime.master.slot_pool.SlotPool`.
+    """Keep in touch with slot processes, see :class:`rekindle.runtime.master.slots.slot_pool.SlotPool`.
 
     Args:
         host: The address of this machine at which slots call.

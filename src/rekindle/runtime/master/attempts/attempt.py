@@ -31,19 +31,19 @@ from rekindle.exceptions import (
     SlotLostError,
     UserCodeError,
 )
-from rekindle.runtime.master import attempt_events as a
-from rekindle.runtime.master.attempt_machine import AttemptMachine, AttemptSettings
-from rekindle.runtime.master.attempt_slots import AttemptSlots
-from rekindle.runtime.master.barriers import only_between_epochs
-from rekindle.runtime.master.checkpoint_writer import CheckpointWriter
+from rekindle.runtime.master.attempts import attempt_events as a
+from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine, AttemptSettings
+from rekindle.runtime.master.attempts.attempt_slots import AttemptSlots
+from rekindle.runtime.master.attempts.barriers import only_between_epochs
+from rekindle.runtime.master.attempts.start_times import Phase, StartTimes
+from rekindle.runtime.master.checkpoints.checkpoint_writer import CheckpointWriter
 from rekindle.runtime.master.cluster import EpochDriver
-from rekindle.runtime.master.epoch_runner import EpochRunner
-from rekindle.runtime.master.failures import slot_error
-from rekindle.runtime.master.job_history import SlotPlace
+from rekindle.runtime.master.epochs.epoch_runner import EpochRunner
 from rekindle.runtime.master.job_shared import JobShared
-from rekindle.runtime.master.slot_launch import SlotLaunch
-from rekindle.runtime.master.slot_metrics import SlotMetrics, SlotReadings
-from rekindle.runtime.master.start_times import Phase, StartTimes
+from rekindle.runtime.master.restarts.failures import slot_error
+from rekindle.runtime.master.slots.slot_launch import SlotLaunch
+from rekindle.runtime.master.slots.slot_metrics import SlotMetrics, SlotReadings
+from rekindle.runtime.master.views.job_history import SlotPlace
 from rekindle.runtime.operators.sinks import COLLECTED
 from rekindle.runtime.slot.__main__ import STDERR
 from rekindle.runtime.wire import messages as m

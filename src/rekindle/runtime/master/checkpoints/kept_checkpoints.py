@@ -10,8 +10,8 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.contracts.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.contracts.job.job_status import JobStatus
+from rekindle.runtime.master.checkpoints.restart_advice import restart_advice
 from rekindle.runtime.master.job_settings import JobSettings
-from rekindle.runtime.master.what_is_left import what_is_left
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ _KEPT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
+class KeptCheckpoints:
     """Settle what remains of a job.
 
     Attributes:
@@ -53,7 +53,7 @@ class Remains:
         """Say in one line how to go on."""
         if self.status is JobStatus.SUSPENDED and self.settings.high_availability is not None:
             return "Start the program again, and the job goes on from its last checkpoint"
-        return what_is_left(self.settings, self.completed, self.kept(), self.savepoint, self.unreadable)
+        return restart_advice(self.settings, self.completed, self.kept(), self.savepoint, self.unreadable)
 
     def advice(self) -> str:
         """Say in an error how to go on, if the job was to be able to."""

@@ -8,7 +8,7 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.restoring import RestorePath, advice
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointCorruptError
-from rekindle.runtime.restart import GiveUp, Restart, RestartDecision, RestartStrategy
+from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart, RestartDecision, RestartStrategy
 
 
 @dataclass(frozen=True, slots=True)

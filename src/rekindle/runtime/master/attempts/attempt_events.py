@@ -12,7 +12,7 @@ from rekindle.checkpoint.slot_snapshot import SlotSnapshot
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import RekindleError
 from rekindle.ha.entry import CheckpointReference
-from rekindle.runtime.master.stopping import StopRequest
+from rekindle.runtime.master.attempts.stopping import StopRequest
 from rekindle.runtime.wire import messages as m
 
 

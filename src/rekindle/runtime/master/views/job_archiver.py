@@ -23,9 +23,9 @@ from rekindle.base.process_identity import boot_id, start_ticks
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.program.program_errors import LOG_FILE
-from rekindle.runtime.master.job_history import JobHistory
 from rekindle.runtime.master.job_settings import JobSettings
-from rekindle.runtime.master.reported_view import kept_location
+from rekindle.runtime.master.views.job_history import JobHistory
+from rekindle.runtime.master.views.reported_view import kept_location
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rekindle.exceptions import UserCodeError
-from rekindle.runtime.restart import Restart, RestartDecision
+from rekindle.runtime.master.restarts.restart_strategies import Restart, RestartDecision
 
 LONGEST_DELAY_MS = 60_000
 _FIRST_DELAY_MS = 2_000

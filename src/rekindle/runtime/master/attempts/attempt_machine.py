@@ -19,10 +19,10 @@ from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.failure_messages import checkpoint_failed
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, JobExecutionError, JobFencedError, RekindleError, StopFailedError
-from rekindle.runtime.master import attempt_events as a
-from rekindle.runtime.master.savepoints import Savepoints
-from rekindle.runtime.master.stopping import StopMode, Stopping, StopRequest
-from rekindle.runtime.master.takeover import references
+from rekindle.runtime.master.attempts import attempt_events as a
+from rekindle.runtime.master.attempts.stopping import StopMode, Stopping, StopRequest
+from rekindle.runtime.master.checkpoints.savepoints import Savepoints
+from rekindle.runtime.master.high_availability.takeover import references
 from rekindle.runtime.wire import messages as m
 
 _ABORTS = {

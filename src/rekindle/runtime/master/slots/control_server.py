@@ -16,7 +16,7 @@ from contextlib import suppress
 import msgspec
 
 from rekindle.exceptions import ConfigurationError
-from rekindle.runtime.master.slot_pool import SlotListener
+from rekindle.runtime.master.slots.slot_pool import SlotListener
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.framing import MESSAGE, receive_frame, send_frame
 from rekindle.runtime.wire.listener import Listener

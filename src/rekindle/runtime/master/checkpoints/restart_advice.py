@@ -8,7 +8,7 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.runtime.master.job_settings import JobSettings
 
 
-def what_is_left(
+def restart_advice(
     settings: JobSettings,
     completed: Sequence[CompletedCheckpoint],
     kept: Collection[CompletedCheckpoint],

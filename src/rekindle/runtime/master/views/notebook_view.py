@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from rekindle.logs.events import log_event
 from rekindle.logs.formats import iso_time
-from rekindle.runtime.master.progress import LogView
+from rekindle.runtime.master.views.progress import LogView
 
 KEPT_LINES = 200
 

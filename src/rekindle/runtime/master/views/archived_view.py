@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, cast
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.runtime.master.job_archiver import JobArchiver
-from rekindle.runtime.master.progress import ProgressView
+from rekindle.runtime.master.views.job_archiver import JobArchiver
+from rekindle.runtime.master.views.progress import ProgressView
 
 
 def archived(view: ProgressView, archiver: JobArchiver) -> ProgressView:
