@@ -24,6 +24,7 @@ from support.attempts import machine
 from support.balances import key_of
 from support.ha_drivers import InProcessDriver, ha_settings, latest_entry, missing_files
 from support.in_process_job import JOB_ID
+from support.processes import wait_until
 
 COUNT = 2_000
 OTHER_ID = "f" * 32
@@ -240,6 +241,7 @@ class TestOneBesideTheOther:
         first = InProcessDriver(tmp_path, COUNT)
         first.checkpoint()
         pending = first.begin_checkpoint()
+        wait_until(lambda: first.job._answers.qsize() == len(first.job.slots), "its slots have written it")
         second = InProcessDriver(tmp_path, COUNT, OTHER_ID)
         second.checkpoint()
         with pytest.raises(JobFencedError, match="was taken over by process"):

@@ -206,9 +206,15 @@ def test_a_savepoint_that_cannot_begin_fails_alone(job: Job, where: str, monkeyp
     assert attempt is not None
     error = UnicodeEncodeError("utf-8", "\udc80", 0, 1, "surrogates not allowed")
     if where == "taking":
-        monkeypatch.setattr(
-            attempt._epochs, "positions", fail_once(attempt._epochs.positions, error, lambda epoch: True)
-        )
+        place, placed = attempt._place_barrier, list[m.TriggerSnapshot]()
+
+        def placing(order: m.TriggerSnapshot) -> None:
+            placed.append(order)
+            place(order)
+
+        positions = fail_once(attempt._epochs.positions, error, lambda epoch: placed[-1].savepoint is not None)
+        monkeypatch.setattr(attempt, "_place_barrier", placing)
+        monkeypatch.setattr(attempt._epochs, "positions", positions)
         answer = job.post("/savepoints", {"target-directory": str(job.directory)})
     else:
         is_savepoint = lambda message: isinstance(message, m.TriggerSnapshot) and message.savepoint is not None  # noqa: E731
