@@ -148,6 +148,10 @@ class World:
         self.carry_out(self.machine.close(self.now, failure))
         while self.io:
             self.do_io()
+        if self.log:
+            latest = self.coordinator.latest_completed()
+            assert latest is not None, "what the log names is restored next"
+            assert latest.checkpoint_id >= max(self.log[-1]), "what the log names is restored next"
         assert self.coordinator.pending_ids() == ()
         assert self.coordinator.outstanding_write_ids() == ()
         assert sorted(self.ended) == self.triggered, "every checkpoint has ended"
