@@ -22,7 +22,7 @@ from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError,
 from rekindle.graph.compilation.compiler import compile_job
 from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.graph.stream_graph import StreamGraph
-from rekindle.graph.transformations.transformation import Transformation
+from rekindle.graph.transformations.one_input import PassTransformation
 from rekindle.state.operator_state.stored import DistributionMode
 
 
@@ -189,16 +189,12 @@ class TestGoingBack:
             RestorePath(str(tmp_path))
 
 
-class Keyed(Transformation):
-    kind = "keyed"
-
-
 def job(
     uid: str = "counter", parallelism: int = 2, max_parallelism: int | None = None, name: str = "Counter"
 ) -> JobGraph:
     graph = StreamGraph()
-    graph.add("Source", Keyed(), (), uid="source")
-    graph.add(name, Keyed(), (), uid=uid, parallelism=parallelism, max_parallelism=max_parallelism)
+    graph.add("Source", PassTransformation(), (), uid="source")
+    graph.add(name, PassTransformation(), (), uid=uid, parallelism=parallelism, max_parallelism=max_parallelism)
     return compile_job(graph, 2, None)
 
 

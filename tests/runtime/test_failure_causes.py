@@ -20,7 +20,7 @@ from rekindle.exceptions import (
     UserCodeError,
 )
 from rekindle.graph.job_graph import JobNode
-from rekindle.runtime.master.failures import slot_error
+from rekindle.runtime.master.restarts.failures import slot_error
 from rekindle.runtime.slot.failure import OperatorError, describe_failure, explain
 from rekindle.runtime.spark.errors import ended_error, readable_errors, spark_error
 from rekindle.runtime.wire import messages as m

@@ -20,7 +20,7 @@ from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import decode
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.master.slot_directory import SlotAddress, SlotDirectory
+from rekindle.runtime.master.slots.slot_directory import SlotAddress, SlotDirectory
 from rekindle.runtime.slot.data_server import DataServer
 from rekindle.runtime.spark import forwarder
 from rekindle.runtime.spark.forwarder import (

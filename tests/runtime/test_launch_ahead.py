@@ -14,7 +14,7 @@ from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from rekindle.exceptions import SlotLostError
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.master.progress import LogView
+from rekindle.runtime.master.views.progress import LogView
 from rekindle.testing.in_process.slot import InProcessSlot
 from support.in_process_job import collect
 from support.in_process_master import Cluster, cluster

@@ -24,7 +24,7 @@ from rekindle.exceptions import JobExecutionError, SparkLostError, StopFailedErr
 from rekindle.runtime.master import job_master as job_master_module
 from rekindle.runtime.master.cluster import ClusterLoss
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.restart import FixedDelayRestart
+from rekindle.runtime.master.restarts.restart_strategies import FixedDelayRestart
 from rekindle.runtime.spark.spark_loss import how_it_ended, spark_loss
 from rekindle.runtime.wire import messages as m
 from support.balances import assert_exactly_once, numbering_job, read_output
@@ -210,12 +210,10 @@ class TestWithHighAvailability:
     ) -> None:
         master = ha_job.start()
         wait_until(lambda: master.history.progress().epochs > 0, "it runs")
-        cluster.obeys = lambda slot, order: not isinstance(order, m.TriggerSnapshot)
+        cluster.obeys = lambda slot, order: ha_job.spark.renewed > 0 or not isinstance(order, m.TriggerSnapshot)
         stopped = master.stop_with_savepoint(str(tmp_path / "savepoints"), drain=False)
         ha_job.spark.lost_by = KILLED
         cluster.slots[0].lose()
-        wait_until(lambda: ha_job.spark.renewed == 1, "there is a new Spark")
-        cluster.obeys = lambda slot, order: True
         savepoint = stopped.result(60)
         master.result.result(60)
         ha_job.start(execution_state__recovery_path=savepoint).result.result(60)

@@ -20,14 +20,15 @@ from rekindle.common.restart_strategy import RestartStrategyConfiguration
 from rekindle.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.exceptions import JobExecutionError
 from rekindle.runtime.master import job_master
-from rekindle.runtime.master.attempt import Outcome
-from rekindle.runtime.master.failures import slot_error
+from rekindle.runtime.master.attempts.attempt_events import Outcome
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
-from rekindle.runtime.master.progress import ProgressView
+from rekindle.runtime.master.restarts.failures import slot_error
+from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.testing import InProcessCluster, ManualClock
 from support.in_process_job import InProcessJob, collect
+from support.slot_snapshots import snapshot, stored
 
 RUNS_MS = 300
 STRATEGY = "restart-strategy.type"
@@ -78,9 +79,9 @@ class Waiting(threading.Event):
 def complete_checkpoint(coordinator: CheckpointCoordinator, now: int) -> None:
     """Let a checkpoint of the one slot be complete."""
     number = coordinator.next_checkpoint_id
-    coordinator.trigger(now, 1, [])
-    coordinator.acknowledge(now, coordinator._attempt, number, 0, None)
-    coordinator.metadata_written(now, number, None)
+    coordinator.trigger(now, 1)
+    coordinator.acknowledge(now, coordinator._attempt, number, 0, snapshot())
+    coordinator.metadata_written(now, number, stored(number))
 
 
 def run(

@@ -20,8 +20,8 @@ from rekindle.runtime.master.cluster import Cluster as AnyCluster
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
-from rekindle.runtime.master.progress import ProgressView
-from rekindle.runtime.master.slot_directory import SlotDirectory
+from rekindle.runtime.master.slots.slot_directory import SlotDirectory
+from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.testing import InProcessCluster
 from rekindle.testing.in_process.epochs import InProcessEpochs
 from rekindle.testing.in_process.slot import InProcessSlot

@@ -15,11 +15,11 @@ from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.cluster import Epoch
-from rekindle.runtime.master.hosted_sources import polled_slots
+from rekindle.runtime.master.epochs.hosted_sources import polled_slots
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.master.process_slot_pool import ProcessSlotPool
-from rekindle.runtime.master.slot_directory import SlotDirectory
-from rekindle.runtime.master.slot_pool import SlotPoolOptions
+from rekindle.runtime.master.slots.process_slot_pool import ProcessSlotPool
+from rekindle.runtime.master.slots.slot_directory import SlotDirectory
+from rekindle.runtime.master.slots.slot_pool import SlotPoolOptions
 from rekindle.runtime.slot.slot_deployment import SlotDeployment
 from rekindle.runtime.spark.forwarder import _forward
 from rekindle.runtime.spark.slot_starter import start_slot

@@ -59,16 +59,16 @@ from rekindle.graph.uids import require_uids
 from rekindle.logs.setup import LogSettings, set_up_logging
 from rekindle.rest.serving import rest_interface
 from rekindle.rest.settings import RestSettings
+from rekindle.runtime.master.checkpoints.restore_check import check_restore_setting
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.cluster import Cluster
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
-from rekindle.runtime.master.progress import ProgressView
-from rekindle.runtime.master.restore_check import check_restore_setting
 from rekindle.runtime.master.running_jobs import running_jobs
 from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, watch_signals
-from rekindle.runtime.master.view_choice import progress_view
+from rekindle.runtime.master.views.progress import ProgressView
+from rekindle.runtime.master.views.view_choice import progress_view
 from rekindle.runtime.spark.described_frames import DataFrameFunction, load_data_frames
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.typeinfo import TypeInformation

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.graph.job_graph import JobGraph, SparkSource
-from rekindle.runtime.master.slot_directory import SlotDirectory
-from rekindle.runtime.master.slot_pool import SlotPool, SlotPoolOptions
+from rekindle.runtime.master.slots.slot_directory import SlotDirectory
+from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.restoring import WRITTEN_AGAIN, RestorePath, fit_to_checkpoint
-from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.contracts.job.job_execution_result import JobExecutionResult
 from rekindle.contracts.job.job_id import JobID
 from rekindle.contracts.job.job_status import JobStatus
@@ -35,29 +34,31 @@ from rekindle.exceptions import (
 )
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
-from rekindle.runtime.master.archived_view import archived
-from rekindle.runtime.master.attempt import Attempt, Outcome
+from rekindle.runtime.master.attempts.attempt import Attempt
+from rekindle.runtime.master.attempts.attempt_events import Outcome
+from rekindle.runtime.master.attempts.start_times import Phase, StartTimes
+from rekindle.runtime.master.attempts.stopping import StopMode, Stopping
+from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
+from rekindle.runtime.master.checkpoints.kept_checkpoints import KeptCheckpoints
+from rekindle.runtime.master.checkpoints.savepoints import Savepoints, savepoint_directory
 from rekindle.runtime.master.cluster import Cluster
 from rekindle.runtime.master.collected import CollectedRecords
-from rekindle.runtime.master.failure_kinds import Hopeless, hopeless
-from rekindle.runtime.master.job_archiver import JobArchiver
-from rekindle.runtime.master.job_history import JobHistory, recorded
+from rekindle.runtime.master.high_availability.takeover import take_over
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
-from rekindle.runtime.master.lost_cluster import LostCluster, NewCluster, lost_error
 from rekindle.runtime.master.observed_job import ObservedJob
-from rekindle.runtime.master.progress import ProgressView
-from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
-from rekindle.runtime.master.remains import Remains
-from rekindle.runtime.master.repeated_failures import RepeatedFailures
-from rekindle.runtime.master.reported_view import reported
-from rekindle.runtime.master.savepoints import Savepoints, savepoint_directory
-from rekindle.runtime.master.slot_launch import SlotLaunch
-from rekindle.runtime.master.slot_pool import SlotPool, SlotPoolOptions
-from rekindle.runtime.master.start_times import Phase, StartTimes
-from rekindle.runtime.master.stopping import StopMode, Stopping
-from rekindle.runtime.master.takeover import take_over
-from rekindle.runtime.restart import GiveUp, Restart, driver_restarts
+from rekindle.runtime.master.restarts.failure_kinds import Hopeless, hopeless
+from rekindle.runtime.master.restarts.lost_cluster import LostCluster, NewCluster, lost_error
+from rekindle.runtime.master.restarts.recovery import FallBack, Recovery, as_restored
+from rekindle.runtime.master.restarts.repeated_failures import RepeatedFailures
+from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart, driver_restarts
+from rekindle.runtime.master.slots.slot_launch import SlotLaunch
+from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
+from rekindle.runtime.master.views.archived_view import archived
+from rekindle.runtime.master.views.job_archiver import JobArchiver
+from rekindle.runtime.master.views.job_history import JobHistory, recorded
+from rekindle.runtime.master.views.progress import ProgressView
+from rekindle.runtime.master.views.reported_view import reported
 from rekindle.runtime.slot.local_directory import job_directory
 from rekindle.runtime.wire.handshake import new_secret
 
@@ -135,7 +136,7 @@ class JobMaster(ObservedJob):
             operators={node.uid: node.parallelism for node in self._graph.nodes if not self._graph.batch},
         )
         for checkpoint in completed:
-            if not checkpoint.savepoint and isinstance(checkpoint.location, StoredCheckpoint):
+            if not checkpoint.savepoint:
                 self._checkpoints.adopt(checkpoint.location)
 
     def start(self) -> None:
@@ -241,6 +242,7 @@ class JobMaster(ObservedJob):
         error: BaseException | None = None
         status = JobStatus.FAILED
         slot_pool: SlotPool | None = None
+        io = CheckpointIO(self.settings.job_name)
         try:
             self._sweep_after_takeover()
             slot_pool = self._cluster.slot_pool(
@@ -266,6 +268,7 @@ class JobMaster(ObservedJob):
                     savepoints=self._savepoints,
                     stopping=self._stopping,
                     ownership=self._ownership,
+                    io=io,
                 )
             )
             status = JobStatus.FINISHED if outcome is Outcome.FINISHED else JobStatus.CANCELED
@@ -282,6 +285,7 @@ class JobMaster(ObservedJob):
         finally:
             if slot_pool is not None:
                 slot_pool.close()
+            io.close()
         status, error = self._note_end(status, error)
         self._clean_up(status)
         runtime = round((time.monotonic() - started) * 1000)
@@ -419,13 +423,11 @@ class JobMaster(ObservedJob):
         shared.graph = self._graph = replace(self._graph, spark_sources=sources)
 
     def _fall_back(self, failure: Exception, decision: FallBack, shared: JobShared) -> None:
-        stored = decision.instead.location
-        assert isinstance(stored, StoredCheckpoint)
         log.warning(
             "checkpoint %d is damaged: %s; %s is used instead. %s",
             decision.damaged.checkpoint_id,
             failure,
-            stored.describe(),
+            decision.instead.location.describe(),
             WRITTEN_AGAIN,
         )
         self._coordinator.mark_damaged(decision.damaged.checkpoint_id)
@@ -436,7 +438,6 @@ class JobMaster(ObservedJob):
     def _fitted(self, restored: CompletedCheckpoint) -> JobGraph:
         """Fit the program to the checkpoint that it is started from."""
         stored = restored.location
-        assert isinstance(stored, StoredCheckpoint)
         allowed = self.settings.allow_non_restored_state
         return fit_to_checkpoint(self._program, stored.metadata, allowed, stored.external_path)
 
@@ -449,8 +450,8 @@ class JobMaster(ObservedJob):
         for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
             shutil.rmtree(job_directory(base, self.settings.local_name), ignore_errors=True)
 
-    def _remains(self, status: JobStatus) -> Remains:
-        return Remains(
+    def _remains(self, status: JobStatus) -> KeptCheckpoints:
+        return KeptCheckpoints(
             self.settings,
             status,
             self._coordinator.completed(),

@@ -10,7 +10,7 @@ from rekindle.base.scratch import ScratchDirectory
 from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.master.cluster import Epoch, EpochDriver
-from rekindle.runtime.master.slot_directory import SlotDirectory
+from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.spark.epochs import EpochPlan
 from rekindle.runtime.spark.errors import readable_errors
 from rekindle.runtime.spark.positions import SparkScratch

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from rekindle.graph.job_graph import JobGraph, SparkSource
 from rekindle.runtime.master.cluster import ClusterLoss
-from rekindle.runtime.master.process_slot_pool import ProcessSlotPool
-from rekindle.runtime.master.slot_pool import SlotPoolOptions
+from rekindle.runtime.master.slots.process_slot_pool import ProcessSlotPool
+from rekindle.runtime.master.slots.slot_pool import SlotPoolOptions
 from rekindle.runtime.spark.attempt_epochs import SparkEpochs
 from rekindle.runtime.spark.errors import refusal
 from rekindle.runtime.spark.session import is_local

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from rekindle.graph.job_graph import JobGraph, SparkSource
 from rekindle.runtime.master.cluster import EpochDriver
-from rekindle.runtime.master.hosted_sources import hosts_sources, polled_slots
-from rekindle.runtime.master.slot_directory import SlotDirectory
+from rekindle.runtime.master.epochs.hosted_sources import hosts_sources, polled_slots
+from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.slot.arrivals import record_order
 from rekindle.runtime.spark.data_frames import streaming_sources
 from rekindle.runtime.spark.epoch_loop import EpochLoop

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.arrow_batches import encode_batch
-from rekindle.runtime.master.slot_directory import SlotAddress, SlotDirectory
+from rekindle.runtime.master.slots.slot_directory import SlotAddress, SlotDirectory
 from rekindle.runtime.spark.routed_source import ColumnRoute
 from rekindle.runtime.spark.worker_daemon import quieten_this_worker
 from rekindle.runtime.wire import messages as m

@@ -6,7 +6,7 @@ from weakref import WeakValueDictionary
 
 from rekindle.graph.job_graph import JobGraph, SparkSource
 from rekindle.runtime.master.cluster import ClusterLoss
-from rekindle.runtime.master.slot_pool import SlotPoolOptions
+from rekindle.runtime.master.slots.slot_pool import SlotPoolOptions
 from rekindle.runtime.wire import messages as m
 from rekindle.testing.in_process.epochs import InProcessEpochs
 from rekindle.testing.in_process.slot import InProcessSlot

@@ -10,8 +10,8 @@ from rekindle.exceptions import NotSupportedError, SlotLostError, SlotProtocolEr
 from rekindle.graph.job_graph import JobGraph, SparkSource
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.cluster import Epoch
-from rekindle.runtime.master.hosted_sources import hosts_sources, polled_slots
-from rekindle.runtime.master.slot_directory import SlotDirectory
+from rekindle.runtime.master.epochs.hosted_sources import hosts_sources, polled_slots
+from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.slot.slot import Frames
 from rekindle.runtime.spark.text_files import TextFiles
 from rekindle.runtime.wire import messages as m

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from rekindle.base.clock import SystemClock
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.master.slot_pool import SlotListener
+from rekindle.runtime.master.slots.slot_pool import SlotListener
 from rekindle.runtime.slot.__main__ import load_job
 from rekindle.runtime.slot.deployment import RestoredCheckpoint
 from rekindle.runtime.slot.failure import describe_failure

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 
 from rekindle.exceptions import SlotLostError
-from rekindle.runtime.master.slot_pool import SlotListener
+from rekindle.runtime.master.slots.slot_pool import SlotListener
 from rekindle.runtime.wire import messages as m
 from rekindle.testing.in_process.slot import InProcessSlot
 
@@ -18,7 +18,7 @@ MakeSlot = Callable[[int, int, bytes, str], InProcessSlot]
 
 
 class InProcessSlotPool:
-    """Launch slots as threads, see :class:`rekindle.runtime.master.slot_pool.SlotPool`."""
+    """Launch slots as threads, see :class:`rekindle.runtime.master.slots.slot_pool.SlotPool`."""
 
     def __init__(self, make_slot: MakeSlot) -> None:
         self._make_slot = make_slot
