@@ -121,7 +121,11 @@ def test_the_directory_of_a_job_is_refused(tmp_path: Path) -> None:
     assert files_below(job) == before
 
 
-def test_metadata_that_points_out_of_its_directory_deletes_nothing_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("place", ["../precious", "../../precious", "../beside/precious"])
+def test_metadata_that_points_out_of_its_directory_deletes_nothing_there(
+    tmp_path: Path, place: str, shared: bool
+) -> None:
     import msgspec
 
     from rekindle.checkpoint.metadata import encode_metadata
@@ -129,14 +133,16 @@ def test_metadata_that_points_out_of_its_directory_deletes_nothing_there(tmp_pat
     stored = take_snapshot(tmp_path, "canonical")
     assert stored.files is not None
     location = Path(stored.files.describe(stored.directory))
-    (tmp_path / "precious").write_text("mine")
+    precious = (location / place).resolve()
+    precious.parent.mkdir(exist_ok=True)
+    precious.write_text("mine")
     first, *rest = stored.metadata.handles
-    outside = [StoredFile(4, 0, "../../precious"), StoredFile(4, 0, "../../precious", shared=True)]
+    outside = [StoredFile(4, 0, place, shared=shared)]
     evil = msgspec.structs.replace(first, before=outside)
     changed = msgspec.structs.replace(stored.metadata, handles=[evil, *rest])
     (location / "_metadata").write_bytes(encode_metadata(changed))
     dispose(str(location))
-    assert (tmp_path / "precious").exists()
+    assert precious.exists()
 
 
 def test_metadata_that_cannot_be_deleted_leaves_all_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

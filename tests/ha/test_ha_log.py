@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import zlib
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,12 @@ class TestEntries:
     def test_that_are_damaged_say_so(self, change: Any, says: str) -> None:
         with pytest.raises(CheckpointCorruptError, match=f"/dir/entry-3.*{says}"):
             decode_entry(change(encode_entry(self.entry)), "/dir/entry-3")
+
+    def test_that_are_whole_but_not_entries_say_so(self) -> None:
+        body = b'{"number": "three"}\n'
+        data = b"RKHA 1 %08x\n" % zlib.crc32(body) + body
+        with pytest.raises(CheckpointCorruptError, match=r"/dir/entry-3.*Expected `int`, got `str`"):
+            decode_entry(data, "/dir/entry-3")
 
 
 class TestTakingOver:
