@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -20,15 +21,15 @@ from support.processes import DRIVER_TAG, tag_this_process
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from support.paced_cluster import PacedCluster
+
 # No deadline: how long an example takes on a busy machine says nothing. What failed is printed, to be run again.
 settings.register_profile("rekindle", deadline=None, print_blob=True)
 settings.load_profile("rekindle")
 
 MEMORY = "/dev/shm"
 GIGABYTE = 1 << 30
-TESTS = Path(__file__).parent
-NO_SETTINGS = TESTS / "support" / "conf"
-ON_SPARK = {TESTS / directory for directory in ("chaos", "docs", "integration")}
+NO_SETTINGS = Path(__file__).parent / "support" / "conf"
 
 
 def keep_temporary_files_in_memory() -> None:
@@ -62,9 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need Spark, for ``make test-spark``: by their place, or because they ask for a session."""
+    """Mark the tests that ask for a session of Spark, for ``make test-spark``; those that start processes say so."""
     for item in items:
-        if not ON_SPARK.isdisjoint(item.path.parents) or "spark" in getattr(item, "fixturenames", ()):
+        if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
 
 
@@ -87,6 +88,20 @@ def spark() -> Iterator[SparkSession]:
     session = create_session(Configuration(), parallelism=2)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def local_cluster() -> Iterator[PacedCluster]:
+    """Give a cluster in this process, and fail the test if a slot is alive after it."""
+    from support.paced_cluster import PacedCluster
+    from support.processes import wait_until
+
+    yield PacedCluster()
+    wait_until(lambda: not slot_threads(), "all slots have ended")
+
+
+def slot_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("slot ")]
 
 
 @pytest.fixture
