@@ -125,12 +125,12 @@ def submit(env: Any, what: str, time: int) -> tuple[JobMaster, Hold]:
         return env._submit(NAME, None), holds[0]
 
 
-def late_driver(spark: Any, directory: Path, count: int) -> Seen:
+def late_driver(cluster: Any, directory: Path, count: int) -> Seen:
     """Hold a driver before its first checkpoint, let another get on with the job, then let the first go on."""
     quiet = {"rekindle.progress": "none", "rekindle.epoch.max-records": "1000"}
-    old, first_checkpoint = submit(ha_program(count, str(directory), quiet, spark), "reserve", 1)
+    old, first_checkpoint = submit(ha_program(count, str(directory), quiet, cluster), "reserve", 1)
     wait_until(first_checkpoint.reached.is_set, "the old driver is about to take a checkpoint")
-    new, later_commit = submit(ha_program(count, str(directory), quiet, spark), "commit", 4)
+    new, later_commit = submit(ha_program(count, str(directory), quiet, cluster), "commit", 4)
     wait_until(lambda: later_commit.reached.is_set() or new.result.done(), "the new driver has got on")
     assert not new.result.done(), "the new driver was done too early: the test proves nothing"
     needed = latest_entry(directory).checkpoints
@@ -144,7 +144,7 @@ def late_driver(spark: Any, directory: Path, count: int) -> Seen:
 
 
 @pytest.fixture
-def drivers_in_one_process(monkeypatch: pytest.MonkeyPatch, no_slots_left: None) -> None:
+def drivers_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let drivers of one job run in this process, as if they did not know of each other."""
 
     class Forgetful(set[str]):
@@ -155,9 +155,9 @@ def drivers_in_one_process(monkeypatch: pytest.MonkeyPatch, no_slots_left: None)
 
 
 @pytest.mark.usefixtures("drivers_in_one_process")
-def test_a_driver_that_commits_after_a_takeover_changes_nothing(spark: Any, tmp_path: Path) -> None:
+def test_a_driver_that_commits_after_a_takeover_changes_nothing(local_cluster: Any, tmp_path: Path) -> None:
     count = 4_000
-    seen = late_driver(spark, tmp_path, count)
+    seen = late_driver(local_cluster, tmp_path, count)
     assert seen.old is JobStatus.SUSPENDED
     assert seen.missing == []
     assert seen.after.duplicated == 0
@@ -166,7 +166,7 @@ def test_a_driver_that_commits_after_a_takeover_changes_nothing(spark: Any, tmp_
 
 @pytest.mark.usefixtures("drivers_in_one_process")
 def test_without_the_fence_it_writes_twice_and_deletes_what_others_need(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Show that the test above would notice."""
 
@@ -177,7 +177,7 @@ def test_without_the_fence_it_writes_twice_and_deletes_what_others_need(
     monkeypatch.setattr(JobLog, "append", overwrite)
     monkeypatch.setattr(JobLog, "trim", lambda *_: None)
     monkeypatch.setattr(JobOwnership, "check", lambda self: None)
-    seen = late_driver(spark, tmp_path, 4_000)
+    seen = late_driver(local_cluster, tmp_path, 4_000)
     assert seen.old is JobStatus.FINISHED, "nobody has told it"
     assert seen.missing, "it has deleted the checkpoint that the new driver would go back to"
     assert seen.end.duplicated > 0, "both have committed the same records"

@@ -75,7 +75,7 @@ def environment(
     cluster: SparkSession | InProcessCluster,
     checkpoints: str | CheckpointStorage | None,
     mode: CheckpointingMode = CheckpointingMode.EXACTLY_ONCE,
-    interval: int = 100,
+    interval: int | None = None,
     restarts: int = 20,
     **settings: str,
 ) -> StreamExecutionEnvironment:
@@ -85,16 +85,17 @@ def environment(
         cluster: What its jobs run on: Spark, or this process.
         checkpoints: A directory or a storage; None: there are no checkpoints.
         mode: What checkpoints promise.
-        interval: Milliseconds between checkpoints.
+        interval: Milliseconds between checkpoints; by default about as long as an epoch takes.
         restarts: How many there may be.
         settings: More of them, ``_`` for a dot in their keys and ``__`` for a dash.
     """
-    options = {"rekindle.progress": "none", "rekindle.epoch.max-records": "2000"}
+    in_process = isinstance(cluster, InProcessCluster)  # where epochs take a tenth of the time, and so have less in them
+    options = {"rekindle.progress": "none", "rekindle.epoch.max-records": "200" if in_process else "2000"}
     options |= {key.replace("__", "-").replace("_", "."): value for key, value in settings.items()}
     env = environment_on(cluster, options)
     env.set_parallelism(2)
     if checkpoints is not None:
-        env.enable_checkpointing(interval, mode)
+        env.enable_checkpointing(interval or (10 if in_process else 100), mode)
         storage = f"file://{checkpoints}" if isinstance(checkpoints, str) else checkpoints
         env.get_checkpoint_config().set_checkpoint_storage(storage)
     env.set_restart_strategy(RestartStrategies.fixed_delay_restart(restarts, 0))
@@ -102,9 +103,9 @@ def environment(
 
 
 def environment_on(
-    cluster: SparkSession | InProcessCluster, options: Mapping[str, str]
+    cluster: SparkSession | InProcessCluster | None, options: Mapping[str, str]
 ) -> StreamExecutionEnvironment:
-    """Make an environment whose jobs run on Spark or in this process."""
+    """Make an environment whose jobs run on Spark or in this process; None: on the Spark that there is."""
     configuration = Configuration.from_dict(dict(options))
     if isinstance(cluster, InProcessCluster):
         return local_environment(configuration=configuration, cluster=cluster)
