@@ -127,10 +127,14 @@ def submit(env: Any, what: str, time: int) -> tuple[JobMaster, Hold]:
 
 def late_driver(cluster: Any, directory: Path, count: int) -> Seen:
     """Hold a driver before its first checkpoint, let another get on with the job, then let the first go on."""
-    quiet = {"rekindle.progress": "none", "rekindle.epoch.max-records": "1000"}
-    old, first_checkpoint = submit(ha_program(count, str(directory), quiet, cluster), "reserve", 1)
+
+    def program() -> Any:
+        quiet = {"rekindle.progress": "none", "rekindle.epoch.max-records": "100"}
+        return ha_program(count, str(directory), quiet, cluster).enable_checkpointing(10)
+
+    old, first_checkpoint = submit(program(), "reserve", 1)
     wait_until(first_checkpoint.reached.is_set, "the old driver is about to take a checkpoint")
-    new, later_commit = submit(ha_program(count, str(directory), quiet, cluster), "commit", 4)
+    new, later_commit = submit(program(), "commit", 4)
     wait_until(lambda: later_commit.reached.is_set() or new.result.done(), "the new driver has got on")
     assert not new.result.done(), "the new driver was done too early: the test proves nothing"
     needed = latest_entry(directory).checkpoints

@@ -9,23 +9,41 @@ from collections.abc import Callable, Collection
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.master.slot_directory import SlotDirectory
 from rekindle.testing import InProcessCluster
-from rekindle.testing.in_process.epochs import InProcessEpochs
+from rekindle.testing.in_process.epochs import FindSlot, InProcessEpochs
 from support.processes import wait_until
 
 
 class PacedEpochs(InProcessEpochs):
-    """Take as long as Spark at its best, so that there is a middle even of a small job."""
+    """Take a while for each epoch.
+
+    Args:
+        graph: The job.
+        find_slot: Finds a slot by its name.
+        seconds: How long.
+    """
+
+    def __init__(self, graph: JobGraph, find_slot: FindSlot, seconds: float) -> None:
+        super().__init__(graph, find_slot)
+        self._seconds = seconds
 
     def run(self, epoch: int, directory: SlotDirectory, unread: Collection[str], cancelled: Callable[[], bool]) -> None:
-        time.sleep(0.01)
+        time.sleep(self._seconds)
         super().run(epoch, directory, unread, cancelled)
 
 
 class PacedCluster(InProcessCluster):
-    """The in-process cluster; its epochs take as long as Spark's at their best."""
+    """The in-process cluster; its epochs take so long that there is a middle even of a small job.
+
+    Args:
+        epoch_seconds: How long they take at least.
+    """
+
+    def __init__(self, epoch_seconds: float = 0.01) -> None:
+        super().__init__()
+        self._epoch_seconds = epoch_seconds
 
     def epochs(self, graph: JobGraph) -> InProcessEpochs:
-        return PacedEpochs(graph, self._by_name.get)
+        return PacedEpochs(graph, self._by_name.get, self._epoch_seconds)
 
     def kill_one(self, rng: random.Random, slots: int = 2) -> None:
         """Kill one of the slots, once all of them run."""
