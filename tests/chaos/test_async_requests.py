@@ -6,7 +6,6 @@ import asyncio
 import random
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from rekindle.common import Encoder, Time
 from rekindle.datastream import AsyncDataStream, AsyncFunction
@@ -27,7 +26,9 @@ class Request(AsyncFunction):
         return [] if value % 7 == 0 else [f"{value}"]
 
 
-def test_slots_killed_with_requests_under_way_lose_and_double_nothing(local_cluster: PacedCluster, tmp_path: Path) -> None:
+def test_slots_killed_with_requests_under_way_lose_and_double_nothing(
+    local_cluster: PacedCluster, tmp_path: Path
+) -> None:
     rng = random.Random(7)
     output = tmp_path / "out"
     env = environment(local_cluster, str(tmp_path / "checkpoints"), rekindle_epoch_max__records="400")

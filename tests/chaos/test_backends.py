@@ -1,4 +1,4 @@
-"""Backends: slots killed with SIGKILL on Spark; in process failing storage, rescaling, savepoints in another backend; output is golden."""
+"""Backends: killed slots, failing storage, rescaling, savepoints in another backend; the output is golden."""
 
 from __future__ import annotations
 

@@ -129,7 +129,9 @@ class Sleepy(SourceFunction):
         self._running = False
 
 
-def test_elements_of_a_source_that_sleeps_flow_and_its_sleep_costs_no_epochs(local_cluster: Any, tmp_path: Path) -> None:
+def test_elements_of_a_source_that_sleeps_flow_and_its_sleep_costs_no_epochs(
+    local_cluster: Any, tmp_path: Path
+) -> None:
     env = environment(local_cluster, None)
     view = EpochCounter("sleepy")
     seen = tmp_path / "seen"

@@ -27,7 +27,7 @@ class Gate(MapFunction, CheckpointedFunction, CheckpointListener):
     """Keep the slot where the test wants to kill it: in a snapshot, or before it commits.
 
     Args:
-        directory: Has a file ``closed`` while the gate is closed, and then one for each subtask and checkpoint that wait.
+        directory: Has a file ``closed`` while the gate is closed, and one for each subtask and checkpoint that wait.
         where: What waits.
     """
 

@@ -95,7 +95,9 @@ def test_a_read_only_checkpoint_directory_is_reported_before_the_job_starts(loca
         env.execute()
 
 
-def test_a_checkpoint_directory_that_is_a_file_is_reported_before_the_job_starts(local_cluster: Any, tmp_path: Path) -> None:
+def test_a_checkpoint_directory_that_is_a_file_is_reported_before_the_job_starts(
+    local_cluster: Any, tmp_path: Path
+) -> None:
     (tmp_path / "checkpoints").write_text("in the way")
     env = environment(local_cluster, str(tmp_path / "checkpoints"))
     numbering_job(env, EVENTS, str(tmp_path / "out"))
@@ -121,7 +123,9 @@ def test_a_tolerated_checkpoint_failure_does_not_restart_the_job(local_cluster: 
     assert len(storage.operations()) >= 3
 
 
-def test_state_above_the_memory_limit_of_the_job_master_is_refused_with_advice(local_cluster: Any, tmp_path: Path) -> None:
+def test_state_above_the_memory_limit_of_the_job_master_is_refused_with_advice(
+    local_cluster: Any, tmp_path: Path
+) -> None:
     env = environment(local_cluster, JobManagerCheckpointStorage(max_state_size=100), restarts=0)
     numbering_job(env, EVENTS, str(tmp_path / "out"))
     with pytest.raises(JobExecutionError, match=r"at most 100 of a slot\. Set a checkpoint directory"):

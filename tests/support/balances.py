@@ -89,7 +89,7 @@ def environment(
         restarts: How many there may be.
         settings: More of them, ``_`` for a dot in their keys and ``__`` for a dash.
     """
-    in_process = isinstance(cluster, InProcessCluster)  # where epochs take a tenth of the time, and so have less in them
+    in_process = isinstance(cluster, InProcessCluster)  # epochs take a tenth of the time, and have a tenth in them
     options = {"rekindle.progress": "none", "rekindle.epoch.max-records": "200" if in_process else "2000"}
     options |= {key.replace("__", "-").replace("_", "."): value for key, value in settings.items()}
     env = environment_on(cluster, options)
