@@ -13,6 +13,7 @@ from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
 from support.balances import environment, events, read_output
 from support.paced_cluster import PacedCluster
 from support.processes import wait_until
+from support.seeds import seeded
 
 COUNT = 4_000
 
@@ -29,7 +30,7 @@ class Request(AsyncFunction):
 def test_slots_killed_with_requests_under_way_lose_and_double_nothing(
     local_cluster: PacedCluster, tmp_path: Path
 ) -> None:
-    rng = random.Random(7)
+    rng = seeded()
     output = tmp_path / "out"
     env = environment(local_cluster, str(tmp_path / "checkpoints"), rekindle_epoch_max__records="400")
     sink = FileSink.for_row_format(str(output), Encoder.simple_string_encoder())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +14,16 @@ import pytest
 from rekindle.common import JobStatus
 from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.exceptions import JobExecutionError, StateRestoreError
+from rekindle.runtime.master.job_master import JobMaster
 from rekindle.testing import FaultInjectingCheckpointStorage, FaultKind
 from support.balances import assert_exactly_once, environment, numbering_job, read_output
+from support.paced_cluster import PacedCluster
 from support.processes import wait_until
+from support.seeds import seeded
 
 ROCKSDB = {"state_backend": "rocksdb"}
 INCREMENTAL = {"state_backend_incremental": "true"}
 LOCAL = {"state_backend_local__recovery": "true"}
-
-
-@pytest.fixture
-def local_directory(tmp_path: Path) -> Path:
-    (tmp_path / "local").mkdir()
-    return tmp_path / "local"
 
 
 def committed(directory: Path) -> int:
@@ -38,31 +35,42 @@ def wait_for_output(master: Any, directory: Path, more_than: int) -> None:
     assert not master.result.done(), "the job was over too early: the test proves nothing"
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [INCREMENTAL | LOCAL, ROCKSDB | INCREMENTAL | LOCAL],
-    ids=["heap, incremental, local recovery", "RocksDB, incremental, local recovery"],
-)
-@pytest.mark.usefixtures("no_slots_left")
-def test_slots_killed_with_sigkill_lose_nothing(
-    spark: Any, tmp_path: Path, local_directory: Path, settings: dict[str, str]
-) -> None:
-    rng = random.Random(5)
-    count, out = 24_000, tmp_path / "out"
-    roots = {"taskmanager_state_local_root__dirs": str(local_directory)}
-    env = environment(spark, str(tmp_path / "checkpoints"), **settings, **roots)
+def killed_twice(cluster: Any, tmp_path: Path, settings: dict[str, str], kill: Callable[[JobMaster], None]) -> None:
+    """Kill a slot of a job whose state is recovered locally, and another one later."""
+    count, out, local = 24_000, tmp_path / "out", tmp_path / "local"
+    local.mkdir()
+    roots = {"taskmanager_state_local_root__dirs": str(local)}
+    env = environment(cluster, str(tmp_path / "checkpoints"), **settings, **INCREMENTAL, **LOCAL, **roots)
     numbering_job(env, count, str(out))
     master = env._submit("killed", None)
     for _ in range(2):
         wait_for_output(master, out, committed(out))
+        kill(master)
+    master.result.result(300)
+    assert_exactly_once(count, str(out))
+    assert list(local.iterdir()) == []
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+@pytest.mark.parametrize("settings", [{}, ROCKSDB], ids=["heap", "RocksDB"])
+def test_killed_slots_that_recover_locally_lose_nothing(
+    local_cluster: PacedCluster, tmp_path: Path, settings: dict[str, str]
+) -> None:
+    rng = seeded()
+    killed_twice(local_cluster, tmp_path, settings, lambda master: local_cluster.kill_one(rng))
+
+
+@pytest.mark.usefixtures("no_slots_left")
+def test_slots_killed_with_sigkill_that_recover_locally_lose_nothing(spark: Any, tmp_path: Path) -> None:
+    rng = seeded()
+
+    def kill(master: JobMaster) -> None:
         wait_until(lambda: len(master.slot_pids()) == 2, "both slots run")
         victim = rng.choice(sorted(master.slot_pids().values()))
         os.kill(victim, signal.SIGKILL)
-        wait_until(lambda victim=victim: victim not in master.slot_pids().values(), "the loss is noticed")
-    master.result.result(300)
-    assert_exactly_once(count, str(out))
-    assert list(local_directory.iterdir()) == []
-    assert list((tmp_path / "checkpoints").iterdir()) == []
+        wait_until(lambda: victim not in master.slot_pids().values(), "the loss is noticed")
+
+    killed_twice(spark, tmp_path, ROCKSDB, kill)
 
 
 @pytest.mark.parametrize("settings", [INCREMENTAL, ROCKSDB | INCREMENTAL], ids=["heap", "RocksDB"])
@@ -85,7 +93,7 @@ def test_a_fault_of_the_storage_of_incremental_checkpoints_changes_nothing(
 
     dry = run("dry", 0, FaultKind.ERROR_BEFORE)
     assert any("shared" in line for line in dry), dry
-    rng = random.Random(5)
+    rng = seeded()
     for k in rng.sample(range(3, len(dry)), 3):
         kind = rng.choice([FaultKind.ERROR_BEFORE, FaultKind.ERROR_AFTER])
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,9 @@ from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import JobExecutionError, SlotLostError, UserCodeError
 from support.balances import assert_exactly_once, environment, events, judge, numbering_job, read_output
+from support.paced_cluster import PacedCluster
 from support.processes import wait_until
+from support.seeds import seeded
 
 pytestmark = pytest.mark.usefixtures("no_slots_left")
 
@@ -64,11 +65,10 @@ def test_user_code_that_raises_once_changes_nothing(local_cluster: Any, tmp_path
         assert judge(EVENTS, str(tmp_path / "out")).lost == 0
 
 
-@pytest.mark.parametrize("mode", list(CheckpointingMode))
-def test_slots_killed_with_sigkill_lose_nothing(spark: Any, tmp_path: Path, mode: Any) -> None:
-    rng = random.Random(3)
+def test_slots_killed_with_sigkill_lose_nothing(spark: Any, tmp_path: Path) -> None:
+    rng = seeded()
     count = 40_000
-    env = environment(spark, str(tmp_path / "checkpoints"), mode)
+    env = environment(spark, str(tmp_path / "checkpoints"))
     numbering_job(env, count, str(tmp_path / "out"))
     master = env._submit("killed", None)
     killed: set[int] = set()
@@ -89,10 +89,28 @@ def test_slots_killed_with_sigkill_lose_nothing(spark: Any, tmp_path: Path, mode
         wait_until(lambda victim=victim: victim not in master.slot_pids().values(), "the loss is noticed")
     master.result.result(300)
     assert len(killed) == 3
+    assert_exactly_once(count, str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("mode", list(CheckpointingMode))
+def test_killed_slots_lose_nothing(local_cluster: PacedCluster, tmp_path: Path, mode: Any) -> None:
+    rng, count, out = seeded(), 20_000, tmp_path / "out"
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), mode)
+    numbering_job(env, count, str(out))
+    master = env._submit("killed", None)
+    for _ in range(3):
+        finished = len(read_output(str(out)))
+        wait_until(
+            lambda finished=finished: master.result.done() or len(read_output(str(out))) > finished,
+            "more output is committed",
+        )
+        assert not master.result.done(), "the job was over before it could be killed: the test proves nothing"
+        local_cluster.kill_one(rng)
+    master.result.result(300)
     if mode is CheckpointingMode.EXACTLY_ONCE:
-        assert_exactly_once(count, str(tmp_path / "out"))
+        assert_exactly_once(count, str(out))
     else:
-        assert judge(count, str(tmp_path / "out")).lost == 0
+        assert judge(count, str(out)).lost == 0
 
 
 class FailsToPickle:
@@ -128,10 +146,17 @@ class CountsInAnObject(KeyedProcessFunction):
         yield value, current.count
 
 
-@pytest.mark.parametrize("keys", [10, 6_000], ids=["encoded on the spot", "encoded in a fork"])
-def test_user_code_that_raises_during_a_snapshot_changes_nothing(spark: Any, tmp_path: Path, keys: int) -> None:
-    count = keys * 20 if keys == 10 else keys * 5
-    env = environment(spark, str(tmp_path / "checkpoints"), rekindle_epoch_max__records=str(max(50, count // 5)))
+def test_user_code_that_raises_during_a_snapshot_changes_nothing(local_cluster: Any, tmp_path: Path) -> None:
+    raises_during_a_snapshot(local_cluster, tmp_path, keys=10, count=200)
+
+
+def test_user_code_that_raises_in_the_fork_of_a_snapshot_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    raises_during_a_snapshot(spark, tmp_path, keys=6_000, count=30_000)
+
+
+def raises_during_a_snapshot(cluster: Any, tmp_path: Path, keys: int, count: int) -> None:
+    """Let the state of every key be an object, the pickling of one of which raises once."""
+    env = environment(cluster, str(tmp_path / "checkpoints"), rekindle_epoch_max__records=str(max(50, count // 5)))
     stream = events(env, count).key_by(lambda n: n % keys).process(CountsInAnObject(tmp_path / "raised"))
     per_key: dict[int, list[int]] = {}
     for value, number in stream.execute_and_collect():

@@ -27,9 +27,9 @@ from support.features import FEATURES
 from support.features.feature import events
 from support.paced_cluster import PacedCluster
 from support.processes import wait_until
+from support.seeds import seeded
 
 EVENTS = 1_500
-SEED = 11
 BACKENDS = {
     "heap": {"state_backend_incremental": "true"},
     "RocksDB": {
@@ -130,7 +130,7 @@ def outcomes(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     @cache
     def run(fault: str, backend: str) -> dict[str, list[Any]]:
         job = FeatureJob(cluster, tmp_path_factory.mktemp("features"), BACKENDS[backend])
-        FAULTS[fault](job, random.Random(SEED))
+        FAULTS[fault](job, seeded())
         return job.results()
 
     return run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from rekindle.datastream.state import ValueStateDescriptor
 from support.balances import environment, events, read_output
 from support.paced_cluster import PacedCluster
 from support.processes import wait_until
+from support.seeds import seeded
 
 EVENTS = 12_000
 KEYS = 20
@@ -59,7 +59,7 @@ def assert_golden(output: str) -> None:
 
 def test_killed_slots_lose_no_record_of_a_loop_at_least_once(local_cluster: PacedCluster, tmp_path: Path) -> None:
     """The checkpoints of a job with a loop stand between epochs in this mode, too."""
-    rng = random.Random(7)
+    rng = seeded()
     output = tmp_path / "out"
     env = environment(local_cluster, str(tmp_path / "checkpoints"), CheckpointingMode.AT_LEAST_ONCE)
     env.get_checkpoint_config().set_force_checkpointing(True)
