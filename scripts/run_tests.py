@@ -1,4 +1,4 @@
-"""Runs all tests in three lanes: tests on Spark wait for other processes most of the time.
+"""Runs all tests in three lanes: two of tests on Spark, which wait for other processes most of the time.
 
 make runs this with the Python of .venv, which has the newest Spark, and says in OLDEST_SPARK which one is the oldest:
 some tests are run on that one, too, in an environment of its own. Given arguments, it runs pytest with them and does
@@ -16,9 +16,12 @@ from contextlib import ExitStack
 from typing import IO
 
 PYTEST = os.path.join(os.path.dirname(sys.executable), "pytest")
-WATCHED = ("tests/chaos",)
+WATCHED = ("-m", "spark", "tests/chaos")
 """What is shown as it goes on; the results of the other lanes come at the end."""
-BESIDE = (("tests/integration", "tests/docs"),)
+BESIDE = (
+    ("-m", "spark", "tests/cli", "tests/docs", "tests/integration", "tests/pyflink"),
+    ("-m", "not spark"),
+)
 ON_OLDEST_SPARK = ("-p", "no:cacheprovider", "-m", "smoke", "tests/integration")
 
 
@@ -49,11 +52,9 @@ def main(arguments: list[str]) -> int:
     if arguments:
         return subprocess.call([PYTEST, *arguments])
     oldest = os.path.join(f".venv-spark-{os.environ['OLDEST_SPARK']}", "bin", "pytest")
-    elsewhere = (*WATCHED, *(directory for lane in BESIDE for directory in lane))
-    others = tuple(f"--ignore={directory}" for directory in elsewhere)
     with ExitStack() as stack:
         lanes = []
-        for beside in (*BESIDE, others):
+        for beside in BESIDE:
             lanes.append(Lane(beside, stack.enter_context(tempfile.TemporaryFile())))
             stack.callback(lanes[-1].stop)
         passed = [subprocess.call([PYTEST, *WATCHED]) == 0]

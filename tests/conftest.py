@@ -29,7 +29,10 @@ settings.load_profile("rekindle")
 
 MEMORY = "/dev/shm"
 GIGABYTE = 1 << 30
-NO_SETTINGS = Path(__file__).parent / "support" / "conf"
+TESTS = Path(__file__).parent
+NO_SETTINGS = TESTS / "support" / "conf"
+ON_SPARK = {TESTS / directory for directory in ("chaos", "cli", "docs", "integration", "pyflink")}
+"""Where tests that need Spark may be."""
 
 
 def keep_temporary_files_in_memory() -> None:
@@ -63,10 +66,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that ask for a session of Spark, for ``make test-spark``; those that start processes say so."""
+    """Mark the tests that ask for a session of Spark; those that start processes which need one say so."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+        if item.get_closest_marker("spark") and ON_SPARK.isdisjoint(item.path.parents):
+            raise pytest.UsageError(f"{item.nodeid} needs Spark: scripts/run_tests.py looks for such tests elsewhere")
 
 
 @pytest.fixture(scope="session", autouse=True)
