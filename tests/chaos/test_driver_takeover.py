@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rekindle.runtime.master.high_availability import takeover
 
 from rekindle.common import JobStatus
 from rekindle.ha.entry import LogEntry, encode_entry
 from rekindle.ha.log import JobLog
 from rekindle.ha.ownership import JobOwnership
-from rekindle.runtime.master import takeover
 from rekindle.runtime.master.job_master import JobMaster
 from support.balances import Verdict, judge, read_output
 from support.driver import Driver, driver

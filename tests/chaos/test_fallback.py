@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rekindle.runtime.master.views.progress import ProgressView
 
 from rekindle.common import RestartStrategies
 from rekindle.datastream import ExternalizedCheckpointRetention, FileSystemCheckpointStorage, StreamExecutionEnvironment
 from rekindle.exceptions import CheckpointCorruptError, JobExecutionError
-from rekindle.runtime.master.progress import ProgressView
 from support.balances import environment, judge, numbering_job, read_output
 from support.processes import wait_until
 

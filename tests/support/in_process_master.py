@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from rekindle.runtime.master.views.progress import ProgressView
 
 from rekindle.base.clock import SystemClock
 from rekindle.common import JobID
@@ -18,7 +19,6 @@ from rekindle.runtime.master.cluster import Cluster as AnyCluster
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
-from rekindle.runtime.master.progress import ProgressView
 from rekindle.testing.in_process.slot import InProcessSlot
 from support.paced_cluster import PacedCluster
 

@@ -6,8 +6,9 @@ import random
 import time
 from collections.abc import Callable, Collection
 
+from rekindle.runtime.master.slots.slot_directory import SlotDirectory
+
 from rekindle.graph.job_graph import JobGraph
-from rekindle.runtime.master.slot_directory import SlotDirectory
 from rekindle.testing import InProcessCluster
 from rekindle.testing.in_process.epochs import FindSlot, InProcessEpochs
 from support.processes import wait_until
