@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +22,8 @@ from support.seeds import NAMED, SEED
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from support.paced_cluster import PacedCluster
+
 # No deadline: how long an example takes on a busy machine says nothing. What failed is printed, to be run again.
 settings.register_profile("fixed", deadline=None, print_blob=True, derandomize=True, max_examples=30)
 settings.register_profile("named", deadline=None, print_blob=True, database=None)
@@ -30,7 +33,8 @@ MEMORY = "/dev/shm"
 GIGABYTE = 1 << 30
 TESTS = Path(__file__).parent
 NO_SETTINGS = TESTS / "support" / "conf"
-ON_SPARK = {TESTS / directory for directory in ("chaos", "docs", "integration")}
+ON_SPARK = {TESTS / directory for directory in ("chaos", "cli", "docs", "integration", "pyflink")}
+"""Where tests that need Spark may be."""
 
 
 def keep_temporary_files_in_memory() -> None:
@@ -71,10 +75,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need Spark, for ``make test-spark``: by their place, or because they ask for a session."""
+    """Mark the tests that ask for a session of Spark; those that start processes which need one say so."""
     for item in items:
-        if not ON_SPARK.isdisjoint(item.path.parents) or "spark" in getattr(item, "fixturenames", ()):
+        if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+        if item.get_closest_marker("spark") and ON_SPARK.isdisjoint(item.path.parents):
+            raise pytest.UsageError(f"{item.nodeid} needs Spark: scripts/run_tests.py looks for such tests elsewhere")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -96,6 +102,20 @@ def spark() -> Iterator[SparkSession]:
     session = create_session(Configuration(), parallelism=2)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def local_cluster() -> Iterator[PacedCluster]:
+    """Give a cluster in this process, and fail the test if a slot is alive after it."""
+    from support.paced_cluster import PacedCluster
+    from support.processes import wait_until
+
+    yield PacedCluster()
+    wait_until(lambda: not slot_threads(), "all slots have ended")
+
+
+def slot_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("slot ")]
 
 
 @pytest.fixture

@@ -1,24 +1,19 @@
-"""Asynchronous requests on real Spark: slots are killed while requests are under way, and the output stays golden."""
+"""Asynchronous requests: slots are killed while requests are under way, and the output stays golden."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import signal
 from collections import Counter
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from rekindle.common import Encoder, Time
 from rekindle.datastream import AsyncDataStream, AsyncFunction
 from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
 from support.balances import environment, events, read_output
+from support.paced_cluster import PacedCluster
 from support.processes import wait_until
-
-pytestmark = pytest.mark.usefixtures("no_slots_left")
+from support.seeds import seeded
 
 COUNT = 4_000
 
@@ -32,12 +27,12 @@ class Request(AsyncFunction):
         return [] if value % 7 == 0 else [f"{value}"]
 
 
-def test_slots_killed_with_requests_under_way_lose_and_double_nothing(spark: Any, tmp_path: Path) -> None:
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    rng = random.Random(seed)
+def test_slots_killed_with_requests_under_way_lose_and_double_nothing(
+    local_cluster: PacedCluster, tmp_path: Path
+) -> None:
+    rng = seeded()
     output = tmp_path / "out"
-    env = environment(spark, str(tmp_path / "checkpoints"), rekindle_epoch_max__records="400")
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), rekindle_epoch_max__records="400")
     sink = FileSink.for_row_format(str(output), Encoder.simple_string_encoder())
     sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
     numbers = events(env, COUNT).rebalance()
@@ -52,9 +47,6 @@ def test_slots_killed_with_requests_under_way_lose_and_double_nothing(spark: Any
             timeout=300,
         )
         assert not master.result.done(), "the job was over before it could be killed: the test proves nothing"
-        wait_until(lambda: len(master.slot_pids()) == 2, "both slots run", timeout=300)
-        victim = rng.choice(sorted(master.slot_pids().values()))
-        os.kill(victim, signal.SIGKILL)
-        wait_until(lambda victim=victim: victim not in master.slot_pids().values(), "the loss is noticed")
+        local_cluster.kill_one(rng)
     master.result.result(300)
     assert Counter(read_output(str(output))) == Counter(str(value) for value in range(1, COUNT + 1) if value % 7)

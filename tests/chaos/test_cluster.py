@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import signal
 import time
@@ -16,6 +15,9 @@ import pytest
 from support.balances import assert_exactly_once, read_output
 from support.driver import driver
 from support.processes import command_line, is_slot, tagged_pids, wait_until
+from support.seeds import seeded
+
+pytestmark = pytest.mark.spark
 
 EVENTS = 24_000
 
@@ -38,9 +40,7 @@ def clean_work_directory() -> Iterator[None]:
 def test_an_executor_killed_in_the_middle_of_an_epoch_loses_nothing(tmp_path: Path) -> None:
     """Kill executors, one after the other, until one was hit in the middle of an epoch and the job had to restart."""
     master = "spark.master=local-cluster[2,1,1024]"
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    rng = random.Random(seed)
+    rng = seeded()
     with driver("numbering.py", str(EVENTS), str(tmp_path), master, "pause=0.0005") as running:
         wait_until(
             lambda: running.process.poll() is not None or read_output(f"{tmp_path}/out"), "output is committed", 180

@@ -7,9 +7,13 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from support.balances import assert_exactly_once, read_output
 from support.driver import Driver, driver
 from support.processes import is_slot, tagged_pids, wait_until
+
+pytestmark = pytest.mark.spark
 
 EVENTS = 24_000
 

@@ -133,12 +133,16 @@ def submit_held_before_a_commit(env: Any, patch: pytest.MonkeyPatch, time: int) 
     return env._submit(NAME, None), holds[0]
 
 
-def late_driver(spark: Any, directory: Path, count: int, patch: pytest.MonkeyPatch) -> Seen:
+def late_driver(cluster: Any, directory: Path, count: int, patch: pytest.MonkeyPatch) -> Seen:
     """Hold a driver before its first checkpoint, let another get on with the job, then let the first go on."""
-    quiet = {"rekindle.progress": "none", "rekindle.epoch.max-records": "1000"}
-    old, first_checkpoint = submit_held_before_a_barrier(ha_program(count, str(directory), quiet, spark), patch)
+
+    def program() -> Any:
+        quiet = {"rekindle.progress": "none", "rekindle.epoch.max-records": "100"}
+        return ha_program(count, str(directory), quiet, cluster).enable_checkpointing(10)
+
+    old, first_checkpoint = submit_held_before_a_barrier(program(), patch)
     wait_until(first_checkpoint.reached.is_set, "the old driver is about to take a checkpoint")
-    new, later_commit = submit_held_before_a_commit(ha_program(count, str(directory), quiet, spark), patch, 4)
+    new, later_commit = submit_held_before_a_commit(program(), patch, 4)
     wait_until(lambda: later_commit.reached.is_set() or new.result.done(), "the new driver has got on")
     assert not new.result.done(), "the new driver was done too early: the test proves nothing"
     needed = latest_entry(directory).checkpoints
@@ -152,7 +156,7 @@ def late_driver(spark: Any, directory: Path, count: int, patch: pytest.MonkeyPat
 
 
 @pytest.fixture
-def drivers_in_one_process(monkeypatch: pytest.MonkeyPatch, no_slots_left: None) -> None:
+def drivers_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let drivers of one job run in this process, as if they did not know of each other."""
 
     class Forgetful(set[str]):
@@ -164,10 +168,10 @@ def drivers_in_one_process(monkeypatch: pytest.MonkeyPatch, no_slots_left: None)
 
 @pytest.mark.usefixtures("drivers_in_one_process")
 def test_a_driver_that_commits_after_a_takeover_changes_nothing(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 4_000
-    seen = late_driver(spark, tmp_path, count, monkeypatch)
+    seen = late_driver(local_cluster, tmp_path, count, monkeypatch)
     assert seen.old is JobStatus.SUSPENDED
     assert seen.missing == []
     assert seen.after.duplicated == 0
@@ -176,7 +180,7 @@ def test_a_driver_that_commits_after_a_takeover_changes_nothing(
 
 @pytest.mark.usefixtures("drivers_in_one_process")
 def test_without_the_fence_it_writes_twice_and_deletes_what_others_need(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Show that the test above would notice."""
 
@@ -187,7 +191,7 @@ def test_without_the_fence_it_writes_twice_and_deletes_what_others_need(
     monkeypatch.setattr(JobLog, "append", overwrite)
     monkeypatch.setattr(JobLog, "trim", lambda *_: None)
     monkeypatch.setattr(JobOwnership, "check", lambda self: None)
-    seen = late_driver(spark, tmp_path, 4_000, monkeypatch)
+    seen = late_driver(local_cluster, tmp_path, 4_000, monkeypatch)
     assert seen.old is JobStatus.FINISHED, "nobody has told it"
     assert seen.missing, "it has deleted the checkpoint that the new driver would go back to"
     assert seen.end.duplicated > 0, "both have committed the same records"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,9 @@ from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import JobExecutionError, SlotLostError, UserCodeError
 from support.balances import assert_exactly_once, environment, events, judge, numbering_job, read_output
+from support.paced_cluster import PacedCluster
 from support.processes import wait_until
+from support.seeds import seeded
 
 pytestmark = pytest.mark.usefixtures("no_slots_left")
 
@@ -47,14 +48,14 @@ class Once:
         (EVENTS // 2, CheckpointingMode.AT_LEAST_ONCE),
     ],
 )
-def test_user_code_that_raises_once_changes_nothing(spark: Any, tmp_path: Path, at: int, mode: Any) -> None:
+def test_user_code_that_raises_once_changes_nothing(local_cluster: Any, tmp_path: Path, at: int, mode: Any) -> None:
     once = Once(tmp_path / "raised")
 
     def trouble(event: int, context: Any) -> None:
         if event == at and once():
             raise RuntimeError("this once")
 
-    env = environment(spark, str(tmp_path / "checkpoints"), mode)
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), mode)
     numbering_job(env, EVENTS, str(tmp_path / "out"), trouble)
     env.execute()
     assert once.happened()
@@ -64,13 +65,10 @@ def test_user_code_that_raises_once_changes_nothing(spark: Any, tmp_path: Path, 
         assert judge(EVENTS, str(tmp_path / "out")).lost == 0
 
 
-@pytest.mark.parametrize("mode", list(CheckpointingMode))
-def test_slots_killed_with_sigkill_lose_nothing(spark: Any, tmp_path: Path, mode: Any) -> None:
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    rng = random.Random(seed)
+def test_slots_killed_with_sigkill_lose_nothing(spark: Any, tmp_path: Path) -> None:
+    rng = seeded()
     count = 40_000
-    env = environment(spark, str(tmp_path / "checkpoints"), mode)
+    env = environment(spark, str(tmp_path / "checkpoints"))
     numbering_job(env, count, str(tmp_path / "out"))
     master = env._submit("killed", None)
     killed: set[int] = set()
@@ -91,10 +89,28 @@ def test_slots_killed_with_sigkill_lose_nothing(spark: Any, tmp_path: Path, mode
         wait_until(lambda victim=victim: victim not in master.slot_pids().values(), "the loss is noticed")
     master.result.result(300)
     assert len(killed) == 3
+    assert_exactly_once(count, str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("mode", list(CheckpointingMode))
+def test_killed_slots_lose_nothing(local_cluster: PacedCluster, tmp_path: Path, mode: Any) -> None:
+    rng, count, out = seeded(), 20_000, tmp_path / "out"
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), mode)
+    numbering_job(env, count, str(out))
+    master = env._submit("killed", None)
+    for _ in range(3):
+        finished = len(read_output(str(out)))
+        wait_until(
+            lambda finished=finished: master.result.done() or len(read_output(str(out))) > finished,
+            "more output is committed",
+        )
+        assert not master.result.done(), "the job was over before it could be killed: the test proves nothing"
+        local_cluster.kill_one(rng)
+    master.result.result(300)
     if mode is CheckpointingMode.EXACTLY_ONCE:
-        assert_exactly_once(count, str(tmp_path / "out"))
+        assert_exactly_once(count, str(out))
     else:
-        assert judge(count, str(tmp_path / "out")).lost == 0
+        assert judge(count, str(out)).lost == 0
 
 
 class FailsToPickle:
@@ -130,10 +146,17 @@ class CountsInAnObject(KeyedProcessFunction):
         yield value, current.count
 
 
-@pytest.mark.parametrize("keys", [10, 6_000], ids=["encoded on the spot", "encoded in a fork"])
-def test_user_code_that_raises_during_a_snapshot_changes_nothing(spark: Any, tmp_path: Path, keys: int) -> None:
-    count = keys * 20 if keys == 10 else keys * 5
-    env = environment(spark, str(tmp_path / "checkpoints"), rekindle_epoch_max__records=str(max(50, count // 5)))
+def test_user_code_that_raises_during_a_snapshot_changes_nothing(local_cluster: Any, tmp_path: Path) -> None:
+    raises_during_a_snapshot(local_cluster, tmp_path, keys=10, count=200)
+
+
+def test_user_code_that_raises_in_the_fork_of_a_snapshot_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    raises_during_a_snapshot(spark, tmp_path, keys=6_000, count=30_000)
+
+
+def raises_during_a_snapshot(cluster: Any, tmp_path: Path, keys: int, count: int) -> None:
+    """Let the state of every key be an object, the pickling of one of which raises once."""
+    env = environment(cluster, str(tmp_path / "checkpoints"), rekindle_epoch_max__records=str(max(50, count // 5)))
     stream = events(env, count).key_by(lambda n: n % keys).process(CountsInAnObject(tmp_path / "raised"))
     per_key: dict[int, list[int]] = {}
     for value, number in stream.execute_and_collect():
@@ -144,12 +167,12 @@ def test_user_code_that_raises_during_a_snapshot_changes_nothing(spark: Any, tmp
     }
 
 
-def test_a_job_that_keeps_failing_gives_up_and_shows_the_users_traceback(spark: Any, tmp_path: Path) -> None:
+def test_a_job_that_keeps_failing_gives_up_and_shows_the_users_traceback(local_cluster: Any, tmp_path: Path) -> None:
     def broken(event: int, context: Any) -> None:
         if event == 77:
             raise ValueError("no such customer")
 
-    env = environment(spark, str(tmp_path / "checkpoints"), restarts=1)
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), restarts=1)
     numbering_job(env, EVENTS, str(tmp_path / "out"), broken)
     client = env.execute_async("broken")
     with pytest.raises(JobExecutionError) as caught:
@@ -164,8 +187,8 @@ def test_a_job_that_keeps_failing_gives_up_and_shows_the_users_traceback(spark: 
     assert "/rekindle/runtime/" not in cause.user_traceback, "only the user's own frames are of interest"
 
 
-def test_without_checkpoints_there_is_no_restart(spark: Any) -> None:
-    env = environment(spark, None)
+def test_without_checkpoints_there_is_no_restart(local_cluster: Any) -> None:
+    env = environment(local_cluster, None)
     env.set_restart_strategy(RestartStrategies.fall_back_restart())
     env.from_collection([1, 2]).map(lambda n: 1 // (n - 1)).print()
     with pytest.raises(JobExecutionError, match="ZeroDivisionError"):
@@ -186,7 +209,7 @@ def test_a_killed_slot_without_restarts_fails_the_job_with_its_name(spark: Any, 
     assert "slot 1" in str(caught.value)
 
 
-def test_results_of_execute_and_collect_are_not_repeated_after_a_failure(spark: Any, tmp_path: Path) -> None:
+def test_results_of_execute_and_collect_are_not_repeated_after_a_failure(local_cluster: Any, tmp_path: Path) -> None:
     once = Once(tmp_path / "raised")
 
     def fail_once(n: int) -> int:
@@ -194,13 +217,13 @@ def test_results_of_execute_and_collect_are_not_repeated_after_a_failure(spark: 
             raise RuntimeError("this once")
         return n
 
-    env = environment(spark, str(tmp_path / "checkpoints"))
+    env = environment(local_cluster, str(tmp_path / "checkpoints"))
     stream = events(env, 6_000).map(fail_once).key_by(lambda n: n % 3).map(lambda n: n)
     assert sorted(stream.execute_and_collect()) == list(range(1, 6_001))
     assert once.happened()
 
 
-def test_at_least_once_is_exactly_once_where_there_is_no_exchange(spark: Any, tmp_path: Path) -> None:
+def test_at_least_once_is_exactly_once_where_there_is_no_exchange(local_cluster: Any, tmp_path: Path) -> None:
     once = Once(tmp_path / "raised")
 
     def fail_once(n: int) -> int:
@@ -208,7 +231,7 @@ def test_at_least_once_is_exactly_once_where_there_is_no_exchange(spark: Any, tm
             raise RuntimeError("this once")
         return n
 
-    env = environment(spark, str(tmp_path / "checkpoints"), CheckpointingMode.AT_LEAST_ONCE)
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), CheckpointingMode.AT_LEAST_ONCE)
     sink = FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder())
     sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
     events(env, 6_000).map(fail_once).flat_map(lambda n: [n]).sink_to(sink.build())

@@ -16,20 +16,18 @@ from rekindle.runtime.master.views.progress import ProgressView
 from support.balances import environment, judge, numbering_job, read_output
 from support.processes import wait_until
 
-pytestmark = pytest.mark.usefixtures("no_slots_left")
-
 EVENTS = 12_000
 FALLBACK = {"execution_state__recovery_fallback__to__earlier": "true"}
 ADVICE = "set execution.state-recovery.fallback-to-earlier to true"
 
 
 def job(
-    spark: Any, directory: Path, trouble: Callable[[int, Any], None] | None = None, retained: int = 3, **settings: str
+    cluster: Any, directory: Path, trouble: Callable[[int, Any], None] | None = None, retained: int = 3, **settings: str
 ) -> StreamExecutionEnvironment:
     """Write the numbering job down, with checkpoints whose state is in files, and restarts without end."""
     storage = FileSystemCheckpointStorage(f"file://{directory}/checkpoints", file_state_size_threshold=0)
     settings["state_checkpoints_num__retained"] = str(retained)
-    env = environment(spark, storage, **settings)
+    env = environment(cluster, storage, **settings)
     env.set_restart_strategy(RestartStrategies.fall_back_restart())
     numbering_job(env, EVENTS, str(directory / "out"), trouble)
     return env
@@ -79,9 +77,9 @@ def failing_once(directory: Path) -> Callable[[int, Any], None]:
 
 
 def test_a_restart_goes_back_past_damaged_checkpoints(
-    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    local_cluster: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    env = job(spark, tmp_path, failing_once(tmp_path), **FALLBACK)
+    env = job(local_cluster, tmp_path, failing_once(tmp_path), **FALLBACK)
     view = Damager(tmp_path, 2)
     with caplog.at_level(logging.WARNING, "rekindle"):
         env._submit("damaged", None, view).result.result(300)
@@ -94,18 +92,18 @@ def test_a_restart_goes_back_past_damaged_checkpoints(
     assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
-def test_without_the_option_the_job_fails_with_file_and_advice(spark: Any, tmp_path: Path) -> None:
+def test_without_the_option_the_job_fails_with_file_and_advice(local_cluster: Any, tmp_path: Path) -> None:
     view = Damager(tmp_path, 1)
     with pytest.raises(JobExecutionError) as caught:
-        job(spark, tmp_path, failing_once(tmp_path))._submit("damaged", None, view).result.result(300)
+        job(local_cluster, tmp_path, failing_once(tmp_path))._submit("damaged", None, view).result.result(300)
     assert isinstance(caught.value.__cause__, CheckpointCorruptError)
     assert view.files[0] in str(caught.value)
     assert ADVICE in str(caught.value)
     assert len(view.failures) == 3, "it was tried once more, and no more"
 
 
-def test_where_all_are_damaged_the_job_fails_and_keeps_what_it_has(spark: Any, tmp_path: Path) -> None:
-    env = job(spark, tmp_path, failing_once(tmp_path), **FALLBACK)
+def test_where_all_are_damaged_the_job_fails_and_keeps_what_it_has(local_cluster: Any, tmp_path: Path) -> None:
+    env = job(local_cluster, tmp_path, failing_once(tmp_path), **FALLBACK)
     retention = ExternalizedCheckpointRetention.DELETE_ON_CANCELLATION
     env.get_checkpoint_config().set_externalized_checkpoint_retention(retention)
     view = Damager(tmp_path, 3)
@@ -116,9 +114,9 @@ def test_where_all_are_damaged_the_job_fails_and_keeps_what_it_has(spark: Any, t
 
 
 def test_a_start_goes_back_past_a_damaged_checkpoint(
-    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    local_cluster: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    env = job(spark, tmp_path)
+    env = job(local_cluster, tmp_path)
     retention = ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
     env.get_checkpoint_config().set_externalized_checkpoint_retention(retention)
     client = env.execute_async("cancelled")
@@ -130,11 +128,11 @@ def test_a_start_goes_back_past_a_damaged_checkpoint(
 
     resume = {"execution_state__recovery_path": str(kept[0].parent)}
     with pytest.raises(JobExecutionError) as caught:
-        job(spark, tmp_path, **resume).execute()
+        job(local_cluster, tmp_path, **resume).execute()
     assert damaged in str(caught.value)
     assert ADVICE in str(caught.value)
     with caplog.at_level(logging.WARNING, "rekindle"):
-        job(spark, tmp_path, **resume, **FALLBACK).execute()
+        job(local_cluster, tmp_path, **resume, **FALLBACK).execute()
     assert f"{kept[2]} is used instead" in caplog.text
     verdict = judge(EVENTS, str(tmp_path / "out"))
     assert (verdict.lost, verdict.wrong_sums) == (0, 0)

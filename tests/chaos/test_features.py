@@ -1,7 +1,8 @@
 """Every feature, in a job that is killed in the middle and in one that goes on at another parallelism, on each backend.
 
 All features run side by side in one job, so that a fault hits all of them at once; what each of them must give is
-computed another way. A job is run once for each fault and backend, and its output judged feature by feature.
+computed another way. A job is run once for each fault and backend, and its output judged feature by feature: in this
+process for every fault, and on Spark with a slot that is killed with SIGKILL.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from rekindle.datastream.externalized_checkpoint_retention import ExternalizedCh
 from support.balances import environment, read_output
 from support.features import FEATURES
 from support.features.feature import events
+from support.paced_cluster import PacedCluster
 from support.processes import wait_until
+from support.seeds import seeded
 
 EVENTS = 1_500
 BACKENDS = {
@@ -40,8 +43,8 @@ BACKENDS = {
 class FeatureJob:
     """Run all features in one job, as often as it takes."""
 
-    def __init__(self, spark: Any, directory: Path, settings: dict[str, str]) -> None:
-        self._spark = spark
+    def __init__(self, cluster: Any, directory: Path, settings: dict[str, str]) -> None:
+        self.cluster = cluster
         self._output = directory / "out"
         self._checkpoints = directory / "checkpoints"
         self._settings = settings
@@ -51,7 +54,7 @@ class FeatureJob:
         settings = self._settings | {"rekindle_epoch_max__records": str(epoch_records)}
         if go_on:
             settings["execution_state__recovery_path"] = str(self._checkpoints)
-        env = environment(self._spark, str(self._checkpoints), **settings)
+        env = environment(self.cluster, str(self._checkpoints), **settings)
         env.set_parallelism(parallelism)
         config = env.get_checkpoint_config()
         config.set_externalized_checkpoint_retention(ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION)
@@ -91,9 +94,12 @@ def slot_killed(job: FeatureJob, rng: random.Random) -> None:
     master = job.start(2, EVENTS // 3)
     for _ in range(rng.randint(1, 3)):
         job.wait_for_output(master)
-    victims = set(master.slot_pids().values())
-    os.kill(rng.choice(sorted(victims)), signal.SIGKILL)
-    wait_until(lambda: len(victims | set(master.slot_pids().values())) == 4, "both slots are new ones")
+    if isinstance(job.cluster, PacedCluster):
+        job.cluster.kill_one(rng)
+    else:
+        victims = set(master.slot_pids().values())
+        os.kill(rng.choice(sorted(victims)), signal.SIGKILL)
+        wait_until(lambda: len(victims | set(master.slot_pids().values())) == 4, "both slots are new ones")
     master.result.result(300)
 
 
@@ -115,25 +121,41 @@ FAULTS: dict[str, Callable[[FeatureJob, random.Random], None]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def outcome(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], dict[str, list[Any]]]:
+Outcome = Callable[[str, str], dict[str, list[Any]]]
+
+
+def outcomes(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Give the results of all features after a fault on a backend; the job runs when it is asked for first."""
 
     @cache
     def run(fault: str, backend: str) -> dict[str, list[Any]]:
-        seed = random.randrange(1 << 32)
-        print("seed", seed)
-        job = FeatureJob(spark, tmp_path_factory.mktemp("features"), BACKENDS[backend])
-        FAULTS[fault](job, random.Random(seed))
+        job = FeatureJob(cluster, tmp_path_factory.mktemp("features"), BACKENDS[backend])
+        FAULTS[fault](job, seeded())
         return job.results()
 
     return run
 
 
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    return outcomes(PacedCluster(), tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def outcome_on_spark(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    return outcomes(spark, tmp_path_factory)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("feature", FEATURES)
-def test_a_fault_changes_no_result(
-    outcome: Callable[[str, str], dict[str, list[Any]]], feature: str, fault: str, backend: str
-) -> None:
+def test_a_fault_changes_no_result(outcome: Outcome, feature: str, fault: str, backend: str) -> None:
     FEATURES[feature].check(outcome(fault, backend)[feature], EVENTS)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("feature", FEATURES)
+def test_a_slot_killed_with_sigkill_on_spark_changes_no_result(
+    outcome_on_spark: Outcome, feature: str, backend: str
+) -> None:
+    FEATURES[feature].check(outcome_on_spark("slot killed", backend)[feature], EVENTS)

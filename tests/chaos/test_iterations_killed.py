@@ -1,24 +1,19 @@
-"""Slots are killed while records go round in a loop, on real Spark: none is lost, none comes twice."""
+"""Slots are killed while records go round in a loop: none is lost, none comes twice."""
 
 from __future__ import annotations
 
-import os
-import random
-import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from rekindle.common import Encoder
 from rekindle.datastream import CheckpointingMode, KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
 from rekindle.datastream.state import ValueStateDescriptor
 from support.balances import environment, events, read_output
+from support.paced_cluster import PacedCluster
 from support.processes import wait_until
-
-pytestmark = pytest.mark.usefixtures("no_slots_left")
+from support.seeds import seeded
 
 EVENTS = 12_000
 KEYS = 20
@@ -62,13 +57,11 @@ def assert_golden(output: str) -> None:
     }
 
 
-def test_killed_slots_lose_no_record_of_a_loop_at_least_once(spark: Any, tmp_path: Path) -> None:
+def test_killed_slots_lose_no_record_of_a_loop_at_least_once(local_cluster: PacedCluster, tmp_path: Path) -> None:
     """The checkpoints of a job with a loop stand between epochs in this mode, too."""
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    rng = random.Random(seed)
+    rng = seeded()
     output = tmp_path / "out"
-    env = environment(spark, str(tmp_path / "checkpoints"), CheckpointingMode.AT_LEAST_ONCE)
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), CheckpointingMode.AT_LEAST_ONCE)
     env.get_checkpoint_config().set_force_checkpointing(True)
     visits_job(env, str(output))
     master = env._submit("loop", None)
@@ -82,9 +75,6 @@ def test_killed_slots_lose_no_record_of_a_loop_at_least_once(spark: Any, tmp_pat
             timeout=180,
         )
         assert not master.result.done(), "the job was over before it could be killed: the test proves nothing"
-        wait_until(lambda: len(master.slot_pids()) == 2, "both slots run")
-        victim = rng.choice(sorted(master.slot_pids().values()))
-        os.kill(victim, signal.SIGKILL)
-        wait_until(lambda victim=victim: victim not in master.slot_pids().values(), "the loss is noticed")
+        local_cluster.kill_one(rng)
     master.result.result(300)
     assert_golden(str(output))

@@ -13,12 +13,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from rekindle.client import find_jobs
 from rekindle.client.found_job import resolve
 from support.balances import judge, read_output
 from support.driver import Driver, driver
 from support.ha_jobs import NAME, ha_program, latest_entry
 from support.processes import is_jvm, is_slot, tagged_pids, wait_until
+
+pytestmark = pytest.mark.spark
 
 EVENTS = 12_000
 RUN = ("-m", "rekindle.cli", "run")

@@ -1,4 +1,4 @@
-"""Source functions and a buffering sink on real Spark, with slots that are killed: nothing is lost or doubled."""
+"""Source functions and a buffering sink, with slots that are killed: nothing is lost or doubled."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from support.balances import environment, events, read_output
 from support.processes import wait_until
 from support.sources import Numbers
 
-pytestmark = pytest.mark.usefixtures("no_slots_left")
-
 RANGES, SIZE = 4, 6_000
 
 
@@ -31,22 +29,20 @@ def files(output: str) -> Any:
     return sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
 
 
-def kill_a_slot_once_there_is_output(master: Any, output: str) -> None:
+def wait_for_output(master: Any, output: str) -> None:
     wait_until(lambda: master.result.done() or (os.path.exists(output) and read_output(output)), "output", 240)
     assert not master.result.done(), "the job was over before it could be killed: the test proves nothing"
-    victim = master.slot_pids()[1]
-    os.kill(victim, signal.SIGKILL)
-    wait_until(lambda: victim not in master.slot_pids().values(), "the loss is noticed")
 
 
-def test_a_counting_source_whose_slot_is_killed_gives_each_number_once(spark: Any, tmp_path: Path) -> None:
+def test_a_counting_source_whose_slot_is_killed_gives_each_number_once(local_cluster: Any, tmp_path: Path) -> None:
     """In at-least-once mode, too: snapshots of such a job stand between epochs."""
     output = str(tmp_path / "out")
-    env = environment(spark, str(tmp_path / "checkpoints"), CheckpointingMode.AT_LEAST_ONCE)
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), CheckpointingMode.AT_LEAST_ONCE)
     numbers = env.add_source(Numbers(RANGES, SIZE), "numbers", Types.LONG()).uid("numbers")
     numbers.key_by(lambda n: n % 10).map(str).sink_to(files(output)).uid("sink")
     master = env._submit("counting", None)
-    kill_a_slot_once_there_is_output(master, output)
+    wait_for_output(master, output)
+    local_cluster.kill_slot(1)
     master.result.result(300)
     assert sorted(map(int, read_output(output))) == list(range(RANGES * SIZE))
 
@@ -81,8 +77,12 @@ class BatchSink(SinkFunction, CheckpointedFunction):
         self._waiting = []
 
 
+@pytest.mark.usefixtures("no_slots_left")
 def test_what_waits_in_a_buffering_sink_survives(spark: Any, tmp_path: Path) -> None:
-    """No batch is full before the slot is killed: what had come by then is in the checkpoint or nowhere."""
+    """No batch is full before the slot is killed: what had come by then is in the checkpoint or nowhere.
+
+    Its sink writes when it is closed, which a process that is killed never does: hence Spark.
+    """
     count, batches, committed = 12_000, tmp_path / "batches", str(tmp_path / "out")
     batches.mkdir()
     env = environment(spark, str(tmp_path / "checkpoints"))
@@ -90,7 +90,10 @@ def test_what_waits_in_a_buffering_sink_survives(spark: Any, tmp_path: Path) -> 
     numbers.add_sink(BatchSink(batches, count)).uid("batches")
     numbers.map(str).sink_to(files(committed)).uid("progress")
     master = env._submit("buffering", None)
-    kill_a_slot_once_there_is_output(master, committed)
+    wait_for_output(master, committed)
+    victim = master.slot_pids()[1]
+    os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: victim not in master.slot_pids().values(), "the loss is noticed")
     master.result.result(300)
     written = [int(line) for path in batches.glob("batch-*") for line in path.read_text().splitlines()]
     assert sorted(written) == list(range(1, count + 1))
@@ -126,8 +129,10 @@ class Sleepy(SourceFunction):
         self._running = False
 
 
-def test_elements_of_a_source_that_sleeps_flow_and_its_sleep_costs_no_epochs(spark: Any, tmp_path: Path) -> None:
-    env = environment(spark, None)
+def test_elements_of_a_source_that_sleeps_flow_and_its_sleep_costs_no_epochs(
+    local_cluster: Any, tmp_path: Path
+) -> None:
+    env = environment(local_cluster, None)
     view = EpochCounter("sleepy")
     seen = tmp_path / "seen"
     seen.mkdir()
@@ -141,7 +146,7 @@ def test_elements_of_a_source_that_sleeps_flow_and_its_sleep_costs_no_epochs(spa
     assert view.epochs <= 12, "the source slept, and epochs ran"
 
 
-def test_what_a_source_raises_fails_the_job_with_its_name_and_the_users_code(spark: Any) -> None:
+def test_what_a_source_raises_fails_the_job_with_its_name_and_the_users_code(local_cluster: Any) -> None:
     class Broken(SourceFunction):
         def run(self, ctx: Any) -> None:
             ctx.collect(1)
@@ -150,7 +155,7 @@ def test_what_a_source_raises_fails_the_job_with_its_name_and_the_users_code(spa
         def cancel(self) -> None:
             pass
 
-    env = environment(spark, None, restarts=0)
+    env = environment(local_cluster, None, restarts=0)
     env.add_source(Broken(), "orders").print()
     with pytest.raises(JobExecutionError) as caught:
         env.execute()

@@ -1,6 +1,7 @@
 """Every program in examples/ runs, and prints what plain Python computes from its input.
 
-Each example has a check here, which is given the names of the program and the lines that it printed.
+Each example has a check here, which is given the names of the program and the lines that it printed. They run in this
+process, but for those that use Spark themselves; ``tests/docs/test_readme.py`` runs some of them as a user would.
 """
 
 from __future__ import annotations
@@ -16,6 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from rekindle.common import Configuration
+from rekindle.datastream import StreamExecutionEnvironment
+from rekindle.testing import local_environment
+from support.paced_cluster import PacedCluster
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -434,11 +440,32 @@ def no_recovery(names: Names, printed: list[str]) -> None:
     assert "attempt 0 fails" in "\n".join(printed)
 
 
-@pytest.mark.parametrize("command", CHECKS)
-@pytest.mark.usefixtures("spark", "no_slots_left")
+ON_SPARK = ["state_processor.py"]
+"""Programs that use Spark themselves."""
+AS_ON_SPARK = 0.05
+"""Seconds that an epoch takes: some programs fail once there is a checkpoint, and they have one every 100 ms."""
+
+
+@pytest.mark.parametrize("command", [command for command in CHECKS if command not in ON_SPARK])
 def test_the_program_prints_what_its_input_says(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def environment(configuration: Configuration | None = None) -> StreamExecutionEnvironment:
+        return local_environment(2, configuration, PacedCluster(AS_ON_SPARK))
+
+    monkeypatch.setattr(StreamExecutionEnvironment, "get_execution_environment", staticmethod(environment))
+    run(command, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize("command", ON_SPARK)
+@pytest.mark.usefixtures("spark", "no_slots_left")
+def test_the_program_prints_on_spark_what_its_input_says(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(command, capsys, monkeypatch)
+
+
+def run(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     program, *arguments = command.split()
     monkeypatch.setattr(sys, "argv", [program, *arguments])
     names = runpy.run_path(str(EXAMPLES / program), run_name="__main__")

@@ -53,11 +53,13 @@ def printed_by(example: str) -> list[str]:
     return [line.split("> ", 1)[1] for line in run.stdout.splitlines()]
 
 
+@pytest.mark.spark
 def test_the_example_of_keyed_state_runs_as_it_stands() -> None:
     ada = [line for line in printed_by("keyed_state.py") if line.startswith("ada")]
     assert ada[-1] == ("ada: visit 3, bought tea, pen, tea within the hour, spent 10 on tea, at most 6, 4.0 on average")
 
 
+@pytest.mark.spark
 def test_the_quickstart_runs_as_it_stands() -> None:
     counted = printed_by("quickstart.py")
     assert sorted(counted) == sorted(f"{n}0000 numbers end in {digit}" for n in (1, 2) for digit in range(10))

@@ -14,6 +14,8 @@ from support.command_line import rekindle
 from support.driver import driver
 from support.processes import wait_until
 
+pytestmark = pytest.mark.spark
+
 EVENTS = 100_000_000  # more than any test waits for
 
 

@@ -33,9 +33,9 @@ def fails(env: StreamExecutionEnvironment) -> UserCodeError:
     return caught.value.__cause__
 
 
-def test_a_function_that_cannot_be_pickled_is_named(spark: Any) -> None:
+def test_a_function_that_cannot_be_pickled_is_named(local_cluster: Any) -> None:
     lock = threading.Lock()
-    env = environment(spark, None)
+    env = environment(local_cluster, None)
 
     def guarded(value: int) -> int:
         with lock:
@@ -61,8 +61,8 @@ class WantsState(MapFunction):
         return value
 
 
-def test_keyed_state_on_a_stream_without_a_key_is_explained(spark: Any) -> None:
-    env = environment(spark, None, restarts=0)
+def test_keyed_state_on_a_stream_without_a_key_is_explained(local_cluster: Any) -> None:
+    env = environment(local_cluster, None, restarts=0)
     env.from_collection([1]).map(WantsState()).name("counter").print()
     error = fails(env)
     assert error.operator == "counter"
@@ -72,8 +72,8 @@ def test_keyed_state_on_a_stream_without_a_key_is_explained(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_a_key_selector_that_raises_is_named(spark: Any, parallelism: int) -> None:
-    env = environment(spark, None, restarts=0)
+def test_a_key_selector_that_raises_is_named(local_cluster: Any, parallelism: int) -> None:
+    env = environment(local_cluster, None, restarts=0)
     env.set_parallelism(parallelism)
     env.from_collection([1, 0]).key_by(lambda n: 1 // n).map(lambda n: n).name("after").print()
     error = fails(env)
@@ -82,16 +82,16 @@ def test_a_key_selector_that_raises_is_named(spark: Any, parallelism: int) -> No
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_an_unhashable_key_is_named(spark: Any, parallelism: int) -> None:
-    env = environment(spark, None, restarts=0)
+def test_an_unhashable_key_is_named(local_cluster: Any, parallelism: int) -> None:
+    env = environment(local_cluster, None, restarts=0)
     env.set_parallelism(parallelism)
     env.from_collection([1]).key_by(lambda n: [n]).map(lambda n: n).name("after").print()
     error = fails(env)
     assert "the key selector of key_by before operator 'after' returned a list" in error.summary
 
 
-def test_duplicate_uids_are_named(spark: Any) -> None:
-    env = environment(spark, None)
+def test_duplicate_uids_are_named(local_cluster: Any) -> None:
+    env = environment(local_cluster, None)
     stream = env.from_collection([1]).uid("same")
     stream.map(lambda n: n).name("copy").uid("same").print()
     with pytest.raises(
@@ -134,7 +134,7 @@ def test_a_missing_java_is_explained() -> None:
         running.assert_nothing_is_left()
 
 
-def test_state_that_cannot_be_opened_names_operator_and_subtask(spark: Any) -> None:
+def test_state_that_cannot_be_opened_names_operator_and_subtask(local_cluster: Any) -> None:
     class Broken(KeyedProcessFunction):
         def open(self, runtime_context: Any) -> None:
             raise OSError("no such model")
@@ -142,14 +142,14 @@ def test_state_that_cannot_be_opened_names_operator_and_subtask(spark: Any) -> N
         def process_element(self, value: Any, ctx: Any) -> Any:
             return None
 
-    env = environment(spark, None, restarts=0)
+    env = environment(local_cluster, None, restarts=0)
     env.from_collection([1]).key_by(lambda n: n).process(Broken()).name("model").print()
     error = fails(env)
     assert (error.operator, error.summary) == ("model", "OSError: no such model")
 
 
-def test_what_comes_later_raises_naming_the_method(spark: Any) -> None:
-    env = environment(spark, None)
+def test_what_comes_later_raises_naming_the_method(local_cluster: Any) -> None:
+    env = environment(local_cluster, None)
     stream = env.from_collection([1])
     keyed = stream.key_by(lambda n: n)
     for call, name in (
@@ -162,6 +162,6 @@ def test_what_comes_later_raises_naming_the_method(spark: Any) -> None:
         keyed.name("x")
 
 
-def test_an_empty_program_is_refused(spark: Any) -> None:
+def test_an_empty_program_is_refused(local_cluster: Any) -> None:
     with pytest.raises(InvalidProgramError, match="there is nothing to execute"):
-        environment(spark, None).execute()
+        environment(local_cluster, None).execute()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from support.driver import driver
 
 
+@pytest.mark.spark
 def test_200_values_of_10_megabytes_pass_through_an_exchange_in_bounded_memory() -> None:
     with driver("large_records.py", "200", "10000000", "512m") as running:
         assert running.wait(400) == 0

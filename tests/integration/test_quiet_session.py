@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from support.driver import driver
 
 MEANT = re.compile(r"\d\d:\d\d:\d\d \[quiet\] .|[A-Z]+:(rekindle|program)\b.|\d> ")
 
 
+@pytest.mark.spark
 def test_nothing_is_shown_but_what_rekindle_or_the_program_meant(tmp_path: Path) -> None:
     with driver("own_session.py", str(tmp_path)) as running:
         assert running.wait() == 0, running.output()

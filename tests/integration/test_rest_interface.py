@@ -1,4 +1,4 @@
-"""A real job on Spark, watched, saved and stopped over its REST interface."""
+"""A job, watched, saved and stopped over its REST interface."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from rekindle.common import JobStatus, Types, WatermarkStrategy
@@ -20,8 +19,6 @@ from rekindle.graph.vertex_ids import vertex_id
 from rekindle.rest.discovery import discovered
 from support.balances import environment
 from support.processes import wait_until
-
-pytestmark = pytest.mark.usefixtures("no_slots_left")
 
 
 class Counted(KeyedProcessFunction):
@@ -57,8 +54,8 @@ def eventually(ask: Callable[[], Any], what: str) -> Any:
     return found[0]
 
 
-def test_a_job_is_watched_saved_and_stopped_over_rest(spark: Any, tmp_path: Path) -> None:
-    env = environment(spark, f"file://{tmp_path}/checkpoints")
+def test_a_job_is_watched_saved_and_stopped_over_rest(local_cluster: Any, tmp_path: Path) -> None:
+    env = environment(local_cluster, f"file://{tmp_path}/checkpoints", rest_enabled="true", interval=100)
     numbers = env.from_source(
         NumberSequenceSource(0, 10**12), WatermarkStrategy.no_watermarks(), "numbers", Types.LONG()
     )

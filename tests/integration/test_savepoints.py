@@ -1,4 +1,4 @@
-"""Savepoints of running jobs, on real Spark: the job goes on, and another one starts from them."""
+"""Savepoints of running jobs: the job goes on, and another one starts from them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,23 @@ def started(env: StreamExecutionEnvironment, output: Path, count: int = EVENTS) 
     return client
 
 
-BACKENDS = [pytest.param(HashMapStateBackend(), marks=pytest.mark.smoke), EmbeddedRocksDBStateBackend(True)]
+BACKENDS = [HashMapStateBackend(), EmbeddedRocksDBStateBackend(True)]
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: type(backend).__name__)
-def test_a_job_goes_on_and_another_starts_from_its_savepoint(spark: Any, tmp_path: Path, backend: StateBackend) -> None:
-    env = environment(spark, str(tmp_path / "checkpoints"), state_savepoints_dir=f"file://{tmp_path}/savepoints")
+def test_a_job_goes_on_and_another_starts_from_its_savepoint(
+    local_cluster: Any, tmp_path: Path, backend: StateBackend
+) -> None:
+    goes_on_and_another_starts(local_cluster, tmp_path, backend)
+
+
+@pytest.mark.smoke
+def test_a_job_on_spark_goes_on_and_another_starts_from_its_savepoint(spark: Any, tmp_path: Path) -> None:
+    goes_on_and_another_starts(spark, tmp_path, HashMapStateBackend())
+
+
+def goes_on_and_another_starts(cluster: Any, tmp_path: Path, backend: StateBackend) -> None:
+    env = environment(cluster, str(tmp_path / "checkpoints"), state_savepoints_dir=f"file://{tmp_path}/savepoints")
     env.set_state_backend(backend)
     client = started(env, tmp_path / "out")
     location = client.trigger_savepoint().result()
@@ -52,7 +63,7 @@ def test_a_job_goes_on_and_another_starts_from_its_savepoint(spark: Any, tmp_pat
     moved = shutil.move(location.removeprefix("file://"), tmp_path / "moved")
     assert {path.name.split("-")[0] for path in Path(moved).iterdir()} == {"_metadata", "slot"}
     resume = {"execution_state__recovery_path": str(moved), "rekindle_epoch_max__records": str(EVENTS)}
-    env = environment(spark, None, **resume)
+    env = environment(cluster, None, **resume)
     env.set_parallelism(3).set_state_backend(HashMapStateBackend())
     numbering_job(env, EVENTS, str(tmp_path / "again"))
     env.execute()
@@ -77,8 +88,8 @@ def test_an_idle_job_without_checkpoints_takes_one_at_once(spark: Any, tmp_path:
     assert all((Path(location) / "_metadata").exists() for location in locations)
 
 
-def test_one_that_fails_says_why_leaves_nothing_and_the_job_goes_on(spark: Any, tmp_path: Path) -> None:
-    env = environment(spark, str(tmp_path / "checkpoints"), restarts=0)
+def test_one_that_fails_says_why_leaves_nothing_and_the_job_goes_on(local_cluster: Any, tmp_path: Path) -> None:
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), restarts=0)
     client = started(env, tmp_path / "out")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(CheckpointError, match=r"Savepoint \d+ failed: .*file/savepoint-"):
@@ -88,8 +99,8 @@ def test_one_that_fails_says_why_leaves_nothing_and_the_job_goes_on(spark: Any, 
     assert (tmp_path / "file").read_text() == "in the way"
 
 
-def test_without_a_directory_it_raises_naming_the_setting(spark: Any, tmp_path: Path) -> None:
-    env = environment(spark, None)
+def test_without_a_directory_it_raises_naming_the_setting(local_cluster: Any, tmp_path: Path) -> None:
+    env = environment(local_cluster, None)
     env.from_collection([1]).print()
     client = env.execute_async("short")
     with pytest.raises(ConfigurationError, match=r"state\.savepoints\.dir"):

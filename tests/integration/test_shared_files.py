@@ -1,11 +1,9 @@
-"""Incremental checkpoints of whole jobs, on real Spark: what they share is there as long as needed, and no longer."""
+"""Incremental checkpoints of whole jobs: what they share is there as long as needed, and no longer."""
 
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,9 +11,8 @@ from rekindle.checkpoint.metadata import decode_metadata
 from rekindle.datastream import ExternalizedCheckpointRetention, FileSystemCheckpointStorage
 from rekindle.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
 from support.balances import assert_exactly_once, environment, numbering_job, read_output
+from support.paced_cluster import PacedCluster
 from support.processes import wait_until
-
-pytestmark = pytest.mark.usefixtures("no_slots_left")
 
 EVENTS = 30_000
 BACKENDS = [HashMapStateBackend(), EmbeddedRocksDBStateBackend()]
@@ -32,18 +29,18 @@ def shared_files(job: Path) -> tuple[set[str], set[str]]:
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: type(backend).__name__)
 def test_a_killed_slot_changes_nothing_and_a_cancelled_job_keeps_what_its_checkpoints_share(
-    spark: Any, tmp_path: Path, backend: StateBackend
+    local_cluster: PacedCluster, tmp_path: Path, backend: StateBackend
 ) -> None:
     checkpoints, out = tmp_path / "checkpoints", tmp_path / "out"
     storage = FileSystemCheckpointStorage(f"file://{checkpoints}", file_state_size_threshold=0)
     settings = {"state_backend_incremental": "true", "state_checkpoints_num__retained": "2"}
-    env = environment(spark, storage, **settings).set_state_backend(backend)
+    env = environment(local_cluster, storage, **settings).set_state_backend(backend)
     retention = ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
     env.get_checkpoint_config().set_externalized_checkpoint_retention(retention)
     numbering_job(env, EVENTS, str(out))
     master = env._submit("first", None)
     wait_until(lambda: len(list(checkpoints.glob("*/shared/*"))) > 2, "there are shared files")
-    os.kill(master.slot_pids()[1], signal.SIGKILL)
+    local_cluster.kill_slot(1)
     written = len(read_output(str(out)))
     wait_until(lambda: len(read_output(str(out))) > written, "the job is back")
     master.cancel()
@@ -55,7 +52,7 @@ def test_a_killed_slot_changes_nothing_and_a_cancelled_job_keeps_what_its_checkp
 
     before = {path: path.stat().st_mtime_ns for path in sorted(job.rglob("*")) if path.is_file()}
     settings |= {"execution_state__recovery_path": str(job), "rekindle_epoch_max__records": "5000"}
-    env = environment(spark, storage, **settings).set_state_backend(backend)
+    env = environment(local_cluster, storage, **settings).set_state_backend(backend)
     numbering_job(env, EVENTS, str(out))
     env.execute("second")
     assert_exactly_once(EVENTS, str(out))

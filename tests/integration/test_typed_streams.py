@@ -1,4 +1,4 @@
-"""Streams with types on real Spark: each line expected here was seen on PyFlink 2.3, for the same program."""
+"""Streams with types: each line expected here was seen on PyFlink 2.3, for the same program."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from rekindle.datastream import DataStream, KeyedProcessFunction, StreamExecutio
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import JobExecutionError
 from support.balances import environment
-
-pytestmark = pytest.mark.usefixtures("no_slots_left")
 
 
 def show(value: Any) -> str:
@@ -104,8 +102,8 @@ def floats(env: StreamExecutionEnvironment, *values: float) -> DataStream:
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_records_and_keys_are_what_pyflink_makes_of_them(spark: Any, parallelism: int) -> None:
-    env = environment(spark, None).set_parallelism(parallelism)
+def test_records_and_keys_are_what_pyflink_makes_of_them(local_cluster: Any, parallelism: int) -> None:
+    env = environment(local_cluster, None).set_parallelism(parallelism)
     streams = []
     expected: list[tuple[str, str]] = []
     for name, (type_info, value, line) in CROSSING.items():
@@ -141,8 +139,8 @@ def test_records_and_keys_are_what_pyflink_makes_of_them(spark: Any, parallelism
         assert sorted(result) == sorted(expected)
 
 
-def test_the_driver_sees_records_as_pyflinks_does(spark: Any) -> None:
-    env = environment(spark, None).set_parallelism(2)
+def test_the_driver_sees_records_as_pyflinks_does(local_cluster: Any) -> None:
+    env = environment(local_cluster, None).set_parallelism(2)
     type_info = Types.TUPLE(
         [
             Types.FLOAT(),
@@ -158,8 +156,8 @@ def test_the_driver_sees_records_as_pyflinks_does(spark: Any) -> None:
     assert show(record) == "(float:0.1, [float:0.1], {str:'a': float:0.1}, Row+I['f0'](float:0.1), bool:True,)"
 
 
-def test_a_record_that_does_not_fit_its_type_fails_the_job_and_is_named(spark: Any) -> None:
-    env = environment(spark, None, restarts=0)
+def test_a_record_that_does_not_fit_its_type_fails_the_job_and_is_named(local_cluster: Any) -> None:
+    env = environment(local_cluster, None, restarts=0)
     env.from_collection([0]).map(lambda _: "seven", output_type=Types.INT()).name("counting").rebalance().print()
     with pytest.raises(JobExecutionError) as raised:
         env.execute()

@@ -1,4 +1,4 @@
-"""The upgrade of docs/upgrading.md, on real Spark: the programs of examples/, and all they write over both versions."""
+"""The upgrade of docs/upgrading.md: the programs of examples/, and all they write over both versions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from rekindle.common import Configuration, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import StateRestoreError
 from rekindle.runtime.master.job_master import JobMaster
+from rekindle.testing import local_environment
 from support.balances import read_output
+from support.paced_cluster import PacedCluster
 from support.processes import wait_until
-
-pytestmark = pytest.mark.usefixtures("no_slots_left")
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -34,9 +34,9 @@ GIFT = re.compile(r"gift for (c\d+), after (\d+) orders")
 class Operator:
     """Does what the page does with the command line: runs a program with settings, in a thread, and stops its job."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, spark: Any, output: Path) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, cluster: PacedCluster, output: Path) -> None:
         self._monkeypatch = monkeypatch
-        self._spark = spark
+        self._cluster = cluster
         self._output = output
         self._masters: list[JobMaster] = []
         submit = StreamExecutionEnvironment._submit
@@ -51,7 +51,7 @@ class Operator:
         """Run a program to its end: ``rekindle run -D key=value PROGRAM OUTPUT COUNT``."""
         keys = {key.replace("__", "-").replace("_", "."): value for key, value in settings.items()}
         given = Configuration.from_dict({"rekindle.progress": "none", **keys})
-        environment = staticmethod(lambda: StreamExecutionEnvironment(given, self._spark))
+        environment = staticmethod(lambda: local_environment(2, given, self._cluster))
         self._monkeypatch.setattr(StreamExecutionEnvironment, "get_execution_environment", environment)
         self._monkeypatch.setattr(sys, "argv", [program, str(self._output), str(COUNT)])
         return runpy.run_path(str(EXAMPLES / program), run_name="__main__")
@@ -70,10 +70,10 @@ class Operator:
 
 
 def test_a_job_is_stopped_changed_and_goes_on_without_losing_anything(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local_cluster: PacedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "out"
-    operator = Operator(monkeypatch, spark, output)
+    operator = Operator(monkeypatch, local_cluster, output)
     location = operator.run_and_stop(
         "upgrade_v1.py", tmp_path / "savepoints", lambda: output.exists() and len(read_output(str(output))) > 300
     )

@@ -10,9 +10,9 @@ from __future__ import annotations
 import glob
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rekindle.common import Configuration, Encoder, RestartStrategies, WatermarkStrategy
 from rekindle.datastream import (
@@ -26,6 +26,10 @@ from rekindle.datastream import (
 from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from rekindle.testing import InProcessCluster, local_environment
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 KEYS = 50
 
@@ -68,24 +72,44 @@ class Verdict:
 
 
 def environment(
-    spark: Any,
+    cluster: SparkSession | InProcessCluster,
     checkpoints: str | CheckpointStorage | None,
     mode: CheckpointingMode = CheckpointingMode.EXACTLY_ONCE,
-    interval: int = 100,
+    interval: int | None = None,
     restarts: int = 20,
     **settings: str,
 ) -> StreamExecutionEnvironment:
-    """Make an environment with checkpoints as fast as epochs are, and quick restarts."""
-    options = {"rekindle.progress": "none", "rekindle.epoch.max-records": "2000"}
+    """Make an environment with checkpoints as fast as epochs are, and quick restarts.
+
+    Args:
+        cluster: What its jobs run on: Spark, or this process.
+        checkpoints: A directory or a storage; None: there are no checkpoints.
+        mode: What checkpoints promise.
+        interval: Milliseconds between checkpoints; by default about as long as an epoch takes.
+        restarts: How many there may be.
+        settings: More of them, ``_`` for a dot in their keys and ``__`` for a dash.
+    """
+    in_process = isinstance(cluster, InProcessCluster)  # epochs take a tenth of the time, and have a tenth in them
+    options = {"rekindle.progress": "none", "rekindle.epoch.max-records": "200" if in_process else "2000"}
     options |= {key.replace("__", "-").replace("_", "."): value for key, value in settings.items()}
-    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options), spark)
+    env = environment_on(cluster, options)
     env.set_parallelism(2)
     if checkpoints is not None:
-        env.enable_checkpointing(interval, mode)
+        env.enable_checkpointing(interval or (10 if in_process else 100), mode)
         storage = f"file://{checkpoints}" if isinstance(checkpoints, str) else checkpoints
         env.get_checkpoint_config().set_checkpoint_storage(storage)
     env.set_restart_strategy(RestartStrategies.fixed_delay_restart(restarts, 0))
     return env
+
+
+def environment_on(
+    cluster: SparkSession | InProcessCluster | None, options: Mapping[str, str]
+) -> StreamExecutionEnvironment:
+    """Make an environment whose jobs run on Spark or in this process; None: on the Spark that there is."""
+    configuration = Configuration.from_dict(dict(options))
+    if isinstance(cluster, InProcessCluster):
+        return local_environment(configuration=configuration, cluster=cluster)
+    return StreamExecutionEnvironment.get_execution_environment(configuration, cluster)
 
 
 def events(env: StreamExecutionEnvironment, count: int) -> DataStream:

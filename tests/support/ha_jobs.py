@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.checkpoint.storage import LocalCheckpointFiles
-from rekindle.common import Configuration, RestartStrategies
+from rekindle.common import RestartStrategies
 from rekindle.datastream import RuntimeContext, StreamExecutionEnvironment
 from rekindle.ha.entry import LogEntry
 from rekindle.ha.log import JobLog
-from support.balances import numbering_job
+from support.balances import environment_on, numbering_job
 
 NAME = "numbering"
 
 
 def ha_environment(
-    directory: str, options: dict[str, str] | None = None, spark: Any = None
+    directory: str, options: dict[str, str] | None = None, cluster: Any = None
 ) -> StreamExecutionEnvironment:
     """Make an environment whose checkpoints and log are below one directory; an option without a value is not set."""
     settings = {
@@ -29,7 +29,7 @@ def ha_environment(
         **(options or {}),
     }
     settings = {key: value for key, value in settings.items() if value}
-    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings), spark)
+    env = environment_on(cluster, settings)
     env.set_parallelism(2)
     env.enable_checkpointing(100)
     env.get_checkpoint_config().set_checkpoint_storage_dir(f"file://{directory}/checkpoints")
@@ -38,10 +38,10 @@ def ha_environment(
 
 
 def ha_program(
-    count: int, directory: str, options: dict[str, str] | None = None, spark: Any = None, pause: float = 0.0
+    count: int, directory: str, options: dict[str, str] | None = None, cluster: Any = None, pause: float = 0.0
 ) -> StreamExecutionEnvironment:
     """Write the job down; checkpoints, output and log are below one directory."""
-    env = ha_environment(directory, options, spark)
+    env = ha_environment(directory, options, cluster)
 
     def slowly(event: int, context: RuntimeContext) -> None:
         time.sleep(pause)

@@ -5,8 +5,7 @@ Programs may use every source that lives in slots.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,17 +13,14 @@ import pytest
 from rekindle.base.clock import SystemClock
 from rekindle.common import JobID
 from rekindle.datastream import StreamExecutionEnvironment
-from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import plan_of
 from rekindle.runtime.master.cluster import Cluster as AnyCluster
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
-from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.master.views.progress import ProgressView
-from rekindle.testing import InProcessCluster
-from rekindle.testing.in_process.epochs import InProcessEpochs
 from rekindle.testing.in_process.slot import InProcessSlot
+from support.paced_cluster import PacedCluster
 
 
 class Jobs:
@@ -68,15 +64,7 @@ class Jobs:
             master.result.exception(60)
 
 
-class _SlowEpochs(InProcessEpochs):
-    """Take as long as Spark at its best, so that there is a middle even of a small job."""
-
-    def run(self, epoch: int, directory: SlotDirectory, unread: Collection[str], cancelled: Callable[[], bool]) -> None:
-        time.sleep(0.01)
-        super().run(epoch, directory, unread, cancelled)
-
-
-class Cluster(InProcessCluster):
+class Cluster(PacedCluster):
     """The in-process cluster and its jobs; ``hears`` and ``obeys`` may be set to functions. One job at a time."""
 
     def __init__(self) -> None:
@@ -87,9 +75,6 @@ class Cluster(InProcessCluster):
     def submit(self, env: StreamExecutionEnvironment, collected: CollectedRecords | None = None) -> JobMaster:
         """Start a program."""
         return self._jobs.start(self, env, collected)
-
-    def epochs(self, graph: JobGraph) -> InProcessEpochs:
-        return _SlowEpochs(graph, self._by_name.get)
 
     @property
     def slots(self) -> dict[int, InProcessSlot]:

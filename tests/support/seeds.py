@@ -7,6 +7,7 @@ tests with random histories run more of them.
 from __future__ import annotations
 
 import os
+import random
 
 NAMED = bool(os.environ.get("SEED"))
 SEED = int(os.environ.get("SEED") or 0)
@@ -20,3 +21,9 @@ def rounds(count: int, named: int) -> int:
 def seeds(count: int, named: int | None = None) -> range:
     """Return the seeds of a test that runs once for each, as many as ``rounds`` says."""
     return range(SEED, SEED + rounds(count, count if named is None else named))
+
+
+def seeded() -> random.Random:
+    """Make a source of random numbers; pytest shows the seed if the test fails."""
+    print("seed", SEED)
+    return random.Random(SEED)

@@ -1,4 +1,4 @@
-"""Streams of hosted sources, on real Spark, compared with plain Python."""
+"""Streams of hosted sources compared with plain Python, and what is special about them on Spark."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def numbers(env: StreamExecutionEnvironment, start: int, end: int) -> Any:
     return env.from_source(NumberSequenceSource(start, end), WatermarkStrategy.no_watermarks(), "numbers")
 
 
-def test_stateless_and_keyed_operators_give_what_plain_python_gives(spark: Any) -> None:
-    env = environment(spark, None)
+def test_stateless_and_keyed_operators_give_what_plain_python_gives(local_cluster: Any) -> None:
+    env = environment(local_cluster, None)
     stream = numbers(env, 1, 5_000).map(lambda n: n * 3).flat_map(Twice()).filter(lambda n: n % 2 == 0)
     collected = stream.key_by(lambda n: n % 10).map(CountPerKey()).execute_and_collect()
     with collected:
@@ -102,8 +102,8 @@ def test_stateless_and_keyed_operators_give_what_plain_python_gives(spark: Any) 
     assert result == Counter((key, count) for key, total in totals.items() for count in range(1, total + 1))
 
 
-def test_reduce_emits_every_update_in_the_order_of_each_key(spark: Any) -> None:
-    env = environment(spark, None)
+def test_reduce_emits_every_update_in_the_order_of_each_key(local_cluster: Any) -> None:
+    env = environment(local_cluster, None)
     words = ["a", "b", "a", "c", "a", "b"]
     stream = env.from_collection([(word, 1) for word in words])
     result = list(stream.key_by(lambda t: t[0]).reduce(lambda x, y: (x[0], x[1] + y[1])).execute_and_collect())
@@ -111,8 +111,8 @@ def test_reduce_emits_every_update_in_the_order_of_each_key(spark: Any) -> None:
         assert [count for w, count in result if w == word] == list(range(1, words.count(word) + 1))
 
 
-def test_union_of_streams_and_of_different_depth(spark: Any) -> None:
-    env = environment(spark, None)
+def test_union_of_streams_and_of_different_depth(local_cluster: Any) -> None:
+    env = environment(local_cluster, None)
     deep = numbers(env, 1, 100).key_by(lambda n: n % 5).filter(FirstOfKey())
     shallow = numbers(env, 1_000, 1_010)
     collection = env.from_collection([-1, -2])
@@ -123,15 +123,15 @@ def test_union_of_streams_and_of_different_depth(spark: Any) -> None:
     assert [n for n in result if n < 1] == [-1, 0]
 
 
-def test_rebalance_deals_records_out_evenly(spark: Any) -> None:
-    env = environment(spark, None)
+def test_rebalance_deals_records_out_evenly(local_cluster: Any) -> None:
+    env = environment(local_cluster, None)
     placed = list(env.from_collection(range(1_000)).rebalance().process(Where()).execute_and_collect())
     assert sorted(value for _, value in placed) == list(range(1_000))
     assert Counter(subtask for subtask, _ in placed) == {0: 500, 1: 500}
 
 
-def test_order_within_a_key_is_kept_across_exchanges(spark: Any) -> None:
-    env = environment(spark, None)
+def test_order_within_a_key_is_kept_across_exchanges(local_cluster: Any) -> None:
+    env = environment(local_cluster, None)
     stream = env.from_collection(range(8_000)).key_by(key_of).map(lambda n: n)
     arrived: dict[str, list[int]] = {}
     for n in stream.key_by(key_of).map(lambda n: n).execute_and_collect():
@@ -140,8 +140,8 @@ def test_order_within_a_key_is_kept_across_exchanges(spark: Any) -> None:
     assert all(sequence == sorted(sequence) for sequence in arrived.values())
 
 
-def test_event_time_timers_fire_once_at_the_end_of_input(spark: Any) -> None:
-    env = environment(spark, None)
+def test_event_time_timers_fire_once_at_the_end_of_input(local_cluster: Any) -> None:
+    env = environment(local_cluster, None)
     result = sorted(numbers(env, 1, 100).key_by(lambda n: n % 4).process(AtTheEnd()).execute_and_collect())
     assert result == [(0, 25, 1_000), (1, 25, 1_000), (2, 25, 1_000), (3, 25, 1_000)]
 
@@ -171,7 +171,7 @@ def test_print_and_user_output_appear_on_the_driver(spark: Any, capfd: Any) -> N
     assert [line for line in out if line.startswith("tagged")] in (["tagged:1> x"], ["tagged:2> x"])
 
 
-def test_a_sink_function_is_opened_called_and_closed_in_every_subtask(spark: Any, tmp_path: Any) -> None:
+def test_a_sink_function_is_opened_called_and_closed_in_every_subtask(local_cluster: Any, tmp_path: Any) -> None:
     class Files(SinkFunction):
         def __init__(self, directory: str) -> None:
             self._directory = directory
@@ -186,7 +186,7 @@ def test_a_sink_function_is_opened_called_and_closed_in_every_subtask(spark: Any
             self._file.write("closed\n")
             self._file.close()
 
-    env = environment(spark, None)
+    env = environment(local_cluster, None)
     numbers(env, 1, 10).add_sink(Files(str(tmp_path)))
     env.execute()
     written = [(tmp_path / str(subtask)).read_text().splitlines() for subtask in (0, 1)]
@@ -222,7 +222,7 @@ def test_a_slot_that_opens_longer_than_the_orphan_timeout_is_no_orphan(spark: An
     assert list(env.from_collection([1, 2]).map(OpensSlowly()).set_parallelism(1).execute_and_collect()) == [2, 4]
 
 
-def test_at_least_once_loses_nothing_behind_an_operator_that_emits_only_once(spark: Any, tmp_path: Any) -> None:
+def test_at_least_once_loses_nothing_behind_an_operator_that_emits_only_once(local_cluster: Any, tmp_path: Any) -> None:
     """A deduplicating operator does not emit again after a replay: what it sent must not be lost on the way."""
     marker = tmp_path / "failed"
 
@@ -232,15 +232,15 @@ def test_at_least_once_loses_nothing_behind_an_operator_that_emits_only_once(spa
             raise RuntimeError("this once")
         return n
 
-    env = environment(spark, str(tmp_path / "checkpoints"), CheckpointingMode.AT_LEAST_ONCE)
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), CheckpointingMode.AT_LEAST_ONCE)
     unique = numbers(env, 1, 6_000).key_by(lambda n: n).filter(FirstOfKey())
     seen = set(unique.key_by(lambda n: n % 7).map(fail_once).execute_and_collect())
     assert marker.exists()
     assert seen == set(range(1, 6_001))
 
 
-def test_limit_ends_the_job(spark: Any) -> None:
-    env = environment(spark, None)
+def test_limit_ends_the_job(local_cluster: Any) -> None:
+    env = environment(local_cluster, None)
     result = env.from_collection(range(100_000)).execute_and_collect(limit=3)
     assert result == [0, 1, 2]
 

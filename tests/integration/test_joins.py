@@ -1,10 +1,8 @@
-"""A window join and an interval join in one job on Spark."""
+"""A window join and an interval join in one job."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import pytest
 
 from rekindle.common import Time, Types, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner
@@ -13,7 +11,6 @@ from support.balances import environment
 from support.joins import Pair, Timed, interval_joined, joined, random_events
 from support.windows import tumbling
 
-pytestmark = pytest.mark.usefixtures("no_slots_left")
 EVENT = Types.TUPLE([Types.STRING(), Types.LONG(), Types.LONG()])
 
 
@@ -22,8 +19,8 @@ class Second(TimestampAssigner):
         return int(value[1])
 
 
-def test_joins_run_on_spark(spark: Any) -> None:
-    env = environment(spark, None)
+def test_both_joins_give_what_plain_python_gives(local_cluster: Any) -> None:
+    env = environment(local_cluster, None)
     events = random_events(7, 60), random_events(8, 60)
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(Time.milliseconds(100)).with_timestamp_assigner(Second())  # type: ignore[arg-type]
     left, right = (

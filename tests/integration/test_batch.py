@@ -1,4 +1,4 @@
-"""Batch jobs on real Spark: bounded DataFrames, failures and full replays, the choice of the mode."""
+"""Batch jobs: bounded DataFrames, failures and full replays, the choice of the mode."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from rekindle.common import Configuration, RestartStrategies
-from rekindle.datastream import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment
+from rekindle.common import RestartStrategies
+from rekindle.datastream import DataStream, RuntimeExecutionMode
 from rekindle.datastream.connectors.base import Sink, SinkWriter, SinkWriterContext
 from rekindle.exceptions import ConfigurationError, InvalidProgramError, JobExecutionError
 from support.balances import assert_exactly_once, numbering_job
+from support.balances import environment as numbering_environment
 from support.processes import wait_until
 
 pytestmark = pytest.mark.usefixtures("no_slots_left")
@@ -23,15 +24,8 @@ BATCH = RuntimeExecutionMode.BATCH
 EVENTS = 8_000
 
 
-def environment(spark: Any, restarts: int = 3, mode: RuntimeExecutionMode = BATCH, **settings: str) -> Any:
-    configuration = Configuration()
-    options = {"rekindle.progress": "none", "rekindle.epoch.max-records": "2000"}
-    for key, value in (options | {key.replace("__", "-").replace("_", "."): v for key, v in settings.items()}).items():
-        configuration.set_string(key, value)
-    env = StreamExecutionEnvironment.get_execution_environment(configuration, spark)
-    env.set_parallelism(2).set_runtime_mode(mode)
-    env.set_restart_strategy(RestartStrategies.fixed_delay_restart(restarts, 0))
-    return env
+def environment(cluster: Any, restarts: int = 3, mode: RuntimeExecutionMode = BATCH, **settings: str) -> Any:
+    return numbering_environment(cluster, None, restarts=restarts, **settings).set_runtime_mode(mode)
 
 
 class Once:
@@ -74,20 +68,20 @@ def test_a_bounded_data_frame_runs_as_a_batch(spark: Any) -> None:
         assert sorted(found) == [(key, max(range(key, 1_000, 7))) for key in range(7)]
 
 
-def test_user_code_that_raises_once_leads_to_one_full_replay(spark: Any, tmp_path: Path) -> None:
+def test_user_code_that_raises_once_leads_to_one_full_replay(local_cluster: Any, tmp_path: Path) -> None:
     once = Once(tmp_path / "raised")
 
     def trouble(pair: Any) -> None:
         if pair[0] == 3 and once():
             raise RuntimeError("this once")
 
-    with sums(environment(spark), trouble).execute_and_collect() as found:
+    with sums(environment(local_cluster), trouble).execute_and_collect() as found:
         assert sorted(found) == SUMS
     assert once.marker.exists()
 
 
-def test_without_a_restart_strategy_a_batch_that_fails_has_failed(spark: Any) -> None:
-    env = environment(spark)
+def test_without_a_restart_strategy_a_batch_that_fails_has_failed(local_cluster: Any) -> None:
+    env = environment(local_cluster)
     env.set_restart_strategy(RestartStrategies.no_restart())
 
     def trouble(pair: Any) -> None:
@@ -97,14 +91,14 @@ def test_without_a_restart_strategy_a_batch_that_fails_has_failed(spark: Any) ->
         list(found)
 
 
-def test_files_of_a_batch_that_was_replayed_hold_each_record_once(spark: Any, tmp_path: Path) -> None:
+def test_files_of_a_batch_that_was_replayed_hold_each_record_once(local_cluster: Any, tmp_path: Path) -> None:
     once = Once(tmp_path / "raised")
 
     def trouble(event: int, context: Any) -> None:
         if event == EVENTS and once():
             raise RuntimeError("this once")
 
-    env = environment(spark, rekindle_batch_memory__records="500")
+    env = environment(local_cluster, rekindle_batch_memory__records="500")
     numbering_job(env, EVENTS, str(tmp_path / "out"), trouble)
     env.execute()
     assert once.marker.exists()
@@ -175,8 +169,8 @@ def test_a_batch_that_is_killed_while_it_commits_writes_each_record_once(spark: 
     assert written == Counter(range(100))
 
 
-def test_the_automatic_mode_is_batch_if_all_sources_are_bounded(spark: Any) -> None:
-    with sums(environment(spark, mode=RuntimeExecutionMode.AUTOMATIC)).execute_and_collect() as found:
+def test_the_automatic_mode_is_batch_if_all_sources_are_bounded(local_cluster: Any) -> None:
+    with sums(environment(local_cluster, mode=RuntimeExecutionMode.AUTOMATIC)).execute_and_collect() as found:
         assert sorted(found) == SUMS
 
 
@@ -197,8 +191,8 @@ def test_an_unbounded_source_is_refused_in_batch_mode(spark: Any) -> None:
         env.execute()
 
 
-def test_a_batch_takes_no_savepoint(spark: Any, tmp_path: Path) -> None:
-    env = environment(spark)
+def test_a_batch_takes_no_savepoint(local_cluster: Any, tmp_path: Path) -> None:
+    env = environment(local_cluster)
     gate = tmp_path / "gate"
 
     def waits(pair: Any) -> None:

@@ -1,4 +1,4 @@
-"""Rolling a job back by path, on real Spark: cancelled, and started again four checkpoints before its last."""
+"""Rolling a job back by path: cancelled, and started again four checkpoints before its last."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from rekindle.runtime.master.client import LocalJobClient
 from support.balances import environment, judge, numbering_job, read_output
 from support.processes import wait_until
 
-pytestmark = pytest.mark.usefixtures("no_slots_left")
-
 EVENTS = 40_000
 
 
@@ -24,8 +22,8 @@ def numbers(output: Path) -> set[tuple[str, int]]:
     return {(key, int(number)) for key, number, _ in (line.split(",") for line in read_output(str(output)))}
 
 
-def test_four_checkpoints_back_by_path(spark: Any, tmp_path: Path) -> None:
-    env = environment(spark, str(tmp_path / "checkpoints"), state_checkpoints_num__retained="20")
+def test_four_checkpoints_back_by_path(local_cluster: Any, tmp_path: Path) -> None:
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), state_checkpoints_num__retained="20")
     retention = ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
     env.get_checkpoint_config().set_externalized_checkpoint_retention(retention)
     numbering_job(env, EVENTS, str(tmp_path / "first"))
@@ -45,7 +43,7 @@ def test_four_checkpoints_back_by_path(spark: Any, tmp_path: Path) -> None:
         client.get_job_execution_result().result()
 
     back = {"execution_state__recovery_path": f"{job}/chk-{kept[-1] - 4}", "rekindle_epoch_max__records": str(EVENTS)}
-    env = environment(spark, str(tmp_path / "checkpoints"), **back)
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), **back)
     numbering_job(env, EVENTS, str(tmp_path / "again"))
     client = env.execute_async("again")
     assert isinstance(client, LocalJobClient)

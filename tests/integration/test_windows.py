@@ -1,18 +1,14 @@
-"""Windows in a job on Spark: the slots find all they need, and windows cross an exchange."""
+"""Windows in a job: the slots find all they need, and windows cross an exchange."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-import pytest
-
 from rekindle.common import Time
 from rekindle.datastream import ProcessWindowFunction
 from rekindle.datastream.window import CountEvictor, CountTrigger, GlobalWindows, TumblingProcessingTimeWindows
 from support.balances import environment
-
-pytestmark = pytest.mark.usefixtures("no_slots_left")
 
 
 class WindowSum(ProcessWindowFunction):
@@ -20,8 +16,8 @@ class WindowSum(ProcessWindowFunction):
         return [(key, context.window(), sum(n for _, n in elements))]
 
 
-def test_windows_run_on_spark(spark: Any) -> None:
-    env = environment(spark, None)
+def test_windows_cross_an_exchange(local_cluster: Any) -> None:
+    env = environment(local_cluster, None)
     keyed = env.from_collection([(n % 3, n) for n in range(60)]).key_by(lambda pair: pair[0])
     counted = keyed.count_window(10).process(WindowSum())
     last = keyed.window(GlobalWindows.create()).trigger(CountTrigger.of(20)).evictor(CountEvictor.of(2))

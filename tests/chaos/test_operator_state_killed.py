@@ -1,15 +1,10 @@
-"""Operator state of a job on real Spark, one slot of which is killed."""
+"""Operator state of a job one slot of which is killed."""
 
 from __future__ import annotations
 
-import os
-import signal
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from rekindle.common import Encoder, Types
 from rekindle.datastream import MapFunction
@@ -23,8 +18,9 @@ from rekindle.datastream.functions import (
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor
 from rekindle.exceptions import StateRestoreError
 from support.balances import environment, events, read_output
-
-pytestmark = pytest.mark.usefixtures("no_slots_left")
+from support.paced_cluster import PacedCluster
+from support.processes import wait_until
+from support.seeds import seeded
 
 EVENTS = 20_000
 
@@ -32,12 +28,12 @@ EVENTS = 20_000
 class CountPerSubtask(MapFunction, CheckpointedFunction, CheckpointListener):
     """Number the records of each subtask; the three kinds of operator state must tell the same after a restore.
 
-    The first slot that hears of a completed checkpoint kills itself at its next record.
+    Args:
+        completed: A file that is there once a checkpoint is complete.
     """
 
-    def __init__(self, killed: Path) -> None:
-        self._killed = killed
-        self._completed = False
+    def __init__(self, completed: Path) -> None:
+        self._completed = completed
 
     def initialize_state(self, context: FunctionInitializationContext) -> None:
         store = context.get_operator_state_store()
@@ -55,14 +51,9 @@ class CountPerSubtask(MapFunction, CheckpointedFunction, CheckpointListener):
                 raise StateRestoreError(f"{counts}, {self._count} and {last} were restored from {self._restored}")
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        self._completed = True
+        self._completed.touch()
 
     def map(self, value: int) -> str:
-        if self._completed:
-            self._completed = False
-            with suppress(FileExistsError):
-                self._killed.touch(exist_ok=False)
-                os.kill(os.getpid(), signal.SIGKILL)
         self._count += 1
         return f"{self._subtask},{self._count},{self._restored}"
 
@@ -72,14 +63,16 @@ class CountPerSubtask(MapFunction, CheckpointedFunction, CheckpointListener):
         self._last.put("checkpoint", context.get_checkpoint_id())
 
 
-def test_operator_state_of_a_killed_slot_comes_back(spark: Any, tmp_path: Path) -> None:
-    output, killed = str(tmp_path / "out"), tmp_path / "killed"
-    env = environment(spark, str(tmp_path / "checkpoints"), restarts=3)
+def test_operator_state_of_a_killed_slot_comes_back(local_cluster: PacedCluster, tmp_path: Path) -> None:
+    output, completed = str(tmp_path / "out"), tmp_path / "completed"
+    env = environment(local_cluster, str(tmp_path / "checkpoints"), restarts=3)
     sink = FileSink.for_row_format(output, Encoder.simple_string_encoder())
     sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
-    events(env, EVENTS).map(CountPerSubtask(killed)).uid("counts").sink_to(sink).uid("sink")
-    env.execute("operator state")
-    assert killed.exists(), "no slot was killed: the test proves nothing"
+    events(env, EVENTS).map(CountPerSubtask(completed)).uid("counts").sink_to(sink).uid("sink")
+    master = env._submit("operator state", None)
+    wait_until(completed.exists, "a checkpoint is complete")
+    local_cluster.kill_one(seeded())
+    master.result.result(120)
     lines = [line.split(",") for line in read_output(output)]
     numbered = Counter((int(subtask), int(number)) for subtask, number, _ in lines)
     assert numbered == Counter((subtask, number) for subtask in (0, 1) for number in range(1, EVENTS // 2 + 1))
