@@ -24,10 +24,11 @@ SPARK ?= $(OLDEST_SPARK)
 test-spark: java .venv-spark-$(SPARK)/.installed ## Run the tests that need Spark on another one: SPARK=4.0, 4.1 or 4.2.
 	@.venv-spark-$(SPARK)/bin/pytest -p no:cacheprovider $(or $(ARGS),-m spark)
 
-lint: install ## Check style (ruff), format (ruff format) and types (mypy).
+lint: install ## Check style and format (ruff), types (mypy) and that packages only import what is below them (import-linter).
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo --no-cache
 
 BENCH ?= keyed_state
 bench: install java ## Measure keyed_state, or BENCH=api, checkpoints, faults, recovery, serialization, state_backends.

@@ -21,6 +21,7 @@ from rekindle.datastream.functions import (
 from rekindle.datastream.state import ListStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from rekindle.datastream.window import EventTimeSessionWindows, EventTimeTrigger, TumblingEventTimeWindows
 from rekindle.graph.transformations.windows import WindowContents, Windowing
+from rekindle.runtime.operators.batch.batch_operators import batch_operator
 from rekindle.runtime.operators.batch.final_reduce import FinalReduceOperator
 from rekindle.runtime.operators.keyed import KeyedMapOperator, KeyedProcessOperator, ReduceOperator
 from rekindle.runtime.operators.two_input import KeyedCoOperator
@@ -39,7 +40,7 @@ def first(value: Any) -> Any:
 
 
 def harness(operator: Any, memory: int = 1_000, **settings: Any) -> OperatorHarness:
-    return OperatorHarness(operator.for_batch(memory), first, first, **settings)
+    return OperatorHarness(batch_operator(operator, memory), first, first, **settings)
 
 
 def process(h: OperatorHarness, *records: tuple[Any, int]) -> None:

@@ -16,7 +16,7 @@ import pytest
 from rekindle.cli.program_end import ProgramEnd
 from rekindle.cli.restarting import run_restarting, taken_over
 from rekindle.common.job_status import JobStatus
-from rekindle.runtime.master.run_report import ErrorReport, JobReport
+from rekindle.program.run_report import ErrorReport, JobReport
 from rekindle.testing import ManualClock
 from support.command_line import TIMEOUT, rekindle, rekindle_command, rekindle_here
 from support.processes import wait_until
@@ -148,8 +148,8 @@ PROGRAM = """\
 import json, os, signal, sys, time
 from pathlib import Path
 from rekindle.exceptions import SparkLostError
-from rekindle.program_errors import explain_errors
-from rekindle.runtime.master.run_report import JobReport, write_line
+from rekindle.program.program_errors import explain_errors
+from rekindle.program.run_report import JobReport, write_line
 
 explain_errors()
 here = Path(__file__).parent

@@ -12,7 +12,7 @@ import pytest
 from rekindle.cli.program_end import ProgramEnd
 from rekindle.common.job_status import JobStatus
 from rekindle.config.configuration_environment import DYNAMIC_PROPERTIES
-from rekindle.runtime.master.run_report import ErrorReport, JobReport
+from rekindle.program.run_report import ErrorReport, JobReport
 from support.command_line import TIMEOUT, Ended, rekindle, rekindle_command, rekindle_here
 from support.processes import all_pids, wait_until
 

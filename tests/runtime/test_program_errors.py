@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rekindle.exceptions import ConfigurationError, InvalidCheckpointTransitionError, StateMigrationException
-from rekindle.program_errors import RUN_REPORT, explain_errors, show_error
+from rekindle.program.program_errors import RUN_REPORT, explain_errors, show_error
+from rekindle.program.run_report import ErrorReport, JobReport, read_error, read_reports, write_line
 from rekindle.runtime.master.job_settings import settle
-from rekindle.runtime.master.run_report import ErrorReport, JobReport, read_error, read_reports, write_line
 
 
 @pytest.fixture

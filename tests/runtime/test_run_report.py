@@ -10,10 +10,10 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
-from rekindle.program_errors import RUN_REPORT
+from rekindle.program.program_errors import RUN_REPORT
+from rekindle.program.run_report import JobReport, read_reports
 from rekindle.runtime.master.progress import EpochSummary, LogView, ProgressView
 from rekindle.runtime.master.reported_view import ReportedView, reported
-from rekindle.runtime.master.run_report import JobReport, read_reports
 
 JOB = "a" * 32
 

@@ -18,6 +18,7 @@ from rekindle.datastream.window import (
     SessionWindowTimeGapExtractor,
     TimeWindow,
 )
+from rekindle.runtime.operators.batch.batch_operators import batch_operator
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import ManualClock, OperatorHarness
@@ -155,7 +156,7 @@ def test_a_session_in_processing_time_that_grew_fires_at_the_end_of_a_batch() ->
         def extract(self, element: Event) -> int:
             return element[1]
 
-    operator = operator_of(ProcessingTimeSessionWindows.with_dynamic_gap(Gaps())).for_batch(1_000)
+    operator = batch_operator(operator_of(ProcessingTimeSessionWindows.with_dynamic_gap(Gaps())), 1_000)
     harness = OperatorHarness(operator, by_key)
     harness.process(("a", 10, 1), ("a", 50, 2), ("b", 10, 3))
     assert harness.finish() == [("a", (0, 50), [1, 2]), ("b", (0, 10), [3])]

@@ -24,9 +24,9 @@ from rekindle.cli.program_end import read_end
 from rekindle.config.configuration_files import layered_configuration
 from rekindle.config.options import LogOptions
 from rekindle.contracts.job.job_status import JobStatus
-from rekindle.program_errors import LOG_FILE, RUN_REPORT
+from rekindle.program.program_errors import LOG_FILE, RUN_REPORT
+from rekindle.program.run_report import JobReport, read_reports
 from rekindle.rest.discovery import discovered
-from rekindle.runtime.master.run_report import JobReport, read_reports
 
 DETACHED_REPORT = "REKINDLE_DETACHED_REPORT"
 """The variable by which a command that does not stay names its report to one that does."""

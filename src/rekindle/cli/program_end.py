@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rekindle.cli.exit_codes import ExitCode, exit_code_of_kind
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import kind_named
-from rekindle.runtime.master.run_report import ErrorReport, JobReport, read_error, read_reports
+from rekindle.program.run_report import ErrorReport, JobReport, read_error, read_reports
 
 _SIGNALLED = 128
 _REQUESTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # by who wants it to end

@@ -21,7 +21,7 @@ from rekindle.cli.program_end import ProgramEnd
 from rekindle.config.configuration_files import layered_configuration
 from rekindle.config.options import HighAvailabilityOptions
 from rekindle.contracts.job.job_status import JobStatus
-from rekindle.runtime.master.run_report import JobReport
+from rekindle.program.run_report import JobReport
 from rekindle.runtime.restart import GiveUp, driver_restarts
 
 

@@ -18,7 +18,7 @@ from rekindle.cli.program import Program, run_to_end
 from rekindle.cli.program_end import ProgramEnd, read_end
 from rekindle.cli.properties import Parallelism, Properties, properties_of
 from rekindle.cli.restarting import run_restarting, taken_over
-from rekindle.program_errors import RUN_REPORT
+from rekindle.program.program_errors import RUN_REPORT
 
 ProgramPath = Annotated[str, typer.Argument(metavar="PROGRAM", help="A Python file, or with --module a module.")]
 ProgramArguments = Annotated[

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rekindle.common import TypeInformation
 from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.contracts.functions import (
     CoFlatMapFunction,
@@ -27,6 +26,7 @@ from rekindle.graph.stream_graph import StreamEdge
 from rekindle.graph.transformations.one_input import two_input
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.graph.transformations.two_inputs import CoTransformation, KeyedCoTransformation
+from rekindle.types.typeinfo import TypeInformation
 
 if TYPE_CHECKING:
     from rekindle.datastream.operators import TwoInputStreamOperator

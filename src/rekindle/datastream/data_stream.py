@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
-from rekindle.common import TypeInformation, WatermarkStrategy
+from rekindle import datastream as streams
 from rekindle.contracts.connectors import Sink
 from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.contracts.functions import (
@@ -30,6 +30,8 @@ from rekindle.contracts.functions.function_adapters import (
 )
 from rekindle.contracts.key_groups import MAX_PARALLELISM_LIMIT
 from rekindle.contracts.output_tag import OutputTag
+from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
+from rekindle.contracts.windowing.count_assigners import count_windows
 from rekindle.contracts.wrong_arguments import wrong_kind
 from rekindle.datastream.data_stream_sink import DataStreamSink
 from rekindle.datastream.operator_settings import check_slot_sharing_group, checked_buffer_timeout, checked_uid_hash
@@ -63,7 +65,7 @@ from rekindle.graph.transformations.sinks import (
     TwoPhaseSinkTransformation,
 )
 from rekindle.graph.transformations.transformation import Transformation
-from rekindle.types.typeinfo import PickledBytesTypeInfo, RowTypeInfo, Types
+from rekindle.types.typeinfo import PickledBytesTypeInfo, RowTypeInfo, TypeInformation, Types
 
 if TYPE_CHECKING:
     from rekindle.contracts.state import MapStateDescriptor
@@ -278,15 +280,15 @@ class DataStream:
             key_type: The type of the keys. It decides which keys are one: with ``Types.LONG()``, 1, 1.0 and True are
                 the key 1. Without it, keys are one when they are equal in Python.
         """
-        from rekindle.datastream.keyed_stream import KeyedStream
-
         declared = declared_type(key_type, "key_type of key_by")
         selector = as_key_selector(key_selector)
         functions = rich_functions(key_selector)
         partitioner = Partitioner(Partitioning.HASH, selector, declared, functions=functions)
         # What a selector does that has to be opened is not known yet.
         hint = None if functions else state_key_type(self._hint, selector)
-        return KeyedStream(self._environment, self._repartitioned(partitioner), self, self._type_info, declared, hint)
+        return streams.KeyedStream(
+            self._environment, self._repartitioned(partitioner), self, self._type_info, declared, hint
+        )
 
     def union(self, *streams: DataStream) -> DataStream:
         """Merge this stream with others of the same type."""
@@ -314,24 +316,17 @@ class DataStream:
 
     def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
         """Connect this stream with another, of any type: one function reads both and shares its state between them."""
-        from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
-        from rekindle.datastream.connected_streams import ConnectedStreams
-
-        if isinstance(ds, BroadcastStream):
-            return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
-        return ConnectedStreams(self, ds)
+        if isinstance(ds, streams.BroadcastStream):
+            return streams.BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
+        return streams.ConnectedStreams(self, ds)
 
     def join(self, other_stream: DataStream) -> JoinedStreams:
         """Join this stream with another: each pair of elements that have one key and are in one window."""
-        from rekindle.datastream.joined_streams import JoinedStreams
-
-        return JoinedStreams(self, other_stream)
+        return streams.JoinedStreams(self, other_stream)
 
     def co_group(self, other_stream: DataStream) -> CoGroupedStreams:
         """Group this stream and another by keys and windows, to look at the elements of both together."""
-        from rekindle.datastream.joined_streams import CoGroupedStreams
-
-        return CoGroupedStreams(self, other_stream)
+        return streams.CoGroupedStreams(self, other_stream)
 
     def project(self, *field_indexes: int) -> DataStream:
         """Keep some fields of each tuple or row, in the order of the places given."""
@@ -380,12 +375,10 @@ class DataStream:
                 connected with others, and nothing else.
             other_broadcast_state_descriptors: More of them.
         """
-        from rekindle.datastream.broadcast_stream import BroadcastStream
-
         stream = self._dealt_out(BROADCAST)
         if broadcast_state_descriptor is None:
             return stream
-        return BroadcastStream(stream, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
+        return streams.BroadcastStream(stream, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
 
     def partition_custom(
         self,
@@ -432,23 +425,17 @@ class DataStream:
             max_wait_ms: Accepted, and not needed: a loop is over when its input has ended and nothing is in it.
             max_iterations: Run in rounds, so many at most. All of a round is done before the next one begins.
         """
-        from rekindle.datastream.iterative_stream import IterativeStream
-
-        return IterativeStream.begin(self, max_wait_ms, max_iterations)
+        return streams.IterativeStream.begin(self, max_wait_ms, max_iterations)
 
     def cache(self) -> CachedDataStream:
         """Give a stream that several jobs of a program may read; each of them computes it anew."""
-        from rekindle.datastream.cached_data_stream import CachedDataStream
-
-        return CachedDataStream(self)
+        return streams.CachedDataStream(self)
 
     # --- windows ---
 
     def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
         """Cut the stream into windows, in one subtask."""
-        from rekindle.datastream.windowed_stream import AllWindowedStream
-
-        return AllWindowedStream(self, window_assigner)
+        return streams.AllWindowedStream(self, window_assigner)
 
     def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
         """Cut the stream into windows of so many elements, in one subtask.
@@ -457,8 +444,6 @@ class DataStream:
             size: The number of elements of a window.
             slide: How many elements after a window the next one begins; 0: when it is full.
         """
-        from rekindle.contracts.windowing.count_assigners import count_windows
-
         return self.window_all(count_windows(size, slide))
 
     # --- ends ---
@@ -546,8 +531,6 @@ class DataStream:
 
 def __getattr__(name: str) -> Any:
     """Find the streams that PyFlink has in this module, and Rekindle in modules of their own."""
-    from rekindle import datastream
-
     if name in _STREAMS_ELSEWHERE:
-        return getattr(datastream, name)
+        return getattr(streams, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ import shutil
 import zlib
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rekindle.common import Configuration
+from rekindle.config.configuration import Configuration
 from rekindle.config.options import PythonOptions
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 

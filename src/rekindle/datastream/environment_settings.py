@@ -6,7 +6,8 @@ import os
 from typing import ClassVar, Self
 
 from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
-from rekindle.common import Configuration, ExecutionConfig
+from rekindle.config.configuration import Configuration
+from rekindle.config.execution_config import ExecutionConfig
 from rekindle.config.options import ExecutionOptions, PipelineOptions
 from rekindle.datastream.operator_settings import checked_buffer_timeout
 from rekindle.datastream.slot_sharing_group import SlotSharingGroup

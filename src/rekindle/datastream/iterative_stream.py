@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rekindle.common import TypeInformation
 from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.datastream.connected_streams import ConnectedStreams
 from rekindle.datastream.data_stream import DataStream
@@ -18,7 +17,7 @@ from rekindle.graph.transformations.loops import (
     TerminationCriterionTransformation,
 )
 from rekindle.graph.transformations.one_input import PassTransformation
-from rekindle.types.typeinfo import Types
+from rekindle.types.typeinfo import TypeInformation, Types
 
 __all__ = ["ConnectedIterativeStreams", "IterativeStream"]
 

@@ -11,7 +11,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from rekindle.common import TypeInformation
 from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.contracts.functions import CoGroupFunction, FlatJoinFunction, Function, JoinFunction, KeySelector
 from rekindle.contracts.functions.function_adapters import as_co_group_function, as_join_function
@@ -27,7 +26,7 @@ from rekindle.graph.transformations.windows import CoGroupTransformation
 from rekindle.serialization.composites.tagged_union_serializer import TaggedUnionSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.class_typeinfo import SerializerTypeInfo
-from rekindle.types.typeinfo import Types
+from rekindle.types.typeinfo import TypeInformation, Types
 
 __all__ = ["CoGroupedStreams", "JoinedStreams"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rekindle.common import TypeInformation
+from rekindle import datastream as streams
 from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.contracts.functions import (
     FilterFunction,
@@ -23,6 +23,7 @@ from rekindle.contracts.functions.function_adapters import (
     as_reduce_function,
     require,
 )
+from rekindle.contracts.windowing.count_assigners import count_windows
 from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.refused_methods import declare_unsupported, refuse_method, refuse_methods_of_operators
 from rekindle.datastream.running_aggregates import FieldReductions
@@ -42,6 +43,7 @@ from rekindle.graph.transformations.one_input import (
     ReduceTransformation,
 )
 from rekindle.graph.transformations.transformation import Transformation
+from rekindle.types.typeinfo import TypeInformation
 
 if TYPE_CHECKING:
     from rekindle.contracts.windowing.assigner import WindowAssigner
@@ -109,9 +111,7 @@ class KeyedStream(DataStream, FieldReductions):
 
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
         """Cut the records of each key into windows."""
-        from rekindle.datastream.windowed_stream import WindowedStream
-
-        return WindowedStream(self, window_assigner)
+        return streams.WindowedStream(self, window_assigner)
 
     def count_window(self, size: int, slide: int = 0) -> WindowedStream:
         """Cut the records of each key into windows of so many.
@@ -120,15 +120,11 @@ class KeyedStream(DataStream, FieldReductions):
             size: The number of records of a window.
             slide: How many records after a window the next one begins; 0: when it is full.
         """
-        from rekindle.contracts.windowing.count_assigners import count_windows
-
         return self.window(count_windows(size, slide))
 
     def interval_join(self, other_stream: KeyedStream) -> IntervalJoin:
         """Join this stream with another keyed one: elements of one key whose timestamps are close to each other."""
-        from rekindle.datastream.interval_join import IntervalJoin
-
-        return IntervalJoin(self, other_stream)
+        return streams.IntervalJoin(self, other_stream)
 
     def map_with_state(
         self,

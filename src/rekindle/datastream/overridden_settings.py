@@ -8,11 +8,12 @@ from typing import Any
 
 from rekindle.checkpoint.settings.checkpoint_storage import FileSystemCheckpointStorage, JobManagerCheckpointStorage
 from rekindle.checkpoint.settings.state_backend import StateBackend
-from rekindle.common import Configuration, ExecutionConfig
 from rekindle.config.config_options import ConfigOption
+from rekindle.config.configuration import Configuration
 from rekindle.config.configuration_environment import command_line_in
 from rekindle.config.configuration_listing import is_secret
 from rekindle.config.configuration_origin import OriginKind
+from rekindle.config.execution_config import ExecutionConfig
 from rekindle.config.options import (
     CheckpointingOptions,
     CoreOptions,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rekindle.common import TypeInformation
 from rekindle.contracts.functions.basic_functions import FilterFunction, FlatMapFunction, Function, MapFunction
 from rekindle.contracts.functions.runtime_context import RuntimeContext
 from rekindle.contracts.state import ValueState, ValueStateDescriptor
 from rekindle.exceptions import InvalidProgramError
+from rekindle.types.typeinfo import TypeInformation
 
 StatefulCallable = Callable[[Any, Any], tuple[Any, Any]]
 """(record, state of its key or None) → (result, new state or None)"""

@@ -12,18 +12,10 @@ from rekindle.base.clock import SystemClock
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
 from rekindle.checkpoint.settings.state_backend import StateBackend
-from rekindle.common import (
-    Configuration,
-    ExecutionConfig,
-    JobClient,
-    JobExecutionResult,
-    JobID,
-    RestartStrategyConfiguration,
-    TypeInformation,
-    WatermarkStrategy,
-)
+from rekindle.config.configuration import Configuration
 from rekindle.config.configuration_files import layered_configuration
 from rekindle.config.configuration_layers import lay_over
+from rekindle.config.execution_config import ExecutionConfig
 from rekindle.config.options import (
     CheckpointingOptions,
     ExecutionOptions,
@@ -31,6 +23,7 @@ from rekindle.config.options import (
     RekindleOptions,
     warn_unknown_keys,
 )
+from rekindle.config.restart_strategy import RestartStrategyConfiguration
 from rekindle.connectors.files.file_source import FileSource, StreamFormat
 from rekindle.contracts.checkpointing_mode import CheckpointingMode
 from rekindle.contracts.connectors import Source
@@ -38,6 +31,10 @@ from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.contracts.execution_mode import RuntimeExecutionMode
 from rekindle.contracts.functions import ParallelSourceFunction, SourceFunction
 from rekindle.contracts.functions.function_adapters import require
+from rekindle.contracts.job.job_client import JobClient
+from rekindle.contracts.job.job_execution_result import JobExecutionResult
+from rekindle.contracts.job.job_id import JobID
+from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
 from rekindle.datastream.closeable_iterator import CloseableIterator
 from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.environment_dependencies import EnvironmentDependencies
@@ -73,6 +70,7 @@ from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, w
 from rekindle.runtime.master.view_choice import progress_view
 from rekindle.runtime.spark.described_frames import DataFrameFunction, load_data_frames
 from rekindle.serialization.serializer_of import serializer_of
+from rekindle.types.typeinfo import TypeInformation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rekindle.base.process_identity import start_ticks
 from rekindle.exceptions import ConfigurationError
-from rekindle.logs.library_logs import show_only_warnings_of
 from rekindle.rest.discovery import Endpoint, publish
 from rekindle.rest.settings import RestSettings, is_loopback
 

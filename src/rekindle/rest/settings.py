@@ -6,7 +6,7 @@ import ipaddress
 import secrets
 from dataclasses import dataclass, field
 
-from rekindle.common import Configuration
+from rekindle.config.configuration import Configuration
 from rekindle.config.rest_options import RestOptions
 from rekindle.exceptions import ConfigurationError
 

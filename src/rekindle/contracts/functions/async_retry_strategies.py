@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from rekindle.contracts.functions.async_functions import AsyncRetryPredicate, AsyncRetryStrategy
 from rekindle.exceptions import ConfigurationError
 
 __all__ = [
     "NO_RETRY_STRATEGY",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
     "ExponentialBackoffDelayRetryStrategy",
     "FixedDelayRetryStrategy",
     "NoRetryStrategy",
@@ -17,6 +19,63 @@ __all__ = [
 ]
 
 OUT = TypeVar("OUT")
+
+
+class AsyncRetryPredicate(ABC, Generic[OUT]):
+    """Tell which outcomes of a request are to be tried again."""
+
+    @abstractmethod
+    def result_predicate(self) -> Callable[[list[OUT]], bool] | None:
+        """Return the condition on results that asks for another attempt; None if there is none."""
+
+    @abstractmethod
+    def exception_predicate(self) -> Callable[[Exception], bool] | None:
+        """Return the condition on exceptions that asks for another attempt; None if there is none."""
+
+
+class AsyncRetryStrategy(ABC, Generic[OUT]):
+    """Tell how often, and after what pause, a request is tried again."""
+
+    @abstractmethod
+    def can_retry(self, current_attempts: int) -> bool:
+        """Return True if the attempt with this number, counted from 1, may be followed by another."""
+
+    @abstractmethod
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        """Return the pause after the attempt with this number, in milliseconds."""
+
+    @abstractmethod
+    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
+        """Return what decides whether an outcome is tried again."""
+
+    @staticmethod
+    def no_restart() -> AsyncRetryStrategy[Any]:
+        """Return the strategy that never tries again."""
+        return NO_RETRY_STRATEGY
+
+    @staticmethod
+    def fixed_delay(
+        max_attempts: int,
+        backoff_time_millis: int,
+        result_predicate: Callable[[list[OUT]], bool] | None,
+        exception_predicate: Callable[[Exception], bool] | None,
+    ) -> AsyncRetryStrategy[OUT]:
+        """Return the strategy that tries ``max_attempts`` times again, always after the same pause."""
+        return FixedDelayRetryStrategy(max_attempts, backoff_time_millis, result_predicate, exception_predicate)
+
+    @staticmethod
+    def exponential_backoff(
+        max_attempts: int,
+        initial_delay: int,
+        max_retry_delay: int,
+        multiplier: float,
+        result_predicate: Callable[[list[OUT]], bool] | None,
+        exception_predicate: Callable[[Exception], bool] | None,
+    ) -> AsyncRetryStrategy[OUT]:
+        """Return the strategy whose pauses grow by ``multiplier``, up to ``max_retry_delay``."""
+        return ExponentialBackoffDelayRetryStrategy(
+            max_attempts, initial_delay, max_retry_delay, multiplier, result_predicate, exception_predicate
+        )
 
 
 class RetryPredicate(AsyncRetryPredicate[OUT], Generic[OUT]):

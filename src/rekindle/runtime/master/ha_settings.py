@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.settings.checkpoint_storage import checked_directory
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
-from rekindle.common import Configuration
+from rekindle.config.configuration import Configuration
 from rekindle.config.options import HighAvailabilityOptions
 from rekindle.exceptions import ConfigurationError
 

@@ -15,7 +15,8 @@ from rekindle.checkpoint.settings.checkpoint_storage import (
 )
 from rekindle.checkpoint.settings.state_backend import StateBackend
 from rekindle.checkpoint.storage import CheckpointFiles
-from rekindle.common import Configuration, ExecutionConfig
+from rekindle.config.configuration import Configuration
+from rekindle.config.execution_config import ExecutionConfig
 from rekindle.config.options import (
     CheckpointingOptions,
     HeartbeatOptions,

@@ -18,9 +18,9 @@ from rekindle.checkpoint.paths import METADATA
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import CheckpointError
-from rekindle.program_errors import RUN_REPORT
+from rekindle.program.program_errors import RUN_REPORT
+from rekindle.program.run_report import JobReport, write_line
 from rekindle.runtime.master.progress import EpochSummary, ProgressView
-from rekindle.runtime.master.run_report import JobReport, write_line
 from rekindle.runtime.master.start_times import Phase
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rekindle.checkpoint.restoring import check_restore_path
-from rekindle.common import Configuration
+from rekindle.config.configuration import Configuration
 from rekindle.config.options import HighAvailabilityOptions, StateRecoveryOptions
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from rekindle.common import Configuration
+from rekindle.config.configuration import Configuration
 from rekindle.config.options import CheckpointingOptions, RekindleOptions
 from rekindle.exceptions import ConfigurationError
 

@@ -22,8 +22,8 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
 from rekindle.checkpoint.settings.checkpoint_storage import CheckpointStorage, JobManagerCheckpointStorage
 from rekindle.checkpoint.settings.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
-from rekindle.common import Configuration
 from rekindle.config.config_options import ConfigOption
+from rekindle.config.configuration import Configuration
 from rekindle.config.options import CheckpointingOptions, RocksDBOptions, StateBackendOptions, StateRecoveryOptions
 from rekindle.exceptions import ConfigurationError
 from rekindle.state.backend_settings import BackendSettings

@@ -16,7 +16,7 @@ from rekindle.exceptions import InvalidCallError, InvalidProgramError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedContext
 from rekindle.runtime.operators.no_timers import NoTimers
-from rekindle.runtime.operators.operator import Operator, OperatorContext
+from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import StatelessContext, append_results
 from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
@@ -35,11 +35,6 @@ class BroadcastOperator(CoOperator):
     def __init__(self, function: Function, descriptors: Sequence[MapStateDescriptor]) -> None:
         super().__init__(function)
         self.descriptors = tuple(descriptors)
-
-    def for_batch(self, memory_records: int) -> Operator:
-        from rekindle.runtime.operators.batch.broadcast_first import BroadcastFirstOperator
-
-        return BroadcastFirstOperator(self, memory_records)
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)

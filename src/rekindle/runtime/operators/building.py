@@ -59,7 +59,11 @@ class OperatorBuilder:
             arguments["loop"] = self.feedback_loop(transformation)
         operator: Operator = operator_class(transformation.kind)(**arguments)
         operator.key_type = transformation.key_type
-        return operator if batch_memory is None else operator.for_batch(batch_memory)
+        if batch_memory is None:
+            return operator
+        from rekindle.runtime.operators.batch.batch_operators import batch_operator  # a streaming job needs none of it
+
+        return batch_operator(operator, batch_memory)
 
     def feedback_loop(self, transformation: Transformation) -> FeedbackLoop:
         """Give what goes round in the loop of an operator: the same for all operators of it."""

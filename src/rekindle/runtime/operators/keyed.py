@@ -19,7 +19,7 @@ from rekindle.contracts.time.time_domain import TimeDomain
 from rekindle.contracts.time.timer_service import TimerService
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
-from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator
@@ -40,11 +40,6 @@ class KeyedOperator(UserFunctionOperator):
 
     second_input_is_broadcast = False
     """Whether the records of the second input have no key, and are seen by all subtasks."""
-
-    def for_batch(self, memory_records: int) -> Operator:
-        from rekindle.runtime.operators.batch.key_by_key import KeyByKeyOperator
-
-        return KeyByKeyOperator(self, memory_records)
 
     def minds_other_keys(self) -> bool:
         """Tell whether it makes a difference if records of other keys come before the last timer of a key."""
@@ -168,11 +163,6 @@ class ReduceOperator(KeyedOperator):
     def __init__(self, function: ReduceFunction, type_info: TypeInformation | None = None) -> None:
         super().__init__(function)
         self.type_info = type_info
-
-    def for_batch(self, memory_records: int) -> Operator:
-        from rekindle.runtime.operators.batch.final_reduce import FinalReduceOperator
-
-        return FinalReduceOperator(self, memory_records)
 
     def _prepare(self, context: OperatorContext) -> None:
         descriptor: ValueStateDescriptor = ValueStateDescriptor(REDUCED, self.type_info)

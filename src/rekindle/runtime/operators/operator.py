@@ -87,14 +87,6 @@ class Operator(ABC):
     one_key_at_a_time = False
     """Whether there is state of one key only at any time, for which the heap will do, whatever backend is set."""
 
-    def for_batch(self, memory_records: int) -> Operator:
-        """Give the operator that takes the place of this one in a batch job.
-
-        Args:
-            memory_records: How many records it may hold in memory, if it gathers its input.
-        """
-        return self
-
     def open(self, context: OperatorContext) -> None:  # noqa: B027 - most operators have nothing to set up
         """Set up in a slot, with restored state if there is any."""
 

@@ -31,7 +31,7 @@ from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.runtime.operators.merging_windows import MergingWindowSet
-from rekindle.runtime.operators.operator import Operator, OperatorContext
+from rekindle.runtime.operators.operator import OperatorContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
@@ -82,10 +82,10 @@ class WindowOperator(KeyedOperator):
 
     # --- life ---
 
-    def for_batch(self, memory_records: int) -> Operator:
+    def run_key_by_key(self) -> None:
+        """Prepare for a batch, in which time goes on to the last timer of a key: it must be where it belongs."""
         if not self._event_time:
-            self._lazy_timers = False  # time goes on to the last timer of a key there: it must be where it belongs
-        return super().for_batch(memory_records)
+            self._lazy_timers = False
 
     def _prepare(self, context: OperatorContext) -> None:
         assigner, backend = self.windowing.assigner, self.backend

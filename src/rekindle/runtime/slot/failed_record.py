@@ -12,16 +12,16 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import rekindle
 from rekindle.contracts.operators.stream_record import StreamRecord
 from rekindle.runtime.slot.short_text import short_repr
 from rekindle.state.keyed_backend import NO_KEY
 
-_RUNTIME = os.path.join(os.path.dirname(os.path.abspath(rekindle.__file__)), "runtime") + os.sep
-_LOOPS = (_RUNTIME + "operators" + os.sep, _RUNTIME + "exchange" + os.sep)
+_PACKAGE = Path(__file__).resolve().parents[2]
+_LOOPS = tuple(str(_PACKAGE / room) + os.sep for room in ("runtime/operators", "runtime/exchange", "connectors"))
 _REMAINING: type[Iterator[Any]] = type(iter([]))
 _SHOWN = 200
 _COMPARED = 10_000

@@ -7,10 +7,10 @@ import pickle
 import re
 import struct
 import traceback
+from pathlib import Path
 
 import msgspec
 
-import rekindle
 from rekindle.exceptions import (
     CheckpointCorruptError,
     RekindleError,
@@ -26,7 +26,7 @@ from rekindle.runtime.slot.failed_record import FailedRecord, digest, failed_rec
 from rekindle.runtime.slot.short_text import cut
 from rekindle.runtime.wire.messages import SlotFailed
 
-_PACKAGE = os.path.dirname(os.path.abspath(rekindle.__file__)) + os.sep
+_PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
 _OPERATORS = os.path.join(_PACKAGE, "runtime", "operators") + os.sep
 _OWN_ERROR = re.compile(r"\Arekindle\.exceptions\.\w+: ")
 _NO_EXIT = ": a function cannot end its process; raise an error that says what is wrong, or cancel the job"

@@ -16,7 +16,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from rekindle.base.scratch import ScratchDirectory
-from rekindle.common import Configuration
+from rekindle.config.configuration import Configuration
 from rekindle.config.options import PythonOptions
 from rekindle.logs.library_logs import keep_py4j_to_its_logger, show_only_warnings_of
 from rekindle.runtime.spark.java import require_java

@@ -2,7 +2,7 @@
 
 ``rekindle run`` makes the file and names it in an environment variable; ``reported_view`` writes it. Each line is all
 that there is to say about a job at that time; the last line of a job counts. Of an error that ends the program,
-``rekindle.program_errors`` writes the last line.
+``rekindle.program.program_errors`` writes the last line.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from pathlib import Path
 from types import TracebackType
 
 RUN_REPORT = "REKINDLE_RUN_REPORT"
@@ -17,7 +18,7 @@ RUN_REPORT = "REKINDLE_RUN_REPORT"
 LOG_FILE = "REKINDLE_LOG_FILE"
 """The variable by which the command says where the output of a detached program goes."""
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 
 
 def explain_errors() -> None:
@@ -35,7 +36,7 @@ def show_error(kind: type[BaseException], error: BaseException, trace: Traceback
     if not isinstance(error, RekindleError):
         sys.__excepthook__(kind, error, trace)
         return
-    from rekindle.runtime.master.run_report import ErrorReport, write_line
+    from rekindle.program.run_report import ErrorReport, write_line
 
     write_line(os.environ[RUN_REPORT], ErrorReport.of(error).to_line())
     if isinstance(error, InvalidCheckpointTransitionError):
