@@ -21,7 +21,7 @@ def archive_directory() -> Path:
         ConfigurationError: It is no directory, or belongs to somebody else.
         OSError: It cannot be made.
     """
-    return durable_directory("jobs", "what became of jobs is not kept there")
+    return durable_directory("jobs", "jobs are not recorded there")
 
 
 def log_directory() -> Path:

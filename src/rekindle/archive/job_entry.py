@@ -139,7 +139,7 @@ class KeptJob(msgspec.Struct, frozen=True):
         if not self.lost:
             return self.entry.why
         moment = datetime.fromtimestamp(self.heartbeat).astimezone().isoformat(timespec="seconds")
-        return f"its process (pid {self.entry.pid} on {self.entry.host}) ended without a word at about {moment}"
+        return f"its process (pid {self.entry.pid} on {self.entry.host}) ended without reporting how, at about {moment}"
 
     def __str__(self) -> str:
         return f"{self.job_id}  {self.name}  {self.status}"

@@ -137,7 +137,7 @@ def _lost(
         code = as_exit_code(process.wait(_LAST_WORDS_SECONDS))
         writer.wait(_LAST_WORDS_SECONDS)
     end = read_end(code, report)
-    problem = end.problem(name) or f"{name} ended with exit code {code} without a job that runs"
+    problem = end.problem(name) or f"{name} ended with exit code {code} without a running job"
     if end.error is None:
         _show_end_of(Path(log))
     return CommandError(f"{problem}\n(full output: {log})", end.exit_code)

@@ -26,7 +26,7 @@ def stop(
             "--savepoint-path",
             "-p",
             metavar="DIR",
-            help="Where the savepoint goes. Not given: state.savepoints.dir of the job.",
+            help="Where the savepoint goes. Default: state.savepoints.dir of the job.",
         ),
     ] = None,
     jobmanager: JobManager = None,

@@ -12,7 +12,7 @@ from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import AmbiguousJobError, NotFoundError
 
 SHORTEST_PREFIX = 4
-_MAY_HAVE_ENDED = "it may have ended: rekindle list -a tells"
+_MAY_HAVE_ENDED = "it may have ended: see rekindle list -a"
 
 
 class NamedJob(Protocol):

@@ -64,7 +64,7 @@ def find_jobs(address: str | None = None, token: str | None = None) -> list[Foun
     """
     result = search(address, token)
     for driver in result.silent:
-        log.warning("passed over a process that seems to run jobs: %s", driver)
+        log.warning("skipped a process that seems to run jobs: %s", driver)
     return result.jobs
 
 

@@ -82,7 +82,7 @@ _DEFAULT_JOB_NAME = "Flink Streaming Job"
 
 log = logging.getLogger("rekindle")
 
-_SPARK_STARTS = "Spark is started, which takes some seconds"
+_SPARK_STARTS = "Starting Spark, which takes a few seconds"
 
 
 class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
@@ -312,7 +312,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         Spark reads them, in the first epoch.
 
         Args:
-            file_path: A path, or an URI of a file system that Spark knows.
+            file_path: A path, or a URI of a file system that Spark knows.
             charset_name: The encoding of the text.
         """
         lines = StreamFormat.text_line_format(charset_name)

@@ -113,7 +113,7 @@ def _element(annotation: Any) -> Any:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in _ITERABLES or (origin is tuple and arguments[1:] == (Ellipsis,)):
         return arguments[0]
-    raise TypeError(f"{annotation!r} is no iterable")
+    raise TypeError(f"{annotation!r} is not iterable")
 
 
 def _same(annotation: Any) -> Any:

@@ -106,7 +106,7 @@ class Plan:
             return Plan(tuple(_node(fields) for fields in json.loads(text)["nodes"]))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"this is no execution plan: {error!r}. Give what env.get_execution_plan() returned"
+                f"this is not an execution plan: {error!r}. Pass what env.get_execution_plan() returned"
             ) from error
 
 

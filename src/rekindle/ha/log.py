@@ -96,12 +96,12 @@ class JobLog:
         try:
             latest = self.latest()
         except Exception as error:
-            who = f"somebody else (the log cannot be read: {error})"
+            who = f"someone else (the log cannot be read: {error})"
         else:
             who = "nobody: the log was deleted" if latest is None else latest.describe()
         return JobFencedError(
             f"job {job_name!r} was taken over by {who}; see {self.location}. This driver stops. It commits nothing and "
-            "deletes nothing any more"
+            "deletes nothing from now on"
         )
 
     def trim(self, below: LogEntry, keep: int) -> None:

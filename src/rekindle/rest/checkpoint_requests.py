@@ -57,5 +57,5 @@ class CheckpointRequests:
 def _checkpoint_id(request: Request) -> int:
     text = request.path_params["checkpoint"]
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_ID_DIGITS):
-        raise RequestError(400, f"{text!r} is no id of a checkpoint: it is a number.")
+        raise RequestError(400, f"{text!r} is not a checkpoint id: it must be a number.")
     return int(text)

@@ -22,7 +22,7 @@ _SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
-_LATE = RequestError(503, "The request took too long; nothing more is known about it. Ask again later.")
+_LATE = RequestError(503, "The request took too long; its outcome is unknown. Try again later.")
 _FAILED = RequestError(500, "Internal server error. The log of the driver says more.")
 
 

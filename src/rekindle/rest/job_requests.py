@@ -128,7 +128,7 @@ class JobRequests:
         job = find_job(self._jobs, request)
         mode = request.query_params.get("mode", "cancel")
         if mode.lower() == "stop":
-            raise RequestError(400, "mode=stop is no longer there: POST to /jobs/:jobid/stop.")
+            raise RequestError(400, "mode=stop no longer exists: POST to /jobs/:jobid/stop.")
         if mode.lower() != "cancel":
             raise RequestError(400, f"mode is {mode!r}, and can only be cancel.")
         status = job.history.status
@@ -149,7 +149,7 @@ def find_job(jobs: RunningJobs, request: Request) -> RegisteredJob:
     given = request.path_params["job"]
     job_id = given.lower()
     if not _JOB_ID.fullmatch(job_id):
-        raise RequestError(400, f"{given!r} is no id of a job: it has 32 hexadecimal digits.")
+        raise RequestError(400, f"{given!r} is not a job id: it must have 32 hexadecimal digits.")
     job = jobs.find(job_id)
     if job is None:
         raise RequestError(404, f"Job {job_id} not found")

@@ -45,8 +45,8 @@ class RestSettings:
         token = configuration.get(RestOptions.TOKEN)
         if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token and token):
             raise ConfigurationError(
-                f"{RestOptions.TOKEN.key} has characters that cannot stand in a header: use letters, digits, '-' and "
-                "'_', or unset it so that one is made up"
+                f"{RestOptions.TOKEN.key} contains characters that are not allowed in a header: use letters, digits, "
+                "'-' and '_', or unset it so that one is generated"
             )
         if token is None and not is_loopback(bind_address):
             token = secrets.token_urlsafe(32)

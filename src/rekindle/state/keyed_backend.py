@@ -51,7 +51,7 @@ def kind_of(descriptor: StateDescriptor) -> StateKind:
     """
     kind = next((kind for cls, kind in _KINDS.items() if isinstance(descriptor, cls)), None)
     if kind is None:
-        raise InvalidCallError(f"{descriptor!r} is no descriptor of keyed state")
+        raise InvalidCallError(f"{descriptor!r} is not a descriptor of keyed state")
     return kind
 
 

@@ -85,8 +85,8 @@ def as_type_info(given: Any, place: str) -> TypeInformation:
         return PickledBytesTypeInfo()
     if isinstance(given, type) and not issubclass(given, TypeInformation | TypeSerializer):
         raise TypeError(
-            f"{place} must be a type, got the class {given.__qualname__}, of which nothing is known but that pickle "
-            "may take it; make it a dataclass, or say Types.PICKLED_BYTE_ARRAY()."
+            f"{place} must be a type, got the class {given.__qualname__}, which only pickle could "
+            "store; make it a dataclass, or say Types.PICKLED_BYTE_ARRAY()."
         )
     return require_type(given, place)
 

@@ -119,7 +119,7 @@ class RowTypeInfo(_FieldsTypeInfo):
             return [obj.get(name) for name in self.get_field_names()]
         if hasattr(obj, "__dict__"):
             return [getattr(obj, name, None) for name in self.get_field_names()]
-        raise ValueError(f"Cannot take {obj!r} as a row of the type {self}; give a Row, a tuple or a dict.")
+        raise ValueError(f"Cannot use {obj!r} as a row of the type {self}; give a Row, a tuple or a dict.")
 
     def __repr__(self) -> str:
         if self._field_names:
@@ -136,7 +136,7 @@ class TupleTypeInfo(_FieldsTypeInfo):
         if obj is None:
             return None
         if not isinstance(obj, list | tuple | Row):
-            raise ValueError(f"Cannot take {obj!r} as a tuple of the type {self}; give a tuple.")
+            raise ValueError(f"Cannot use {obj!r} as a tuple of the type {self}; give a tuple.")
         return self._internal_fields(obj)
 
     def __repr__(self) -> str:

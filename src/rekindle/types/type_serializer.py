@@ -111,7 +111,7 @@ class TypeSerializer(ABC, Generic[T]):
         try:
             frames = _decode_frames(data)
         except msgspec.MsgspecError as error:
-            raise SerializationError(f"{len(data)} bytes are no elements of {self!r}: {error}") from error
+            raise SerializationError(f"{len(data)} bytes are not elements of {self!r}: {error}") from error
         return list(map(self.from_bytes, frames))
 
     def converted(self, elements: list[T]) -> list[T]:

@@ -94,7 +94,7 @@ def bucket_directory(bucket_id: str) -> str:
     parts = [part for part in bucket_id.split("/") if part not in ("", ".")]
     if bucket_id.startswith("/") or ".." in parts or "\0" in bucket_id:
         raise ConfigurationError(
-            f"bucket id {bucket_id!r} is no directory below the sink's base path; "
+            f"bucket id {bucket_id!r} is not a directory below the sink's base path; "
             "get_bucket_id of a BucketAssigner has to return a relative path without '..'"
         )
     return "/".join(parts)

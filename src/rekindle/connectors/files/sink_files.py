@@ -99,5 +99,5 @@ def _advice(error: Exception) -> str:
     if number in (errno.EMFILE, errno.ENFILE):
         return "Each bucket keeps a file open: make fewer buckets, or raise the limit of open files (ulimit -n)"
     if number == errno.ENOENT:
-        return "Somebody removed it, or the base path is not mounted on every machine of the cluster"
+        return "It was removed, or the base path is not mounted on every machine of the cluster"
     return "Check the storage of the base path"

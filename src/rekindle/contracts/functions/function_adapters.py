@@ -154,7 +154,7 @@ def refuse_operator_state(function: Any, method: str, instead: str) -> None:
     """
     if isinstance(function, CheckpointedFunction | ListCheckpointed | CheckpointListener):
         raise InvalidProgramError(
-            f"{type(function).__name__} wants to take part in checkpoints, and functions of {method} do not: {instead}"
+            f"{type(function).__name__} takes part in checkpoints, but functions of {method} cannot: {instead}"
         )
 
 

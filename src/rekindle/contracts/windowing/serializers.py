@@ -78,6 +78,6 @@ class GlobalWindowSerializerSnapshot(ScalarSerializerSnapshot[GlobalWindow], of=
 
 def _refused(element: Any, wanted: type) -> SerializationError:
     return SerializationError(
-        f"{element!r} ({type(element).__name__}) is no {wanted.__name__}; let get_window_serializer() of the window "
+        f"{element!r} ({type(element).__name__}) is not a {wanted.__name__}; let get_window_serializer() of the window "
         "assigner return the serializer of the windows that it assigns"
     )

@@ -424,7 +424,7 @@ class JobMaster(ObservedJob):
             self._renew_spark(shared)
 
     def _renew_spark(self, shared: JobShared) -> None:
-        self._view.notice("Spark is started anew, which takes some seconds")
+        self._view.notice("Restarting Spark, which takes a few seconds")
         self._session, sources = self._lost_spark.renew(self._clock.now, self._cancelled.wait)
         shared.session = self._session
         self._program = replace(self._program, spark_sources=sources)

@@ -115,7 +115,7 @@ def advise(session: SparkSession) -> None:
     if missing and str(context.applicationId) not in _ADVISED:
         _ADVISED.add(str(context.applicationId))
         log.warning(
-            "This Spark session may repeat tasks by itself, and each time the job goes back to its last checkpoint. "
+            "This Spark session may repeat tasks on its own, and each time the job returns to its last checkpoint. "
             "Start it with %s, or let Rekindle start it: env.spark_session",
             ", ".join(f"{key}={value}" for key, value in missing.items()),
         )

@@ -89,5 +89,5 @@ def _unreachable(gateway: Any) -> SparkLoss | None:
     try:
         socket.create_connection((parameters.address, parameters.port), timeout=_DYING_SECONDS).close()
     except OSError as error:
-        return SparkLoss(f"Spark's JVM is gone: nobody answers at {parameters.address}:{parameters.port} ({error})")
+        return SparkLoss(f"Spark's JVM is gone: nothing answers at {parameters.address}:{parameters.port} ({error})")
     return None

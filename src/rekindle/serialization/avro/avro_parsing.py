@@ -30,7 +30,9 @@ def normalized(schema: Schema) -> Schema:
             schema = json.loads(schema)
         normal = _normal(fastavro.parse_schema(copy.deepcopy(schema)))
     except Exception as error:
-        raise SerializationError(f"this is no Avro schema: {type(error).__name__}: {error}: {schema!r:.300}") from error
+        raise SerializationError(
+            f"this is not an Avro schema: {type(error).__name__}: {error}: {schema!r:.300}"
+        ) from error
     _check_unions(normal)
     return normal
 

@@ -53,7 +53,7 @@ def schema_of(cls: type) -> Schema:
         SerializationError: It is no dataclass, it is local, or Avro has no type for a field, which is named.
     """
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
-        raise SerializationError(f"an Avro schema is made of a dataclass, and {cls!r} is none")
+        raise SerializationError(f"an Avro schema can be derived only from a dataclass, and {cls!r} is not one")
     return normalized(_SchemaMaker().record(cls))
 
 

@@ -221,7 +221,7 @@ class NamedFieldsSerializer(MsgpackSerializer[T]):
     def _refused(self, element: Any, error: Exception) -> SerializationError:
         """Say which field msgpack did not take."""
         if isinstance(error, RecursionError):
-            return SerializationError(f"an instance of {self.name} holds others to a depth that is too much: {error}")
+            return SerializationError(f"an instance of {self.name} contains others too deeply nested: {error}")
         for name, serializer in self._packers.items():
             value = getattr(element, name, None)
             try:

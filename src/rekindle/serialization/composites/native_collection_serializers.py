@@ -38,7 +38,7 @@ class _ContainerSerializer(MsgpackSerializer[Any]):
     def pack(self, element: Any) -> list[Any]:
         """Pack the elements."""
         if not isinstance(element, self.container):
-            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}")
+            raise SerializationError(f"{element!r} ({type(element).__name__}) is not of type {self._name()}")
         return self._part.pack_all(list(element))
 
     def unpack(self, packed: list[Any]) -> Any:

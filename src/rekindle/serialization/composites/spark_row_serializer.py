@@ -78,7 +78,9 @@ class SparkRowSerializer(MsgpackSerializer[Any]):
 
     def _record(self, element: Any) -> tuple[Any, ...]:
         if not self.is_row(element):
-            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a Row is needed")
+            raise SerializationError(
+                f"{element!r} ({type(element).__name__}) is not of type {self._name()}: a Row is needed"
+            )
         return (*element, type(element) is self._row)
 
     def _made(self, record: tuple[Any, ...]) -> Any:

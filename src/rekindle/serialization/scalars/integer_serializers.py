@@ -30,7 +30,9 @@ def whole_number(element: Any, type_name: str, low: int, high: int) -> int:
         if not low <= number <= high:
             raise OverflowError(f"it is not between {low} and {high}")
     except (TypeError, ValueError, OverflowError) as error:
-        raise SerializationError(f"{element!r} ({type(element).__name__}) is no {type_name}: {error}") from error
+        raise SerializationError(
+            f"{element!r} ({type(element).__name__}) is not of type {type_name}: {error}"
+        ) from error
     return number
 
 

@@ -139,10 +139,10 @@ class MsgpackSerializer(BytesSerializer[T]):
         return self.snapshot_configuration().describe()
 
     def _refused(self, element: Any, error: Exception) -> SerializationError:
-        return SerializationError(f"{shown(element)} is no {self._name()}: {error}")
+        return SerializationError(f"{shown(element)} is not of type {self._name()}: {error}")
 
     def _damaged(self, data: bytes | memoryview, error: Exception) -> SerializationError:
-        return SerializationError(f"{len(data)} bytes are no {self._name()}: {error}")
+        return SerializationError(f"{len(data)} bytes cannot be read as {self._name()}: {error}")
 
     def _first_refused(self, elements: Sequence[Any]) -> Any:
         for element in elements:
