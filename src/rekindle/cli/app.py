@@ -149,7 +149,7 @@ def _failed(message: str, code: int) -> int:
 
 
 def asks_for_json(arguments: Sequence[str]) -> bool:
-    """Tell whether a command line asks for JSON, also one that was not understood.
+    """Return whether a command line asks for JSON, also one that was not understood.
 
     What follows the program of ``run`` and ``info`` is the program's own.
     """

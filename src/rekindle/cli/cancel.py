@@ -24,7 +24,7 @@ class CancelCommand(TyperCommand):
     """Parse ``-s [DIR]``: an option whose value may be missing, which Typer has no notion of."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Give the option an empty value where none follows; what follows may be JOB, which ``cancel`` sorts out."""
+        """Give the option an empty value if none follows; what follows may be JOB, which ``cancel`` sorts out."""
         given = []
         for index, argument in enumerate(args):
             last = index + 1 == len(args) or args[index + 1].startswith("-")

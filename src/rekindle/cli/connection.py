@@ -90,7 +90,7 @@ def the_job(wanted: str, jobmanager: str | None, token: str | None) -> FoundJob:
 
 
 def _ended_before(wanted: str) -> str | None:
-    """Say how a job ended that is meant, if it is known on disk."""
+    """Return how a job ended that is meant, if it is known on disk."""
     from rekindle.archive.directory import kept_jobs
     from rekindle.client.found_job import resolve
     from rekindle.exceptions import RekindleError
@@ -114,7 +114,7 @@ def running_job(wanted: str, jobmanager: str | None, token: str | None) -> Found
 
 
 def directory_for(job: FoundJob, directory: str | None) -> str | None:
-    """Give a directory as the job is to be told it: on this machine, a relative one is relative to here.
+    """Return a directory as the job is to be told it: on this machine, a relative one is relative to here.
 
     Raises:
         ConfigurationError: There can be no such directory anywhere.

@@ -43,7 +43,7 @@ _YARN_PROPERTY = re.compile(r"-yD.")
 
 
 def advice_for(arguments: Iterable[str], unknown: str) -> str | None:
-    """Return what to use in place of an option of Flink's; None if it is none of them.
+    """Return what to use in place of an option of Flink's; None if it is not one of them.
 
     Args:
         arguments: Those of the command.
@@ -57,5 +57,5 @@ def advice_for(arguments: Iterable[str], unknown: str) -> str | None:
 
 
 def _same(option: str, unknown: str) -> bool:
-    """Tell whether what was not understood is this option, or the first letter of it."""
+    """Return whether what was not understood is this option, or the first letter of it."""
     return option.startswith(unknown) or option.replace("-", "").lower() == unknown.replace("-", "").lower()

@@ -27,7 +27,7 @@ from rekindle.runtime.restart import GiveUp, driver_restarts
 
 @contextmanager
 def taken_over(properties: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Give the settings with which drivers of a program take over from each other."""
+    """Return the settings with which drivers of a program take over from each other."""
     mode = HighAvailabilityOptions.HA_MODE
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the program itself warns
@@ -61,7 +61,7 @@ def run_restarting(
         name: The name of the program.
         run: Runs it once.
         clock: Tells the time.
-        wait: Waits so many seconds.
+        wait: Waits this many seconds.
     """
     restarts = driver_restarts(random.random)
     while True:
@@ -83,7 +83,7 @@ def run_restarting(
 
 
 def _obstacle(job: JobReport) -> str | None:
-    """Say why a program cannot be started again without doing something twice, if a job of it is the reason."""
+    """Return why a program cannot be started again without doing something twice, if a job of it is the reason."""
     if JobStatus[job.status].is_globally_terminal_state():
         return f"job {job.job_name!r} is {job.status}, and would run again"
     if not job.recoverable:

@@ -10,10 +10,10 @@ DEFAULT_PORT = 8081
 
 
 def base_url(address: str) -> str:
-    """Give the URL for ``host``, ``host:port``, ``[::1]:port`` or a URL, without a slash at its end.
+    """Return the URL for ``host``, ``host:port``, ``[::1]:port`` or a URL, without a slash at its end.
 
     Raises:
-        ConfigurationError: It is none of these.
+        ConfigurationError: It is not one of these.
     """
     text = address.strip()
     if text == "yarn-cluster":

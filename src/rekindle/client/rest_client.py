@@ -108,7 +108,7 @@ class RestClient:
 
 
 def _text(document: Any, status: int) -> str:
-    """Give the server's own words: the first of Flink's ``errors``; a stack trace may follow it."""
+    """Return the server's own words: the first of Flink's ``errors``; a stack trace may follow it."""
     errors = document.get("errors") if isinstance(document, dict) else None
     if isinstance(errors, list) and errors:
         return str(errors[0])

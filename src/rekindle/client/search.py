@@ -84,7 +84,7 @@ def search(address: str | None = None, token: str | None = None) -> Search:
 
 
 def _is_same(known: str, url: str) -> bool:
-    """Tell whether a URL is that of a driver on this machine: localhost is a name of it."""
+    """Return whether a URL is that of a driver on this machine: localhost is a name of it."""
     one, other = urlsplit(known), urlsplit(url)
     hosts = {one.hostname, other.hostname}
     same_host = len(hosts) == 1 or hosts <= {*_THIS_MACHINE}

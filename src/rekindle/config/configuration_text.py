@@ -87,7 +87,7 @@ def _element(node: yaml.Node, kind: OriginKind, place: str) -> str:
 
 
 def _holds_mapping(key: str) -> bool:
-    """Tell whether a mapping below the key is its value, and not a group of further keys."""
+    """Return whether a mapping below the key is its value, and not a group of further keys."""
     return key in known_keys() and not any(known.startswith(f"{key}.") for known in known_keys())
 
 

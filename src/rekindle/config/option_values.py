@@ -202,7 +202,7 @@ def parse_string(value: object, key: str | None = None) -> str:
     """Return a value as text, the way Flink writes it (``true``, not ``True``).
 
     Raises:
-        ConfigurationError: It is no simple value.
+        ConfigurationError: It is not a simple value.
     """
     if isinstance(value, str):
         return value
@@ -237,7 +237,7 @@ def parse_enum(
         aliases: Other spellings, each with the choice it stands for.
 
     Raises:
-        ConfigurationError: It is none of the choices.
+        ConfigurationError: It is not one of the choices.
     """
     if isinstance(choices, type):
         if isinstance(value, choices):

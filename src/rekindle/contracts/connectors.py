@@ -28,7 +28,7 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """Give what uids are derived from: it has to stay the same as long as positions of the source are kept."""
+        """Return what uids are derived from: it has to stay the same as long as positions of the source are kept."""
         return type(self).__name__
 
 
@@ -81,7 +81,7 @@ class SinkWriter(ABC):
     def keep(self, committables: list[bytes]) -> None:  # noqa: B027
         """Let :meth:`abort_leftovers` not remove committables: a savepoint refers to them, whatever becomes of the job.
 
-        They may be committed all the same, or never. Nothing to do where nothing is removed.
+        They may still be committed, or never. Nothing to do where nothing is removed.
         """
 
     @abstractmethod

@@ -150,7 +150,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def enable_checkpointing(
         self, interval: int, mode: CheckpointingMode | None = None, force: bool = False
     ) -> StreamExecutionEnvironment:
-        """Take a checkpoint every so many milliseconds, and go back to the last one after a failure.
+        """Take a checkpoint at this interval, in milliseconds, and return to the last one after a failure.
 
         Args:
             interval: The milliseconds.
@@ -230,7 +230,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             type_info: Their type, to which they are converted at once.
 
         Raises:
-            SerializationError: An element is none of the type.
+            SerializationError: An element does not match the type.
         """
         declared = declared_type(type_info, "type_info of from_collection")
         elements = list(collection)
@@ -272,7 +272,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             port: The server's port.
             delimiter: What stands between two elements.
             max_retry: How often to connect again, half a second apart, when the connection ends or cannot be made;
-                negative: for ever.
+                negative: forever.
         """
         from rekindle.connectors.socket_source import SocketTextStreamFunction
 

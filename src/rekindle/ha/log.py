@@ -40,7 +40,7 @@ class JobLog:
 
     @property
     def location(self) -> str:
-        """Give the full name of the directory."""
+        """Return the full name of the directory."""
         return self._files.describe(self._directory)
 
     def latest(self) -> LogEntry | None:
@@ -87,12 +87,12 @@ class JobLog:
             raise self.fenced(entry.job_name)
 
     def owned(self, last: LogEntry) -> bool:
-        """Tell whether the writer of the last entry is still the owner."""
+        """Return whether the writer of the last entry is still the owner."""
         numbers = self._numbers()
         return bool(numbers) and numbers[-1] == last.number and self._read(last.number) == last
 
     def fenced(self, job_name: str) -> JobFencedError:
-        """Say who has taken over."""
+        """Return who has taken over."""
         try:
             latest = self.latest()
         except Exception as error:
@@ -111,7 +111,7 @@ class JobLog:
             self._files.delete(self._path(number))
 
     def _lost(self, entry: LogEntry, before: LogEntry | None) -> bool:
-        """Tell whether there was a higher entry than the one just created after ``before``."""
+        """Return whether there was a higher entry than the one just created after ``before``."""
         return self._higher(entry.number) or (before is not None and self._read(before.number) != before)
 
     def _higher(self, number: int) -> bool:

@@ -81,7 +81,7 @@ class Guard:
 
 
 def _routed(scope: Scope) -> Scope:
-    """Give the scope by which the handler is found: a slash at the end means nothing, nor does Flink's version."""
+    """Return the scope by which the handler is found: a slash at the end means nothing, nor does Flink's version."""
     path = scope["path"]
     root = _VERSION if path.startswith(f"{_VERSION}/") else ""
     return {**scope, "path": path[:-1] if len(path) > 1 and path.endswith("/") else path, "root_path": root}

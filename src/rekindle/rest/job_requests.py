@@ -26,7 +26,7 @@ class JobRequests:
         self._jobs = jobs
 
     def handlers(self) -> list[tuple[str, str, Handler]]:
-        """Say which requests are answered here."""
+        """Return which requests are answered here."""
         return [
             ("GET", "/overview", self.overview),
             ("GET", "/config", self.config),
@@ -63,7 +63,7 @@ class JobRequests:
         )
 
     def config(self, request: Request) -> Response:
-        """Say what this interface offers."""
+        """Return what this interface offers."""
         local = time.localtime()
         return answer(
             {
@@ -94,7 +94,7 @@ class JobRequests:
         return answer({"status": find_job(self._jobs, request).history.status.name})
 
     def job_config(self, request: Request) -> Response:
-        """Tell what a job runs with."""
+        """Return what a job runs with."""
         return answer(job_json.job_config(find_job(self._jobs, request)))
 
     def exceptions(self, request: Request) -> Response:
@@ -141,7 +141,7 @@ class JobRequests:
 
 
 def find_job(jobs: RunningJobs, request: Request) -> RegisteredJob:
-    """Give the job that a request is about.
+    """Return the job that a request is about.
 
     Raises:
         RequestError: There is none, or it is no id of a job at all.

@@ -72,7 +72,7 @@ class Operations:
         return key[1]
 
     def describe(self, what: str, trigger_id: str, result: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """Tell how an operation stands, as Flink does.
+        """Return how an operation stands, as Flink does.
 
         Args:
             what: What it is done to.

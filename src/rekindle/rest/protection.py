@@ -127,7 +127,7 @@ def too_large(settings: RestSettings) -> RequestError:
 
 
 def _host_name(host: str | None) -> str | None:
-    """Give the name in a Host header, without its port."""
+    """Return the name in a Host header, without its port."""
     if not host:
         return None
     try:

@@ -43,7 +43,7 @@ class Api(Protocol):
 
     @property
     def handlers(self) -> Sequence[tuple[str, str, Handler]]:
-        """Give the method, path and handler of each kind of request."""
+        """Return the method, path and handler of each kind of request."""
 
     def linger(self, seconds: float) -> None:
         """Wait for those who still have an answer to fetch."""
@@ -212,5 +212,5 @@ def listen(address: str, ports: tuple[int, ...]) -> socket.socket:
 
 
 def _reachable(host: str) -> str:
-    """Give an address at which this machine reaches a server that listens on all."""
+    """Return an address at which this machine reaches a server that listens on all."""
     return {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)

@@ -35,7 +35,7 @@ class RestSettings:
 
     @property
     def loopback(self) -> bool:
-        """Tell whether only programs on this machine reach it."""
+        """Return whether only programs on this machine reach it."""
         return is_loopback(self.bind_address)
 
     @staticmethod
@@ -61,7 +61,7 @@ class RestSettings:
 
 
 def is_loopback(address: str) -> bool:
-    """Tell whether an address is reached from this machine only."""
+    """Return whether an address is reached from this machine only."""
     if address.lower() in _LOOPBACK_NAMES:
         return True
     try:

@@ -84,7 +84,7 @@ class RowTypeInfo(_FieldsTypeInfo):
         """Return the position of a field; -1 when the fields were given no names.
 
         Raises:
-            ValueError: There are names, and this is none of them.
+            ValueError: There are names, and this is not one of them.
         """
         if not self._field_names:
             return -1
@@ -109,7 +109,7 @@ class RowTypeInfo(_FieldsTypeInfo):
             obj: A row, a tuple or list in the order of the fields, a dict, or an object with attributes.
 
         Raises:
-            ValueError: It is none of these, or a row without one of the fields.
+            ValueError: It is not one of these, or it is a row without one of the fields.
         """
         if isinstance(obj, Row):
             return obj if obj._fields is None else [obj[name] for name in self.get_field_names()]

@@ -106,7 +106,7 @@ class DataInputView(BytesIO):
         return self.read_fully(size)
 
     def read_fully(self, size: int) -> bytes:
-        """Read so many bytes, no fewer."""
+        """Read exactly this many bytes."""
         data = self.read(size)
         if len(data) != size:
             raise SerializationError(f"the stream ended after {len(data)} bytes where {size} were expected")

@@ -25,7 +25,7 @@ _decode_frames = msgspec.msgpack.Decoder(list[bytes]).decode
 class TypeSerializer(ABC, Generic[T]):
     """Turn elements of a type into bytes and back. Equal when class and attributes are equal.
 
-    A serializer of one's own implements :meth:`serialize`, :meth:`deserialize` and :meth:`snapshot_configuration`. The
+    A custom serializer implements :meth:`serialize`, :meth:`deserialize` and :meth:`snapshot_configuration`. The
     streams it gets are a :class:`DataOutputView` and a :class:`DataInputView`.
 
     Attributes:

@@ -57,7 +57,7 @@ class PartNaming:
 
 
 def kept(pending: str) -> str:
-    """Give a pending file the name under which it outlives a failure of its job."""
+    """Return the name under which a pending file outlives a failure of its job."""
     return pending.removesuffix(".pending") + ".kept"
 
 
@@ -101,12 +101,12 @@ def bucket_directory(bucket_id: str) -> str:
 
 
 def directory_of(path: str) -> str:
-    """Give the directory of a path, relative to the base path as the path is."""
+    """Return the directory of a path, relative to the base path as the path is."""
     return path.rpartition("/")[0]
 
 
 def name_of(path: str) -> str:
-    """Give the name of a file without its directory."""
+    """Return the name of a file without its directory."""
     return path.rpartition("/")[2]
 
 

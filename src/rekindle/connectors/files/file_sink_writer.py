@@ -205,7 +205,7 @@ class FileSinkWriter(SinkWriter):
                 self._roll(bucket)
 
     def _holding(self, committable: FileCommittable) -> SinkFiles:
-        """Give the base path that has the file: the own one, unless only that of the job before has it."""
+        """Return the base path that has the file: the own one, unless only that of the job before has it."""
         if committable.base_path in ("", self._base_path) or _is_there(committable, self._files):
             return self._files
         before = self._before.get(committable.base_path)

@@ -68,7 +68,7 @@ class CheckpointedFunction(ABC):
 
     @abstractmethod
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:
-        """Write into the state handles what the checkpoint shall hold; no element comes in between.
+        """Write into the state handles what the checkpoint is to hold; no element is processed meanwhile.
 
         There is no current key: keyed state cannot be used here. An exception fails the attempt, and the job restarts.
         """

@@ -128,7 +128,7 @@ def as_partitioner(partitioner: Any, selector: Any) -> tuple[Callable[[Any, int]
 
 
 def rich_functions(*given: Any) -> tuple[Function, ...]:
-    """Give those functions that are to be opened and closed: all but callables and functions that do neither."""
+    """Return those functions that are to be opened and closed: all but callables and functions that do neither."""
     return tuple(
         function
         for function in given

@@ -1,4 +1,4 @@
-"""The two sides of a watermark generator of one's own: the generator, and what it emits to."""
+"""The two sides of a custom watermark generator: the generator, and what it emits to."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class ControlClient:
 
     @property
     def own_host(self) -> str:
-        """Give the address of this machine as the job master sees it."""
+        """Return the address of this machine as the job master sees it."""
         host: str = self._socket.getsockname()[0]
         return host
 

@@ -52,7 +52,7 @@ class ConversionMaker:
         self._made: dict[tuple[str, type], Conversions] = {}
 
     def conversions(self, schema: Schema, annotation: Any) -> Conversions:
-        """Give the conversions between values of a schema and values of an annotation."""
+        """Return the conversions between values of a schema and values of an annotation."""
         annotation = plain_annotation(annotation)
         if isinstance(schema, str):
             schema = self._types.get(schema, schema)

@@ -55,7 +55,7 @@ class AvroSerializer(BytesSerializer[T]):
             of_older_schema: Whether the class may have other fields than the schema, which is that of an older version.
 
         Raises:
-            SerializationError: It is no schema, or does not fit the class.
+            SerializationError: It is not a schema, or does not fit the class.
         """
         if cls is not None and not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
             raise SerializationError(

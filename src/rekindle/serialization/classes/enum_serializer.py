@@ -38,14 +38,14 @@ class EnumSerializer(MsgpackSerializer[Enum]):
         super().__init__()
 
     def pack(self, element: Any) -> str:
-        """Give the name of a member; of flags, the names."""
+        """Return the name of a member; of flags, the names."""
         if type(element) is not self.cls:
             raise SerializationError(f"{element!r} ({type(element).__name__}) is not a member of {self._name()}")
         name: str | None = element._name_
         return name if name in self._members else self._names_of_flags(element)
 
     def unpack(self, packed: str) -> Any:
-        """Give the member of a name."""
+        """Return the member of a name."""
         member = self._members.get(packed)
         return self._flags_named(packed) if member is None else member
 

@@ -215,7 +215,7 @@ class NamedTupleSerializerSnapshot(TupleSerializerSnapshot):
         return self._class_name == ClassName.of(new_serializer.cls) and not moved
 
     def outer_reasons(self, old_serializer_snapshot: NamedTupleSerializerSnapshot) -> tuple[str, ...]:
-        """Say which class became which, or that fields changed places."""
+        """Return which class became which, or that fields changed places."""
         old = old_serializer_snapshot
         if old._class_name != self._class_name:
             return (f"the class was {old._class_name} and is {self._class_name} now",)

@@ -108,7 +108,7 @@ class TaggedUnionSerializerSnapshot(CompositeTypeSerializerSnapshot[Tagged]):
 
 
 def _split(elements: Sequence[Tagged], first: Callable[..., list[Any]], second: Callable[..., list[Any]]) -> Any:
-    """Give iterators over what two functions make of the elements of the first and of the second stream."""
+    """Return iterators over what two functions make of the elements of the first and of the second stream."""
     ones = [value for side, value in elements if not side]
     twos = [value for side, value in elements if side]
     return iter(first(ones) if ones else ()), iter(second(twos) if twos else ())

@@ -70,7 +70,7 @@ class TimedeltaSerializer(ScalarSerializer[timedelta]):
     unpacks = True
 
     def pack(self, element: Any) -> tuple[int, int, int]:
-        """Give days, seconds and microseconds."""
+        """Return days, seconds and microseconds."""
         if isinstance(element, timedelta):
             return element.days, element.seconds, element.microseconds
         raise SerializationError(f"{element!r} ({type(element).__name__}) is not a timedelta")

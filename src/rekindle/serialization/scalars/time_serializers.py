@@ -38,7 +38,7 @@ class InstantSerializer(ScalarSerializer[Instant | None]):
     unpacks = True
 
     def pack(self, element: Any) -> tuple[int, int] | None:
-        """Give seconds and nanoseconds."""
+        """Return seconds and nanoseconds."""
         if element is None:
             return None
         if not isinstance(element, Instant):
@@ -65,7 +65,7 @@ class SqlDateSerializer(ScalarSerializer[date | None]):
     unpacks = True
 
     def pack(self, element: Any) -> int | None:
-        """Give the number of the day, counted from the year 1."""
+        """Return the number of the day, counted from the year 1."""
         if isinstance(element, date):
             return element.toordinal()
         if element is None:
@@ -75,7 +75,7 @@ class SqlDateSerializer(ScalarSerializer[date | None]):
         )
 
     def unpack(self, packed: int | None) -> date | None:
-        """Give the date of a number."""
+        """Return the date of a number."""
         return None if packed is None else date.fromordinal(packed)
 
     def pack_all(self, elements: Sequence[Any]) -> list[Any]:
