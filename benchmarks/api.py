@@ -27,7 +27,7 @@ from rekindle.datastream import (
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from rekindle.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
-from rekindle.runtime.master.progress import EpochSummary, ProgressView
+from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
 
 RATES = MapStateDescriptor("rates", Types.LONG(), Types.LONG())
 BASE = "keyed process"

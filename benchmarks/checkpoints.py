@@ -31,7 +31,7 @@ from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Configuration
 from rekindle.datastream import KeyedProcessFunction, SinkFunction, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
-from rekindle.graph.job_graph import compile_job
+from rekindle.graph.compilation.compiler import compile_job
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
 from rekindle.runtime.slot.slot import Slot

@@ -25,7 +25,7 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.common import Configuration, Types
 from rekindle.datastream import KeyedProcessFunction, SinkFunction, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
-from rekindle.runtime.master.progress import EpochSummary, ProgressView
+from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
 
 
 class CountWindowAverage(KeyedProcessFunction):

@@ -25,7 +25,7 @@ from rekindle.runtime.operators.batch.batch_operators import batch_operator
 from rekindle.runtime.operators.batch.final_reduce import FinalReduceOperator
 from rekindle.runtime.operators.keyed import KeyedMapOperator, KeyedProcessOperator, ReduceOperator
 from rekindle.runtime.operators.two_input import KeyedCoOperator
-from rekindle.runtime.operators.window import WindowOperator
+from rekindle.runtime.operators.windows.window_operator import WindowOperator
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from rekindle.common import JobStatus
 from rekindle.ha.entry import LogEntry, encode_entry
 from rekindle.ha.log import JobLog
 from rekindle.ha.ownership import JobOwnership
-from rekindle.runtime.master import takeover
+from rekindle.runtime.master.attempts.attempt import Attempt
+from rekindle.runtime.master.high_availability import takeover
 from rekindle.runtime.master.job_master import JobMaster
 from support.balances import Verdict, judge, read_output
 from support.driver import Driver, driver
@@ -85,21 +87,20 @@ def test_a_killed_driver_is_resumed_by_the_next_and_one_that_wakes_up_late_chang
 
 
 class Hold:
-    """Let a driver wait before it asks the log for something, the first or a later time."""
+    """Let a driver wait before it does something, the first or a later time."""
 
-    def __init__(self, master: JobMaster, what: str, time: int) -> None:
-        self._ask = getattr(master._ownership, what)
+    def __init__(self, what: Callable[..., None], time: int) -> None:
+        self._what = what
         self._left = time
         self.reached = threading.Event()
         self.go_on = threading.Event()
-        setattr(master._ownership, what, self)
 
-    def __call__(self, argument: Any) -> None:
+    def __call__(self, *arguments: Any) -> None:
         self._left -= 1
         if self._left == 0:
             self.reached.set()
             assert self.go_on.wait(120)
-        self._ask(argument)
+        self._what(*arguments)
 
 
 @dataclass(frozen=True)
@@ -112,25 +113,32 @@ class Seen:
     end: Verdict
 
 
-def submit(env: Any, what: str, time: int) -> tuple[JobMaster, Hold]:
-    """Start a job that is held somewhere on its way."""
-    start, holds = JobMaster.start, []
+def submit_held_before_a_barrier(env: Any, patch: pytest.MonkeyPatch) -> tuple[JobMaster, Hold]:
+    """Start a job that stands still before its first checkpoint."""
+    hold = Hold(Attempt._place_barrier, 1)
+    patch.setattr(Attempt, "_place_barrier", lambda attempt, order: hold(attempt, order))
+    return env._submit(NAME, None), hold
+
+
+def submit_held_before_a_commit(env: Any, patch: pytest.MonkeyPatch, time: int) -> tuple[JobMaster, Hold]:
+    """Start a job that does not get on to commit a checkpoint."""
+    start, holds = JobMaster.start, list[Hold]()
 
     def held(self: JobMaster) -> None:
-        holds.append(Hold(self, what, time))
+        holds.append(Hold(self._ownership.commit, time))
+        self._ownership.commit = holds[0]  # type: ignore[method-assign]
         start(self)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(JobMaster, "start", held)
-        return env._submit(NAME, None), holds[0]
+    patch.setattr(JobMaster, "start", held)
+    return env._submit(NAME, None), holds[0]
 
 
-def late_driver(spark: Any, directory: Path, count: int) -> Seen:
+def late_driver(spark: Any, directory: Path, count: int, patch: pytest.MonkeyPatch) -> Seen:
     """Hold a driver before its first checkpoint, let another get on with the job, then let the first go on."""
     quiet = {"rekindle.progress": "none", "rekindle.epoch.max-records": "1000"}
-    old, first_checkpoint = submit(ha_program(count, str(directory), quiet, spark), "reserve", 1)
+    old, first_checkpoint = submit_held_before_a_barrier(ha_program(count, str(directory), quiet, spark), patch)
     wait_until(first_checkpoint.reached.is_set, "the old driver is about to take a checkpoint")
-    new, later_commit = submit(ha_program(count, str(directory), quiet, spark), "commit", 4)
+    new, later_commit = submit_held_before_a_commit(ha_program(count, str(directory), quiet, spark), patch, 4)
     wait_until(lambda: later_commit.reached.is_set() or new.result.done(), "the new driver has got on")
     assert not new.result.done(), "the new driver was done too early: the test proves nothing"
     needed = latest_entry(directory).checkpoints
@@ -155,9 +163,11 @@ def drivers_in_one_process(monkeypatch: pytest.MonkeyPatch, no_slots_left: None)
 
 
 @pytest.mark.usefixtures("drivers_in_one_process")
-def test_a_driver_that_commits_after_a_takeover_changes_nothing(spark: Any, tmp_path: Path) -> None:
+def test_a_driver_that_commits_after_a_takeover_changes_nothing(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     count = 4_000
-    seen = late_driver(spark, tmp_path, count)
+    seen = late_driver(spark, tmp_path, count, monkeypatch)
     assert seen.old is JobStatus.SUSPENDED
     assert seen.missing == []
     assert seen.after.duplicated == 0
@@ -177,7 +187,7 @@ def test_without_the_fence_it_writes_twice_and_deletes_what_others_need(
     monkeypatch.setattr(JobLog, "append", overwrite)
     monkeypatch.setattr(JobLog, "trim", lambda *_: None)
     monkeypatch.setattr(JobOwnership, "check", lambda self: None)
-    seen = late_driver(spark, tmp_path, 4_000)
+    seen = late_driver(spark, tmp_path, 4_000, monkeypatch)
     assert seen.old is JobStatus.FINISHED, "nobody has told it"
     assert seen.missing, "it has deleted the checkpoint that the new driver would go back to"
     assert seen.end.duplicated > 0, "both have committed the same records"

@@ -12,7 +12,7 @@ import pytest
 from rekindle.common import RestartStrategies
 from rekindle.datastream import ExternalizedCheckpointRetention, FileSystemCheckpointStorage, StreamExecutionEnvironment
 from rekindle.exceptions import CheckpointCorruptError, JobExecutionError
-from rekindle.runtime.master.progress import ProgressView
+from rekindle.runtime.master.views.progress import ProgressView
 from support.balances import environment, judge, numbering_job, read_output
 from support.processes import wait_until
 

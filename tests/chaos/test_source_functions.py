@@ -16,7 +16,7 @@ from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
 from rekindle.datastream.functions import CheckpointedFunction, SourceFunction
 from rekindle.datastream.state import ListStateDescriptor
 from rekindle.exceptions import JobExecutionError, UserCodeError
-from rekindle.runtime.master.progress import EpochSummary, ProgressView
+from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
 from support.balances import environment, events, read_output
 from support.processes import wait_until
 from support.sources import Numbers

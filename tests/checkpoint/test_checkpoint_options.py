@@ -22,7 +22,6 @@ from rekindle.checkpoint.events import CheckpointFailureReason, DropCompleted, F
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle, StoredFile
 from rekindle.checkpoint.storage import LocalCheckpointFiles
-from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Configuration, ExecutionConfig, JobStatus
 from rekindle.common.config_options import ConfigOption
 from rekindle.config.accepted_checkpointing_options import AcceptedCheckpointingOptions
@@ -36,19 +35,21 @@ from rekindle.datastream import (
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
-from rekindle.graph.job_graph import compile_job
+from rekindle.graph.compilation.compiler import compile_job
 from rekindle.ha.ownership import JobOwnership
 from rekindle.rest.checkpoints_json import checkpoint_config
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.master.attempt import Attempt
+from rekindle.runtime.master.attempts.attempt import attempt_settings
+from rekindle.runtime.master.attempts.attempt_events import BeginEpoch, EpochEnded, EpochWaits, PlaceBarrier, Woken
+from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine
+from rekindle.runtime.master.attempts.stopping import Stopping
+from rekindle.runtime.master.checkpoints.savepoints import Savepoints
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import JobSettings, settle
-from rekindle.runtime.master.progress import ProgressView
-from rekindle.runtime.master.savepoints import Savepoints
-from rekindle.runtime.master.start_times import StartTimes
-from rekindle.runtime.master.stopping import Stopping
-from rekindle.testing import ManualClock
+from rekindle.runtime.master.views.progress import ProgressView
+from rekindle.testing import InProcessCluster, ManualClock
 from support.in_process_job import DeclinedError, InProcessJob, collect
+from support.slot_snapshots import snapshot, stored
 
 REASON = CheckpointFailureReason
 PREFIX = "execution.checkpointing."
@@ -76,13 +77,13 @@ def coordinator(**values: object) -> CheckpointCoordinator:
 
 
 def trigger(subject: CheckpointCoordinator, now: int, savepoint: bool = False) -> int:
-    subject.trigger(now, 1, [], savepoint=savepoint)
+    subject.trigger(now, 1, savepoint=savepoint)
     return subject.next_checkpoint_id - 1
 
 
 def complete(subject: CheckpointCoordinator, now: int, checkpoint_id: int) -> list[Any]:
-    subject.acknowledge(now, 0, checkpoint_id, 0, None)
-    return subject.metadata_written(now, checkpoint_id, None)
+    subject.acknowledge(now, 0, checkpoint_id, 0, snapshot())
+    return subject.metadata_written(now, checkpoint_id, stored(checkpoint_id))
 
 
 def fail(subject: CheckpointCoordinator, now: int, checkpoint_id: int) -> list[Any]:
@@ -152,42 +153,23 @@ def test_min_pause_means_one_at_a_time() -> None:
     assert not subject.trigger_due(10_000)
 
 
-def test_mode(tmp_path: Path) -> None:
+def test_mode() -> None:
     """Only at-least-once lets a barrier stand in the middle of an epoch of a job with exchanges."""
     for mode, triggered in (("EXACTLY_ONCE", 0), ("AT_LEAST_ONCE", 1)):
-        attempt, told = running_attempt(tmp_path, mode=mode)
-        attempt._epochs.running = True
-        attempt._trigger_due(100)
-        assert len(told) == triggered
-        attempt._epochs.running = False
-        attempt._trigger_due(100)
-        assert len(told) == 1, "between two epochs both have it"
+        machine = machine_of(mode=mode)
+        assert machine.handle(0, EpochWaits(1)) == [BeginEpoch(1)]
+        assert kinds(machine.handle(100, Woken()), PlaceBarrier) == triggered
+        assert kinds(machine.handle(100, EpochEnded(1)), PlaceBarrier) == 1 - triggered, "between two epochs both do"
 
 
-def running_attempt(scratch: Path, **values: object) -> tuple[Attempt, list[Any]]:
-    """Give an attempt of a job with an exchange behind which state is, and what its slots are told."""
+def machine_of(**values: object) -> AttemptMachine:
+    """Give an attempt of a job with an exchange behind which state is."""
     environment = program()
     graph = compile_job(environment._graph, 2, None)
-    settings, told = settled(**values), list[Any]()
-    clock = ManualClock()
-    shared: Any = SimpleNamespace(
-        settings=settings,
-        graph=graph,
-        clock=clock,
-        server=SimpleNamespace(broadcast=told.append),
-        checkpoints=JobCheckpointDirectory(None, JOB),
-        savepoints=Savepoints(JOB),
-        stopping=Stopping(),
-        ownership=JobOwnership(clock),
-        view=ProgressView("name"),
-        collected=None,
-        scratch=str(scratch),
-        plan=SimpleNamespace(layout=tuple, static_uids=set),
-    )
+    settings = settled(**values)
+    shared: Any = SimpleNamespace(settings=settings, graph=graph, ownership=JobOwnership(ManualClock()), collected=None)
     subject = CheckpointCoordinator(settings.checkpoints, frozenset({0, 1}), 0, 1, 0)
-    attempt = Attempt(shared, 0, subject, StartTimes(clock.now))
-    attempt._epochs.positions = list  # type: ignore[method-assign]
-    return attempt, told
+    return AttemptMachine(attempt_settings(shared, 0), subject, Savepoints(JOB), Stopping())
 
 
 # ------------------------------------------------------------------------------------------------------- failures
@@ -245,13 +227,12 @@ def checkpointed(master: JobMaster, number: int) -> Path:
     Path(files.root, JOB, f"chk-{number}").mkdir(parents=True)
     Path(files.root, JOB, f"chk-{number}", "slot-0-0").write_bytes(b"x")
     metadata = metadata_of(number)
-    stored = master._checkpoints.commit(metadata)
+    location = master._checkpoints.commit(metadata)
     subject = master._coordinator
-    subject.trigger(number * 1_000, 1, [])
-    subject.acknowledge(number * 1_000, 0, number, 0, None)
-    for each in subject.metadata_written(number * 1_000, number, stored):
+    subject.trigger(number * 1_000, 1)
+    subject.acknowledge(number * 1_000, 0, number, 0, snapshot())
+    for each in subject.metadata_written(number * 1_000, number, location):
         if isinstance(each, DropCompleted):
-            assert isinstance(each.checkpoint.location, StoredCheckpoint)
             master._checkpoints.drop(each.checkpoint.location, each.checkpoint.claimed)
     return Path(files.root, JOB, f"chk-{number}")
 
@@ -264,8 +245,7 @@ def metadata_of(number: int) -> CheckpointMetadata:
 def master_of(**values: object) -> JobMaster:
     environment = program()
     graph = compile_job(environment._graph, 1, None)
-    nobody: Any = None
-    return JobMaster(nobody, graph, settled(**values), ManualClock(), ProgressView("name"))
+    return JobMaster(InProcessCluster(), graph, settled(**values), ManualClock(), ProgressView("name"))
 
 
 KEPT = {

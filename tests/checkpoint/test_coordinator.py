@@ -26,8 +26,11 @@ from rekindle.checkpoint.events import (
     WriteMetadata,
 )
 from rekindle.checkpoint.options import CheckpointOptions
+from rekindle.checkpoint.slot_snapshot import SlotSnapshot
 from rekindle.checkpoint.statistics import CheckpointStatistics, CheckpointStatus
 from rekindle.exceptions import CheckpointError, ConfigurationError, InvalidCheckpointTransitionError
+from support.slot_snapshots import completed as completed_checkpoint
+from support.slot_snapshots import snapshot, stored
 
 Kind = TypeVar("Kind")
 
@@ -59,7 +62,7 @@ def coordinator(
 
 def trigger(subject: CheckpointCoordinator, now: int, **kinds: bool) -> int:
     """Trigger and return the id."""
-    [instruction] = subject.trigger(now, epoch=now, source_positions=f"positions@{now}", **kinds)
+    [instruction] = subject.trigger(now, epoch=now, **kinds)
     assert isinstance(instruction, TriggerCheckpoint)
     return instruction.checkpoint_id
 
@@ -69,13 +72,13 @@ def acknowledge_all(subject: CheckpointCoordinator, now: int, checkpoint_id: int
     instructions: list[Instruction] = []
     for slot in sorted(SLOTS):
         assert instructions == []
-        instructions = subject.acknowledge(now, subject.attempt, checkpoint_id, slot, f"s{checkpoint_id}.{slot}")
+        instructions = subject.acknowledge(now, subject.attempt, checkpoint_id, slot, snap(checkpoint_id, slot))
     return instructions
 
 
 def complete(subject: CheckpointCoordinator, now: int, checkpoint_id: int) -> list[Instruction]:
     acknowledge_all(subject, now, checkpoint_id)
-    return subject.metadata_written(now, checkpoint_id, f"chk-{checkpoint_id}")
+    return subject.metadata_written(now, checkpoint_id, stored(checkpoint_id))
 
 
 def run(subject: CheckpointCoordinator, now: int, **kinds: bool) -> list[Instruction]:
@@ -91,12 +94,16 @@ def of(kind: type[Kind], instructions: list[Instruction]) -> list[Kind]:
     return [instruction for instruction in instructions if isinstance(instruction, kind)]
 
 
-def acks(checkpoint_id: int, *slots: int) -> tuple[tuple[int, object], ...]:
-    return tuple((slot, f"s{checkpoint_id}.{slot}") for slot in slots)
+def snap(checkpoint_id: int, slot: int) -> SlotSnapshot:
+    return snapshot(slot, f"{checkpoint_id}.{slot}")
+
+
+def snaps(checkpoint_id: int, *slots: int) -> tuple[SlotSnapshot, ...]:
+    return tuple(snap(checkpoint_id, slot) for slot in slots)
 
 
 def done(checkpoint_id: int, savepoint: bool = False) -> CompletedCheckpoint:
-    return CompletedCheckpoint(checkpoint_id, checkpoint_id, 0, f"chk-{checkpoint_id}", savepoint)
+    return completed_checkpoint(checkpoint_id, savepoint)
 
 
 class TestOptions:
@@ -175,15 +182,6 @@ class TestWhenACheckpointIsDue:
         complete(subject, 199, savepoint)
         assert subject.trigger_due(200)
 
-    def test_not_after_stop_though_savepoints_are_possible(self) -> None:
-        subject = coordinator()
-        pending = trigger(subject, 100)
-        subject.stop()
-        assert not subject.trigger_due(10_000)
-        assert of(NotifyComplete, complete(subject, 200, pending))
-        assert of(NotifyComplete, run(subject, 10_000, savepoint=True))
-        assert subject.next_event_at(10_000) is None
-
     @pytest.mark.parametrize("savepoint", [False, True])
     def test_not_while_a_final_one_is_pending_nor_after_it(self, savepoint: bool) -> None:
         subject = coordinator(tolerable_failures=1, max_concurrent=9)
@@ -220,39 +218,39 @@ class TestNextEvent:
 
 
 class TestTrigger:
-    def test_tells_all_slots_attempt_id_epoch_and_time(self) -> None:
+    def test_tells_all_slots_id_epoch_and_time(self) -> None:
         subject = coordinator(attempt=3, next_checkpoint_id=7)
-        instructions = subject.trigger(100, epoch=42, source_positions="positions")
-        assert instructions == [TriggerCheckpoint(3, 7, 42, 100, savepoint=False, final=False)]
+        instructions = subject.trigger(100, epoch=42)
+        assert instructions == [TriggerCheckpoint(7, 42, 100, savepoint=False)]
         assert subject.pending_ids() == (7,)
         assert subject.next_checkpoint_id == 8
 
     def test_savepoints_and_final_ones_take_the_next_id_too(self) -> None:
         subject = coordinator()
-        assert subject.trigger(1, 5, "p", savepoint=True) == [TriggerCheckpoint(1, 1, 5, 1, True, False)]
-        assert subject.trigger(2, 6, "p", final=True) == [TriggerCheckpoint(1, 2, 6, 2, False, True)]
+        assert subject.trigger(1, 5, savepoint=True) == [TriggerCheckpoint(1, 5, 1, True)]
+        assert subject.trigger(2, 6, final=True) == [TriggerCheckpoint(2, 6, 2, False)]
 
     def test_names_the_newest_completed_checkpoint_as_the_one_to_build_on(self) -> None:
         subject = coordinator(max_concurrent=3)
         run(subject, 100)
-        orders = [subject.trigger(now, now, "p")[0] for now in (200, 300)]
+        orders = [subject.trigger(now, now)[0] for now in (200, 300)]
         assert [order.base_id for order in of(TriggerCheckpoint, orders)] == [1, 1]
         complete(subject, 310, 2)
-        [order] = of(TriggerCheckpoint, subject.trigger(400, 400, "p"))
+        [order] = of(TriggerCheckpoint, subject.trigger(400, 400))
         assert order.base_id == 2
 
     def test_a_savepoint_builds_on_nothing_and_nothing_builds_on_a_savepoint(self) -> None:
         subject = coordinator()
         run(subject, 100)
-        [order] = of(TriggerCheckpoint, subject.trigger(110, 110, "p", savepoint=True))
+        [order] = of(TriggerCheckpoint, subject.trigger(110, 110, savepoint=True))
         assert order.base_id is None
         complete(subject, 120, 2)
-        [order] = of(TriggerCheckpoint, subject.trigger(200, 200, "p"))
+        [order] = of(TriggerCheckpoint, subject.trigger(200, 200))
         assert order.base_id == 1
 
     def test_what_the_job_was_started_from_is_not_built_on(self) -> None:
         subject = coordinator(next_checkpoint_id=5, completed=(done(4, savepoint=True),))
-        [order] = of(TriggerCheckpoint, subject.trigger(100, 100, "p"))
+        [order] = of(TriggerCheckpoint, subject.trigger(100, 100))
         assert order.base_id is None
 
     def test_a_periodic_one_that_is_not_due_is_a_bug(self) -> None:
@@ -271,9 +269,9 @@ class TestAcknowledge:
     def test_the_last_one_leads_to_the_metadata_with_acks_by_slot(self) -> None:
         subject = coordinator()
         checkpoint_id = trigger(subject, 100)
-        assert subject.acknowledge(110, 1, checkpoint_id, 1, "s1.1") == []
-        assert subject.acknowledge(120, 1, checkpoint_id, 0, "s1.0") == [
-            WriteMetadata(1, 100, 100, "positions@100", acks(1, 0, 1), savepoint=False, final=False)
+        assert subject.acknowledge(110, 1, checkpoint_id, 1, snap(1, 1)) == []
+        assert subject.acknowledge(120, 1, checkpoint_id, 0, snap(1, 0)) == [
+            WriteMetadata(1, 100, 100, snaps(1, 0, 1), savepoint=False, final=False)
         ]
         assert subject.outstanding_write_ids() == (1,)
         assert subject.pending_ids() == (1,)
@@ -281,72 +279,72 @@ class TestAcknowledge:
     def test_a_duplicate_while_pending_changes_nothing(self) -> None:
         subject = coordinator()
         checkpoint_id = trigger(subject, 100)
-        subject.acknowledge(110, 1, checkpoint_id, 0, "s1.0")
-        assert subject.acknowledge(111, 1, checkpoint_id, 0, "again") == []
-        [write] = of(WriteMetadata, subject.acknowledge(112, 1, checkpoint_id, 1, "s1.1"))
-        assert write.acks == acks(1, 0, 1)
+        subject.acknowledge(110, 1, checkpoint_id, 0, snap(1, 0))
+        assert subject.acknowledge(111, 1, checkpoint_id, 0, snap(9, 9)) == []
+        [write] = of(WriteMetadata, subject.acknowledge(112, 1, checkpoint_id, 1, snap(1, 1)))
+        assert write.snapshots == snaps(1, 0, 1)
 
     def test_a_duplicate_while_writing_changes_nothing(self) -> None:
         subject = coordinator()
         checkpoint_id = trigger(subject, 100)
         acknowledge_all(subject, 110, checkpoint_id)
-        assert subject.acknowledge(111, 1, checkpoint_id, 0, "s1.0") == []
+        assert subject.acknowledge(111, 1, checkpoint_id, 0, snap(1, 0)) == []
 
     def test_a_duplicate_after_completion_leaves_the_files_in_use_alone(self) -> None:
         subject = coordinator()
         run(subject, 100)
-        assert subject.acknowledge(120, 1, 1, 0, "s1.0") == []
+        assert subject.acknowledge(120, 1, 1, 0, snap(1, 0)) == []
 
     def test_a_duplicate_of_a_dropped_checkpoint_leaves_files_alone_that_others_may_share(self) -> None:
         subject = coordinator()
         run(subject, 100)
         assert of(DropCompleted, run(subject, 200))
-        assert subject.acknowledge(220, 1, 1, 0, "s1.0") == []
+        assert subject.acknowledge(220, 1, 1, 0, snap(1, 0)) == []
 
     def test_a_duplicate_of_a_completed_savepoint_leaves_it_alone(self) -> None:
         subject = coordinator()
         run(subject, 10, savepoint=True)
-        assert subject.acknowledge(20, 1, 1, 0, "s1.0") == []
+        assert subject.acknowledge(20, 1, 1, 0, snap(1, 0)) == []
 
     def test_a_late_one_has_its_state_discarded(self) -> None:
         subject = coordinator(tolerable_failures=1)
         fail(subject, 110, trigger(subject, 100))
-        assert subject.acknowledge(120, 1, 1, 1, "s1.1") == [DiscardState(1, "s1.1")]
+        assert subject.acknowledge(120, 1, 1, 1, snap(1, 1)) == [DiscardState(1, snap(1, 1))]
 
     def test_one_of_an_old_attempt_has_its_state_discarded(self) -> None:
         subject = coordinator(attempt=2, next_checkpoint_id=6, completed=(done(4),))
-        assert subject.acknowledge(10, 1, 5, 0, "s5.0") == [DiscardState(5, "s5.0")]
+        assert subject.acknowledge(10, 1, 5, 0, snap(5, 0)) == [DiscardState(5, snap(5, 0))]
 
     def test_one_of_an_old_attempt_never_touches_a_retained_checkpoint(self) -> None:
         subject = coordinator(attempt=2, next_checkpoint_id=6, completed=(done(3), done(4)), num_retained=2)
-        assert subject.acknowledge(10, 1, 3, 0, "s3.0") == []
-        assert subject.acknowledge(10, 1, 4, 0, "s4.0") == []
+        assert subject.acknowledge(10, 1, 3, 0, snap(3, 0)) == []
+        assert subject.acknowledge(10, 1, 4, 0, snap(4, 0)) == []
 
     def test_one_of_an_old_attempt_does_not_count_for_a_pending_checkpoint(self) -> None:
         subject = coordinator(attempt=2)
         checkpoint_id = trigger(subject, 100)
-        subject.acknowledge(110, 2, checkpoint_id, 0, "s1.0")
-        assert subject.acknowledge(110, 1, checkpoint_id, 1, "old") == []
-        assert of(WriteMetadata, subject.acknowledge(110, 2, checkpoint_id, 1, "s1.1"))[0].acks == acks(1, 0, 1)
+        subject.acknowledge(110, 2, checkpoint_id, 0, snap(1, 0))
+        assert subject.acknowledge(110, 1, checkpoint_id, 1, snap(9, 9)) == []
+        assert of(WriteMetadata, subject.acknowledge(110, 2, checkpoint_id, 1, snap(1, 1)))[0].snapshots == snaps(
+            1, 0, 1
+        )
 
     def test_one_for_an_id_never_triggered_changes_nothing(self) -> None:
-        assert coordinator().acknowledge(10, 1, 1, 0, "s1.0") == []
+        assert coordinator().acknowledge(10, 1, 1, 0, snap(1, 0)) == []
 
     def test_one_from_a_slot_that_takes_no_part_changes_nothing(self) -> None:
         subject = coordinator()
         checkpoint_id = trigger(subject, 100)
-        assert subject.acknowledge(110, 1, checkpoint_id, 9, "s1.9") == []
-        assert of(WriteMetadata, acknowledge_all(subject, 120, checkpoint_id))[0].acks == acks(1, 0, 1)
+        assert subject.acknowledge(110, 1, checkpoint_id, 9, snap(1, 9)) == []
+        assert of(WriteMetadata, acknowledge_all(subject, 120, checkpoint_id))[0].snapshots == snaps(1, 0, 1)
 
 
 class TestCompletion:
     def test_notifies_the_slots_and_becomes_the_latest(self) -> None:
         subject = coordinator()
         acknowledge_all(subject, 110, trigger(subject, 100))
-        assert subject.metadata_written(130, 1, "chk-1", size=77) == [
-            NotifyComplete(1, 1, savepoint=False, final=False)
-        ]
-        latest = CompletedCheckpoint(1, 100, 100, "chk-1", savepoint=False, duration_ms=30, size=77)
+        assert subject.metadata_written(130, 1, stored(1, 77)) == [NotifyComplete(1, savepoint=False, final=False)]
+        latest = completed_checkpoint(1, duration_ms=30, size=77)
         assert subject.latest_completed() == latest
         assert subject.completed() == (latest,)
         assert subject.pending_ids() == ()
@@ -375,26 +373,26 @@ class TestCompletion:
         subject = coordinator(max_concurrent=3)
         for now in (100, 200, 300):
             trigger(subject, now)
-        subject.acknowledge(310, 1, 1, 0, "s1.0")
+        subject.acknowledge(310, 1, 1, 0, snap(1, 0))
         assert complete(subject, 320, 2) == [
-            NotifyAborted(1, 1, REASON.SUBSUMED),
-            DiscardCheckpoint(1, acks(1, 0)),
-            NotifyComplete(1, 2, savepoint=False, final=False),
+            NotifyAborted(1, REASON.SUBSUMED),
+            DiscardCheckpoint(1),
+            NotifyComplete(2, savepoint=False, final=False),
         ]
         assert subject.pending_ids() == (3,)
-        assert subject.acknowledge(330, 1, 1, 1, "s1.1") == [DiscardState(1, "s1.1")]
+        assert subject.acknowledge(330, 1, 1, 1, snap(1, 1)) == [DiscardState(1, snap(1, 1))]
 
     def test_subsumes_an_older_one_whose_metadata_is_being_written(self) -> None:
         subject = coordinator(max_concurrent=2)
         for now in (100, 200):
             acknowledge_all(subject, now, trigger(subject, now))
-        assert subject.metadata_written(210, 2, "chk-2") == [
-            NotifyAborted(1, 1, REASON.SUBSUMED),
-            NotifyComplete(1, 2, savepoint=False, final=False),
+        assert subject.metadata_written(210, 2, stored(2)) == [
+            NotifyAborted(1, REASON.SUBSUMED),
+            NotifyComplete(2, savepoint=False, final=False),
         ]
         assert subject.outstanding_write_ids() == (1,)
-        assert subject.acknowledge(211, 1, 1, 0, "s1.0") == []
-        assert subject.metadata_written(220, 1, "chk-1") == [DiscardCheckpoint(1, acks(1, 0, 1), "chk-1")]
+        assert subject.acknowledge(211, 1, 1, 0, snap(1, 0)) == []
+        assert subject.metadata_written(220, 1, stored(1)) == [DiscardCheckpoint(1)]
         latest = subject.latest_completed()
         assert latest is not None
         assert latest.checkpoint_id == 2
@@ -438,8 +436,8 @@ class TestCompletion:
         acknowledge_all(subject, 320, 3)
         assert of(DropCompleted, subject.abort_all(330, REASON.JOB_FAILED)) == []
         successor = subject.successor(2, SLOTS, 340)
-        discarded, dropped = successor.metadata_written(350, 3, "chk-3")
-        assert discarded == DiscardCheckpoint(3, acks(3, 0, 1), "chk-3")
+        discarded, dropped = successor.metadata_written(350, 3, stored(3))
+        assert discarded == DiscardCheckpoint(3)
         assert isinstance(dropped, DropCompleted)
         assert dropped.checkpoint.checkpoint_id == 1
 
@@ -453,13 +451,59 @@ class TestCompletion:
         subject = coordinator()
         trigger(subject, 100)
         with pytest.raises(InvalidCheckpointTransitionError, match="checkpoint 1 was not being written"):
-            subject.metadata_written(110, 1, "chk-1")
+            subject.metadata_written(110, 1, stored(1))
 
     def test_reported_twice_is_a_bug(self) -> None:
         subject = coordinator()
         run(subject, 100)
         with pytest.raises(InvalidCheckpointTransitionError):
-            subject.metadata_written(110, 1, "chk-1")
+            subject.metadata_written(110, 1, stored(1))
+
+
+class TestCommit:
+    """Where a completed checkpoint is noted elsewhere, too, nothing aborts it from then on but the outcome."""
+
+    def committing(self, **options: Any) -> CheckpointCoordinator:
+        """Return a coordinator whose checkpoint 1 is being committed."""
+        subject = coordinator(max_concurrent=3, tolerable_failures=9, **options)
+        acknowledge_all(subject, 110, trigger(subject, 100))
+        assert subject.begin_commit(1)
+        return subject
+
+    def test_it_neither_expires_nor_is_that_due(self) -> None:
+        subject = self.committing()
+        assert subject.expire(10**6) == []
+        assert subject.next_event_at(10**6) is None
+
+    def test_the_end_of_the_attempt_leaves_it_to_its_outcome(self) -> None:
+        subject = self.committing()
+        assert subject.abort_all(120, REASON.JOB_FAILED) == []
+        with pytest.raises(InvalidCheckpointTransitionError):
+            subject.successor(2, SLOTS, 130)
+        assert of(NotifyComplete, subject.metadata_written(130, 1, stored(1)))
+        latest = subject.successor(2, SLOTS, 140).latest_completed()
+        assert latest is not None
+        assert latest.checkpoint_id == 1
+
+    def test_one_that_fails_is_aborted(self) -> None:
+        subject = self.committing()
+        assert subject.metadata_failed(120, 1, "no space") == [
+            NotifyAborted(1, REASON.METADATA_WRITE_FAILED),
+            DiscardCheckpoint(1),
+        ]
+
+    def test_one_that_was_aborted_before_is_not_begun(self) -> None:
+        subject = coordinator(tolerable_failures=9)
+        acknowledge_all(subject, 110, trigger(subject, 100))
+        subject.expire(100 + TIMEOUT)
+        assert not subject.begin_commit(1)
+        assert subject.metadata_written(2_000, 1, stored(1)) == [DiscardCheckpoint(1)]
+
+    def test_of_one_that_is_not_being_written_is_a_bug(self) -> None:
+        subject = coordinator()
+        trigger(subject, 100)
+        with pytest.raises(InvalidCheckpointTransitionError, match="checkpoint 1 was not being written"):
+            subject.begin_commit(1)
 
 
 class TestSavepoints:
@@ -467,8 +511,8 @@ class TestSavepoints:
         subject = coordinator()
         [write] = of(WriteMetadata, acknowledge_all(subject, 20, trigger(subject, 10, savepoint=True)))
         assert write.savepoint
-        [notification] = subject.metadata_written(30, 1, "savepoint-1")
-        assert notification == NotifyComplete(1, 1, savepoint=True, final=False)
+        [notification] = subject.metadata_written(30, 1, stored(1))
+        assert notification == NotifyComplete(1, savepoint=True, final=False)
         assert not notification.is_restore_point
         assert subject.latest_completed() is None
 
@@ -503,7 +547,7 @@ class TestSavepoints:
         run(subject, 100)
         older = trigger(subject, 200)
         [notification] = run(subject, 210, savepoint=True, final=True)
-        assert notification == NotifyComplete(1, 3, savepoint=True, final=True)
+        assert notification == NotifyComplete(3, savepoint=True, final=True)
         assert notification.is_restore_point
         complete(subject, 220, older)
         latest = subject.latest_completed()
@@ -514,11 +558,9 @@ class TestSavepoints:
     def test_a_failed_one_is_reported_and_not_counted(self) -> None:
         subject = coordinator(tolerable_failures=0)
         assert fail(subject, 20, trigger(subject, 10, savepoint=True)) == [
-            NotifyAborted(1, 1, REASON.DECLINED),
-            DiscardCheckpoint(1, ()),
-            ReportSavepointFailure(
-                1, REASON.DECLINED, "Savepoint 1 failed: DECLINED, a subtask declined it (slot 0: disk full)."
-            ),
+            NotifyAborted(1, REASON.DECLINED),
+            DiscardCheckpoint(1),
+            ReportSavepointFailure(1, "Savepoint 1 failed: DECLINED, a subtask declined it (slot 0: disk full)."),
         ]
         assert subject.trigger_due(100)
 
@@ -539,10 +581,10 @@ class TestAbort:
     def test_a_decline_notifies_and_discards_what_was_acknowledged(self) -> None:
         subject = coordinator(tolerable_failures=1)
         checkpoint_id = trigger(subject, 100)
-        subject.acknowledge(110, 1, checkpoint_id, 1, "s1.1")
+        subject.acknowledge(110, 1, checkpoint_id, 1, snap(1, 1))
         assert fail(subject, 120, checkpoint_id) == [
-            NotifyAborted(1, 1, REASON.DECLINED),
-            DiscardCheckpoint(1, acks(1, 1)),
+            NotifyAborted(1, REASON.DECLINED),
+            DiscardCheckpoint(1),
         ]
         assert subject.pending_ids() == ()
 
@@ -570,22 +612,22 @@ class TestAbort:
         subject = coordinator(tolerable_failures=1)
         acknowledge_all(subject, 110, trigger(subject, 100))
         assert subject.metadata_failed(120, 1, "no space") == [
-            NotifyAborted(1, 1, REASON.METADATA_WRITE_FAILED),
-            DiscardCheckpoint(1, acks(1, 0, 1)),
+            NotifyAborted(1, REASON.METADATA_WRITE_FAILED),
+            DiscardCheckpoint(1),
         ]
-        assert subject.acknowledge(130, 1, 1, 0, "s1.0") == [DiscardState(1, "s1.0")]
+        assert subject.acknowledge(130, 1, 1, 0, snap(1, 0)) == [DiscardState(1, snap(1, 0))]
 
     @pytest.mark.parametrize("written", [False, True])
     def test_one_aborted_while_being_written_is_discarded_when_the_outcome_is_known(self, written: bool) -> None:
         subject = coordinator(tolerable_failures=1)
         acknowledge_all(subject, 110, trigger(subject, 100))
-        assert subject.expire(100 + TIMEOUT) == [NotifyAborted(1, 1, REASON.EXPIRED)]
+        assert subject.expire(100 + TIMEOUT) == [NotifyAborted(1, REASON.EXPIRED)]
         assert subject.outstanding_write_ids() == (1,)
         if written:
-            instructions = subject.metadata_written(2_000, 1, "chk-1")
+            instructions = subject.metadata_written(2_000, 1, stored(1))
         else:
             instructions = subject.metadata_failed(2_000, 1, "no space")
-        assert instructions == [DiscardCheckpoint(1, acks(1, 0, 1), "chk-1" if written else None)]
+        assert instructions == [DiscardCheckpoint(1)]
         assert subject.latest_completed() is None
 
     def test_the_end_of_the_attempt_aborts_everything_and_closes(self) -> None:
@@ -596,18 +638,18 @@ class TestAbort:
         savepoint = trigger(subject, 220, savepoint=True)
         instructions = subject.abort_all(230, REASON.JOB_CANCELLED)
         assert instructions[:3] == [
-            NotifyAborted(1, 1, REASON.JOB_CANCELLED),
-            DiscardCheckpoint(1, ()),
-            NotifyAborted(1, 2, REASON.JOB_CANCELLED),
+            NotifyAborted(1, REASON.JOB_CANCELLED),
+            DiscardCheckpoint(1),
+            NotifyAborted(2, REASON.JOB_CANCELLED),
         ]
         assert [each.checkpoint_id for each in of(ReportSavepointFailure, instructions)] == [savepoint]
         assert subject.pending_ids() == ()
         assert not subject.trigger_due(10_000)
         assert subject.next_event_at(230) is None
         assert subject.expire(10_000) == []
-        assert subject.acknowledge(240, 1, 1, 0, "s1.0") == [DiscardState(1, "s1.0")]
+        assert subject.acknowledge(240, 1, 1, 0, snap(1, 0)) == [DiscardState(1, snap(1, 0))]
         assert subject.decline(240, 1, 1, 0, REASON.DECLINED, "late") == [DiscardState(1, None)]
-        assert subject.metadata_written(250, 2, "chk-2") == [DiscardCheckpoint(2, acks(2, 0, 1), "chk-2")]
+        assert subject.metadata_written(250, 2, stored(2)) == [DiscardCheckpoint(2)]
         assert subject.abort_all(260, REASON.JOB_FAILED) == []
         assert subject.latest_completed() is None
 
@@ -669,7 +711,7 @@ class TestTolerance:
     def test_the_message_names_checkpoint_reason_detail_and_option(self) -> None:
         subject = coordinator()
         trigger(subject, 100)
-        subject.acknowledge(110, 1, 1, 0, "s1.0")
+        subject.acknowledge(110, 1, 1, 0, snap(1, 0))
         [failure] = of(FailJob, subject.expire(100 + TIMEOUT))
         assert (failure.checkpoint_id, failure.reason) == (1, REASON.EXPIRED)
         for part in (
@@ -718,25 +760,25 @@ class TestSuccessor:
 
     def test_discards_late_state_of_what_was_aborted_and_nothing_else(self) -> None:
         subject = self.ended().successor(2, SLOTS, 1_000)
-        assert subject.acknowledge(1_010, 1, 1, 0, "s1.0") == []
-        assert subject.acknowledge(1_010, 1, 2, 0, "s2.0") == []
-        assert subject.acknowledge(1_010, 1, 3, 0, "s3.0") == [DiscardState(3, "s3.0")]
+        assert subject.acknowledge(1_010, 1, 1, 0, snap(1, 0)) == []
+        assert subject.acknowledge(1_010, 1, 2, 0, snap(2, 0)) == []
+        assert subject.acknowledge(1_010, 1, 3, 0, snap(3, 0)) == [DiscardState(3, snap(3, 0))]
 
     def test_takes_the_outcome_of_writes_that_were_under_way(self) -> None:
         subject = self.ended().successor(2, SLOTS, 1_000)
         assert subject.outstanding_write_ids() == (4,)
-        assert subject.metadata_written(1_010, 4, "chk-4") == [DiscardCheckpoint(4, acks(4, 0, 1), "chk-4")]
-        assert subject.acknowledge(1_020, 1, 4, 0, "s4.0") == [DiscardState(4, "s4.0")]
+        assert subject.metadata_written(1_010, 4, stored(4)) == [DiscardCheckpoint(4)]
+        assert subject.acknowledge(1_020, 1, 4, 0, snap(4, 0)) == [DiscardState(4, snap(4, 0))]
 
     def test_may_have_other_participants(self) -> None:
         subject = self.ended().successor(2, frozenset({0}), 1_000)
         checkpoint_id = trigger(subject, 1_100)
-        assert of(WriteMetadata, subject.acknowledge(1_110, 2, checkpoint_id, 0, "s5.0"))
+        assert of(WriteMetadata, subject.acknowledge(1_110, 2, checkpoint_id, 0, snap(5, 0)))
 
     def test_builds_on_what_an_earlier_attempt_completed_and_keeps_it_as_long_as_that_takes(self) -> None:
         subject = self.ended().successor(2, SLOTS, 1_000)
         subject.metadata_failed(1_010, 4, "no space")
-        orders = [subject.trigger(now, now, "p")[0] for now in (1_100, 1_200)]
+        orders = [subject.trigger(now, now)[0] for now in (1_100, 1_200)]
         assert [order.base_id for order in of(TriggerCheckpoint, orders)] == [1, 1]
         assert of(DropCompleted, complete(subject, 1_210, 5)) == []
         assert [order.checkpoint.checkpoint_id for order in of(DropCompleted, complete(subject, 1_220, 6))] == [1, 5]
@@ -744,7 +786,7 @@ class TestSuccessor:
     def test_keeps_the_base_of_a_write_that_was_under_way(self) -> None:
         subject = self.ended().successor(2, SLOTS, 1_000)
         assert of(DropCompleted, run(subject, 1_100)) == []
-        [drop] = of(DropCompleted, subject.metadata_written(1_200, 4, "chk-4"))
+        [drop] = of(DropCompleted, subject.metadata_written(1_200, 4, stored(4)))
         assert drop.checkpoint.checkpoint_id == 1
 
     def test_before_the_end_of_the_attempt_is_a_bug(self) -> None:
@@ -774,7 +816,7 @@ class TestDamage:
         assert latest is not None
         assert latest.checkpoint_id == 1
         successor = subject.successor(2, SLOTS, 1_000)
-        [order] = of(TriggerCheckpoint, successor.trigger(1_100, 1_100, "p"))
+        [order] = of(TriggerCheckpoint, successor.trigger(1_100, 1_100))
         assert (order.checkpoint_id, order.base_id) == (3, 1)
 
     def test_it_is_dropped_when_a_newer_one_is_complete_and_not_before(self) -> None:
@@ -830,18 +872,18 @@ class TestConstruction:
 
     def test_known_aborted_ids_replace_the_guess(self) -> None:
         subject = coordinator(attempt=2, next_checkpoint_id=8, completed=(done(4),), aborted_ids=(6,))
-        assert subject.acknowledge(10, 1, 5, 0, "s5.0") == []
-        assert subject.acknowledge(10, 1, 6, 0, "s6.0") == [DiscardState(6, "s6.0")]
+        assert subject.acknowledge(10, 1, 5, 0, snap(5, 0)) == []
+        assert subject.acknowledge(10, 1, 6, 0, snap(6, 0)) == [DiscardState(6, snap(6, 0))]
 
 
 class TestHistory:
     def test_tells_how_every_checkpoint_ended(self) -> None:
         subject = coordinator(tolerable_failures=5)
         acknowledge_all(subject, 110, trigger(subject, 100))
-        subject.metadata_written(150, 1, "chk-1", size=9)
+        subject.metadata_written(150, 1, stored(1, 9))
         fail(subject, 260, trigger(subject, 200))
         assert subject.history() == (
-            CheckpointStatistics(1, 1, CheckpointStatus.COMPLETED, False, 100, 50, size=9),
+            CheckpointStatistics(1, 1, CheckpointStatus.COMPLETED, False, 100, 50, size=9, state_size=0),
             CheckpointStatistics(2, 1, CheckpointStatus.FAILED, False, 200, 60, REASON.DECLINED, "slot 0: disk full"),
         )
 
@@ -854,7 +896,7 @@ class TestHistory:
     def test_an_invalid_transition_carries_the_events_that_led_to_it(self) -> None:
         subject = coordinator()
         trigger(subject, 100)
-        subject.acknowledge(110, 1, 1, 0, "s1.0")
+        subject.acknowledge(110, 1, 1, 0, snap(1, 0))
         with pytest.raises(InvalidCheckpointTransitionError) as caught:
             subject.metadata_failed(120, 1, "no space")
         assert isinstance(caught.value, CheckpointError)

@@ -38,8 +38,9 @@ from rekindle.checkpoint.events import (
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle
 from rekindle.checkpoint.options import CheckpointOptions
-from rekindle.checkpoint.statistics import TaskMeasurement
+from rekindle.checkpoint.slot_snapshot import OperatorSnapshot, SlotSnapshot
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from support.slot_snapshots import snapshot, stored
 
 DECLINES = [CheckpointFailureReason.DECLINED, CheckpointFailureReason.STORAGE, CheckpointFailureReason.UNWRITABLE]
 SCHEDULES = 2_000
@@ -60,6 +61,9 @@ class Ack:
 
     def files(self) -> frozenset[str]:
         return self.shared | {self.written}
+
+    def snapshot(self) -> SlotSnapshot:
+        return snapshot(self.slot, f"{self.written}#{self.copy}", OperatorSnapshot("operator", [], {}, self.slot))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +98,13 @@ class Storage:
         self.own.add(ack.written)
         put(self.files, f"shared/{self.name(ack.written)}")
 
-    def commit(self, order: WriteMetadata) -> None:
+    def commit(self, checkpoint_id: int, acks: list[Ack]) -> None:
         handles = []
-        for slot, ack in order.acks:
-            assert isinstance(ack, Ack)
+        for ack in acks:
             before = [shared(self.name(written)) for written in sorted(ack.shared & self.own)]
-            handles.append(StateHandle(slot, shared(self.name(ack.written)), before=before))
-        metadata = CheckpointMetadata(order.checkpoint_id, JOB, "name", 0, 0, [], handles, [])
-        self.stored[order.checkpoint_id] = self.directory.commit(metadata)
+            handles.append(StateHandle(ack.slot, shared(self.name(ack.written)), before=before))
+        metadata = CheckpointMetadata(checkpoint_id, JOB, "name", 0, 0, [], handles, [])
+        self.stored[checkpoint_id] = self.directory.commit(metadata)
 
     def drop(self, checkpoint_id: int) -> None:
         self.directory.drop(self.stored.pop(checkpoint_id))
@@ -141,16 +144,19 @@ class World:
             num_retained=self.random.choice([1, 1, 2, 3]),
         )
         self.files: set[str] = set()
-        self.metadata: set[str] = set()
+        self.metadata: set[int] = set()
         self.manifests: dict[int, frozenset[str]] = {}  # by id, of every completed checkpoint not dropped
         self.all_manifests: dict[int, frozenset[str]] = {}  # also of those dropped
         self.network: list[Ack | Decline] = []
+        self.acks: dict[str, Ack] = {}  # by the name of its file
         self.writes: dict[int, WriteMetadata] = {}
+        self.committing: set[int] = set()
         self.snapshots: dict[int, list[Ack]] = {}  # by id, also those whose answer was lost
         self.delivered: set[str] = set()
         self.first_arrived: dict[tuple[int, int], Ack] = {}
         self.triggered: list[int] = []
         self.kinds: dict[int, TriggerCheckpoint] = {}
+        self.finals: set[int] = set()
         self.bases: dict[int, int] = {}  # by id, the checkpoint an incremental one may build on
         self.ended: dict[int, str] = {}
         self.completed_checkpoints: list[int] = []
@@ -195,7 +201,8 @@ class World:
                 case TriggerCheckpoint():
                     assert not self.triggered or instruction.checkpoint_id > self.triggered[-1]
                     self.triggered.append(instruction.checkpoint_id)
-                    if not instruction.savepoint and not instruction.final and self.last_end is not None:
+                    final = instruction.checkpoint_id in self.finals
+                    if not instruction.savepoint and not final and self.last_end is not None:
                         assert instruction.timestamp >= self.last_end + self.options.min_pause_ms, "no pause"
                     self.kinds[instruction.checkpoint_id] = instruction
                     usable = [each for each in self.completed_checkpoints if each not in self.damaged]
@@ -210,7 +217,6 @@ class World:
                     self.check_acks(instruction)
                     self.writes[instruction.checkpoint_id] = instruction
                 case NotifyComplete():
-                    assert instruction.attempt == self.coordinator.attempt
                     self.end(instruction.checkpoint_id, "complete")
                     if not instruction.savepoint:
                         earlier = self.completed_checkpoints
@@ -220,25 +226,22 @@ class World:
                         self.last_end = self.now
                     self.send(instruction)
                 case NotifyAborted():
-                    assert instruction.attempt == self.coordinator.attempt
                     self.end(instruction.checkpoint_id, instruction.reason.name)
                     self.count_failure(instruction)
                     self.send(instruction)
                 case DiscardState(checkpoint_id, None):
                     assert checkpoint_id not in [each.checkpoint_id for each in self.coordinator.completed()]
-                case DiscardState(checkpoint_id, ack):
-                    assert isinstance(ack, Ack)
+                case DiscardState(checkpoint_id, late):
+                    assert late is not None
+                    ack = self.acks[str(late.handle.file.path)]
                     assert ack.checkpoint_id == checkpoint_id
                     self.files.discard(ack.written)
                     self.storage.discard(checkpoint_id)
-                case DiscardCheckpoint(checkpoint_id, acks, location):
-                    for _, ack in acks:
-                        assert isinstance(ack, Ack)
-                        self.files.discard(ack.written)
-                    if location is not None:
-                        assert isinstance(location, str)
+                case DiscardCheckpoint(checkpoint_id):
+                    self.files -= {ack.written for ack in self.snapshots[checkpoint_id]}
+                    if checkpoint_id in self.metadata:
                         self.seen["discarded with metadata"] += 1
-                        self.metadata.remove(location)
+                        self.metadata.remove(checkpoint_id)
                     self.storage.discard(checkpoint_id)
                 case DropCompleted(checkpoint):
                     self.drop(checkpoint)
@@ -262,19 +265,20 @@ class World:
             self.last_end = self.now
 
     def check_acks(self, order: WriteMetadata) -> None:
-        assert [slot for slot, _ in order.acks] == sorted(self.participants)
-        for slot, ack in order.acks:
-            assert isinstance(ack, Ack)
+        assert [slot.handle.slot for slot in order.snapshots] == sorted(self.participants)
+        for slot, ack in zip(sorted(self.participants), self.acks_of(order), strict=True):
             assert (ack.attempt, ack.checkpoint_id) == (self.coordinator.attempt, order.checkpoint_id)
             assert ack == self.first_arrived[order.checkpoint_id, slot]
+
+    def acks_of(self, order: WriteMetadata) -> list[Ack]:
+        return [self.acks[str(each.handle.file.path)] for each in order.snapshots]
 
     def drop(self, checkpoint: CompletedCheckpoint) -> None:
         assert not checkpoint.savepoint
         assert checkpoint not in self.coordinator.completed()
         dropped = self.manifests.pop(checkpoint.checkpoint_id)
         self.files -= dropped.difference(*self.manifests.values())
-        assert isinstance(checkpoint.location, str)
-        self.metadata.remove(checkpoint.location)
+        self.metadata.remove(checkpoint.checkpoint_id)
         self.storage.drop(checkpoint.checkpoint_id)
 
     # ------------------------------------------------------------------------------------- steps
@@ -301,18 +305,21 @@ class World:
     def end_epoch(self) -> None:
         self.epoch += 1
         if self.coordinator.trigger_due(self.now):
-            self.carry_out(self.coordinator.trigger(self.now, self.epoch, f"positions {self.epoch}"))
+            self.carry_out(self.coordinator.trigger(self.now, self.epoch))
 
     def take_savepoint(self) -> None:
         if self.random.random() < 0.3:
             final = self.random.random() < 0.1
             self.seen["savepoint"] += 1
-            order = self.coordinator.trigger(self.now, self.epoch, "positions", savepoint=True, final=final)
+            if final:
+                self.finals.add(self.coordinator.next_checkpoint_id)
+            order = self.coordinator.trigger(self.now, self.epoch, savepoint=True, final=final)
             self.carry_out(order)
 
     def take_final_checkpoint(self) -> None:
         if self.random.random() < 0.05:
-            self.carry_out(self.coordinator.trigger(self.now, self.epoch, "positions", final=True))
+            self.finals.add(self.coordinator.next_checkpoint_id)
+            self.carry_out(self.coordinator.trigger(self.now, self.epoch, final=True))
 
     def run_slot(self) -> None:
         waiting = [slot for slot in self.slots if slot.orders]
@@ -321,7 +328,8 @@ class World:
 
     def obey(self, slot: Slot) -> None:
         match slot.orders.pop(0):
-            case TriggerCheckpoint(attempt, checkpoint_id, savepoint=savepoint):
+            case TriggerCheckpoint(checkpoint_id, savepoint=savepoint):
+                attempt = slot.attempt
                 if self.random.random() < 0.04:
                     self.network.append(Decline(attempt, checkpoint_id, slot.index))
                     return
@@ -373,36 +381,44 @@ class World:
             self.delivered.add(message.written)
             if message.attempt == self.coordinator.attempt:
                 self.first_arrived.setdefault((message.checkpoint_id, message.slot), message)
-            measured = (TaskMeasurement("operator", sync_ms=message.slot),)
+            self.acks[str(message.snapshot().handle.file.path)] = message
             order = self.coordinator.acknowledge(
-                self.now, message.attempt, message.checkpoint_id, message.slot, message, measured
+                self.now, message.attempt, message.checkpoint_id, message.slot, message.snapshot()
             )
             if message.attempt != self.coordinator.attempt:
                 assert not [each for each in order if not isinstance(each, DiscardState)]
         self.carry_out(order)
 
+    def begin_commit(self) -> None:
+        """Let one at a time be noted elsewhere before it is complete."""
+        if self.writes and not self.committing & self.writes.keys():
+            checkpoint_id = self.random.choice(sorted(self.writes))
+            aborted = checkpoint_id not in self.coordinator.pending_ids()
+            assert self.coordinator.begin_commit(checkpoint_id) != aborted
+            if not aborted:
+                self.seen["committing"] += 1
+                self.committing.add(checkpoint_id)
+
     def finish_write(self) -> None:
+        """Let a write end; before one that is being committed nothing newer is complete."""
         if self.writes:
-            self.answer_write(self.random.choice(sorted(self.writes)))
+            under_way = self.committing & self.writes.keys()
+            self.answer_write(self.random.choice(sorted(under_way or self.writes)))
 
     def answer_write(self, checkpoint_id: int) -> None:
         order = self.writes.pop(checkpoint_id)
         failed = self.random.random() < 0.1
         if not order.savepoint and (not failed or self.random.random() < 0.5):  # also one that fails may leave the file
-            self.storage.commit(order)
+            self.storage.commit(checkpoint_id, self.acks_of(order))
         if failed:
             self.carry_out(self.coordinator.metadata_failed(self.now, checkpoint_id, "no space"))
             return
-        location = f"metadata of {checkpoint_id}"
-        self.metadata.add(location)
-        manifest: frozenset[str] = frozenset()
-        for _, ack in order.acks:
-            assert isinstance(ack, Ack)
-            manifest |= ack.files()
+        self.metadata.add(checkpoint_id)
+        manifest = frozenset[str]().union(*(ack.files() for ack in self.acks_of(order)))
         was_pending = checkpoint_id in self.coordinator.pending_ids()
         if was_pending:
             self.manifests[checkpoint_id] = self.all_manifests[checkpoint_id] = manifest
-        self.carry_out(self.coordinator.metadata_written(self.now, checkpoint_id, location))
+        self.carry_out(self.coordinator.metadata_written(self.now, checkpoint_id, stored(checkpoint_id)))
         assert was_pending == (self.ended[checkpoint_id] == "complete")
 
     def fail_job(self) -> None:
@@ -431,6 +447,9 @@ class World:
         self.ending = True
         self.carry_out(self.coordinator.abort_all(self.now, reason))
         self.ending = False
+        for checkpoint_id in sorted(self.committing & self.writes.keys()):
+            assert checkpoint_id in self.coordinator.pending_ids(), "only its outcome decides"
+            self.answer_write(checkpoint_id)
         assert self.coordinator.pending_ids() == ()
         assert not self.coordinator.trigger_due(self.now + 10**9)
 
@@ -461,7 +480,7 @@ class World:
         assert not self.damaged & set(ids)
         for each in completed:
             assert self.manifests[each.checkpoint_id] <= self.files, f"checkpoint {each} lost files"
-            assert each.location in self.metadata
+            assert each.checkpoint_id in self.metadata
         for checkpoint_id in self.coordinator.pending_ids():
             assert checkpoint_id not in self.ended
             for ack in self.snapshots[checkpoint_id]:
@@ -472,7 +491,7 @@ class World:
         assert set(self.coordinator.outstanding_write_ids()) == set(self.writes)
         self.check_nothing_kept_for_nothing()
         kinds = [self.kinds[checkpoint_id] for checkpoint_id in self.coordinator.pending_ids()]
-        periodic = [kind for kind in kinds if not kind.savepoint and not kind.final]
+        periodic = [kind for kind in kinds if not kind.savepoint and kind.checkpoint_id not in self.finals]
         assert len(periodic) <= self.options.max_concurrent
         if self.options.min_pause_ms:
             assert len(periodic) <= 1
@@ -517,7 +536,7 @@ class World:
         never_heard_of = {ack.written for acks in self.snapshots.values() for ack in acks} - self.delivered
         left_behind = self.files - in_use - never_heard_of
         assert not left_behind, f"left behind: {sorted(left_behind)}"
-        assert self.metadata == {f"metadata of {each}" for each in self.manifests}
+        assert self.metadata == set(self.manifests)
         self.storage.directory.sweep(kept)
         assert missing(self.storage.files) == set()
         assert self.storage.completed() == {each for each in kept if not self.kinds[each].savepoint}
@@ -526,8 +545,8 @@ class World:
         steps = [self.pass_time, self.sleep_until_next_event, self.end_epoch, self.take_savepoint]
         steps += [self.take_final_checkpoint, self.fail_job]
         weights = [3, 1, 5, 1, 1, 1]
-        steps += [self.run_slot, self.deliver, self.finish_write, self.forge]
-        weights += [14, 12, 3, 1]
+        steps += [self.run_slot, self.deliver, self.finish_write, self.forge, self.begin_commit]
+        weights += [14, 12, 3, 1, 1]
         for _ in range(STEPS):
             if self.failing:
                 self.fail_job()
@@ -556,7 +575,7 @@ def test_invariants_hold_in_every_schedule(batch: int) -> None:
 
 def test_schedules_reach_every_situation() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(200):
+    for seed in range(240):
         seen += run_schedule(seed)
     rare = {
         situation: seen[situation]
@@ -564,7 +583,7 @@ def test_schedules_reach_every_situation() -> None:
             "complete",
             *(reason.name for reason in CheckpointFailureReason if reason.name != "JOB_CANCELLED"),
             *("DiscardState", "DiscardCheckpoint", "DropCompleted", "FailJob", "ReportSavepointFailure"),
-            *("discarded with metadata", "savepoint", "lost", "doubled", "old attempt", "damaged"),
+            *("discarded with metadata", "committing", "savepoint", "lost", "doubled", "old attempt", "damaged"),
         ]
         if seen[situation] < 20
     }
@@ -580,9 +599,9 @@ def test_a_schedule_is_the_same_for_the_same_seed() -> None:
 
 class AcceptsEveryAttempt(CheckpointCoordinator):
     def acknowledge(  # type: ignore[no-untyped-def]
-        self, now, attempt, checkpoint_id, slot, ack, measured=()
+        self, now, attempt, checkpoint_id, slot, snapshot
     ) -> list[Instruction]:
-        return super().acknowledge(now, self.attempt, checkpoint_id, slot, ack, measured)
+        return super().acknowledge(now, self.attempt, checkpoint_id, slot, snapshot)
 
 
 class DropsWhatIsInUse(CheckpointCoordinator):
@@ -595,6 +614,11 @@ class DiscardsWhileMetadataIsWritten(CheckpointCoordinator):
     def _abort(self, now, pending, reason, detail, counted=True):  # type: ignore[no-untyped-def]
         instructions = super()._abort(now, pending, reason, detail, counted)
         return [*instructions, self._discard(pending)] if pending.writing else instructions
+
+
+class AbortsWhatIsBeingCommitted(CheckpointCoordinator):
+    def _abortable(self):  # type: ignore[no-untyped-def]
+        return list(self._pending.values())
 
 
 class ForgetsWhatIsUnderWayAtTheEndOfAnAttempt(CheckpointCoordinator):
@@ -646,6 +670,7 @@ MUTANTS = [
     AcceptsEveryAttempt,
     DropsWhatIsInUse,
     DiscardsWhileMetadataIsWritten,
+    AbortsWhatIsBeingCommitted,
     ForgetsWhatIsUnderWayAtTheEndOfAnAttempt,
     CountsIdsAfreshForEveryAttempt,
     IgnoresTheLimitOfConcurrentOnes,

@@ -25,6 +25,7 @@ from rekindle.checkpoint.events import (
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle, StoredFile, decode_metadata
 from rekindle.checkpoint.options import CheckpointOptions
+from rekindle.checkpoint.slot_snapshot import SlotSnapshot
 from rekindle.checkpoint.storage import CheckpointFiles, LocalCheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointStorageError
@@ -385,7 +386,7 @@ class RandomJob:
         )
         self.now = 0
         self.coordinator = CheckpointCoordinator(options, frozenset({0, 1}), 0, 1, 0)
-        self.orders: list[tuple[TriggerCheckpoint, int]] = []
+        self.orders: list[tuple[TriggerCheckpoint, int, int]] = []  # with attempt and slot
 
     def fault(self, step: int, what: str) -> None:
         crash(step == self.crash_at)
@@ -395,17 +396,16 @@ class RandomJob:
         for order in instructions:
             match order:
                 case TriggerCheckpoint():
-                    self.orders += [(order, 0), (order, 1)]
+                    self.orders += [(order, self.coordinator.attempt, slot) for slot in (0, 1)]
                 case WriteMetadata():
                     self.write(order)
                 case DiscardState(checkpoint_id) | DiscardCheckpoint(checkpoint_id):
                     self.directory.discard(checkpoint_id)
                 case DropCompleted(dropped):
-                    assert isinstance(dropped.location, StoredCheckpoint)
                     self.directory.drop(dropped.location)
 
     def write(self, order: WriteMetadata) -> None:
-        handles = [handle for _, handle in order.acks if isinstance(handle, StateHandle)]
+        handles = [snapshot.handle for snapshot in order.snapshots]
         metadata = CheckpointMetadata(order.checkpoint_id, JOB, "name", 0, 0, [], handles, [])
         try:
             stored = self.directory.commit(metadata)
@@ -418,31 +418,31 @@ class RandomJob:
         """Let a slot take a snapshot: some of the base's files again, and a new one."""
         if not self.orders:
             return
-        order, slot = self.orders.pop(self.random.randrange(len(self.orders)))
-        checkpoint_id, attempt = order.checkpoint_id, self.coordinator.attempt
+        order, attempt, slot = self.orders.pop(self.random.randrange(len(self.orders)))
+        checkpoint_id = order.checkpoint_id
         base = next((c for c in self.coordinator.completed() if c.checkpoint_id == order.base_id), None)
         before: list[StoredFile] = []
         if base is not None:
-            assert isinstance(base.location, StoredCheckpoint)
             handles = base.location.metadata.handles
             before = [file for file in handles[slot].before if self.random.random() < 0.7]
-        own = paths.shared_file(checkpoint_id, slot, order.attempt, "x")
+        own = paths.shared_file(checkpoint_id, slot, attempt, "x")
         try:
             put(self.files, f"shared/{own}")
-            put(self.files, f"chk-{checkpoint_id}/slot-{slot}-{order.attempt}")
+            put(self.files, f"chk-{checkpoint_id}/slot-{slot}-{attempt}")
         except CheckpointStorageError as error:
             reason = CheckpointFailureReason.DECLINED
-            self.carry_out(self.coordinator.decline(self.now, attempt, checkpoint_id, slot, reason, str(error)))
+            current = self.coordinator.attempt
+            self.carry_out(self.coordinator.decline(self.now, current, checkpoint_id, slot, reason, str(error)))
             return
         if self.random.random() < 0.05:
             return  # the slot is killed before it can acknowledge
-        file = StoredFile(1, 0, path=f"slot-{slot}-{order.attempt}")
+        file = StoredFile(1, 0, path=f"slot-{slot}-{attempt}")
         handle = StateHandle(slot, file, before=[*before, shared(own)])
-        self.carry_out(self.coordinator.acknowledge(self.now, order.attempt, checkpoint_id, slot, handle))
+        self.carry_out(self.coordinator.acknowledge(self.now, attempt, checkpoint_id, slot, SlotSnapshot(handle)))
 
     def trigger(self) -> None:
         if self.coordinator.trigger_due(self.now):
-            self.carry_out(self.coordinator.trigger(self.now, self.now, []))
+            self.carry_out(self.coordinator.trigger(self.now, self.now))
 
     def restart(self) -> None:
         self.carry_out(self.coordinator.abort_all(self.now, CheckpointFailureReason.JOB_FAILED))

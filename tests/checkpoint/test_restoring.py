@@ -19,8 +19,10 @@ from rekindle.checkpoint.restoring import FALLBACK_KEY, RestorePath, fit_to_chec
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.config.options import known_key
 from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError, StateRestoreError
-from rekindle.graph.job_graph import JobGraph, JobNode, compile_job
+from rekindle.graph.compilation.compiler import compile_job
+from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.graph.stream_graph import StreamGraph
+from rekindle.graph.transformations.one_input import PassTransformation
 from rekindle.state.operator_state.stored import DistributionMode
 
 
@@ -187,16 +189,12 @@ class TestGoingBack:
             RestorePath(str(tmp_path))
 
 
-class Keyed:
-    pass
-
-
 def job(
     uid: str = "counter", parallelism: int = 2, max_parallelism: int | None = None, name: str = "Counter"
 ) -> JobGraph:
     graph = StreamGraph()
-    graph.add("Source", Keyed(), (), uid="source")
-    graph.add(name, Keyed(), (), uid=uid, parallelism=parallelism, max_parallelism=max_parallelism)
+    graph.add("Source", PassTransformation(), (), uid="source")
+    graph.add(name, PassTransformation(), (), uid=uid, parallelism=parallelism, max_parallelism=max_parallelism)
     return compile_job(graph, 2, None)
 
 

@@ -11,8 +11,10 @@ from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.distribution import distribution_of
 from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.checkpoint.options import CheckpointOptions
-from rekindle.checkpoint.statistics import CheckpointStatus, RestoredStatistics, TaskMeasurement
+from rekindle.checkpoint.slot_snapshot import OperatorSnapshot
+from rekindle.checkpoint.statistics import CheckpointStatus, RestoredStatistics
 from rekindle.checkpoint.statistics_overview import CheckpointCounts
+from support.slot_snapshots import snapshot, stored
 
 OPERATORS = {"source": 1, "counter": 2}
 
@@ -25,21 +27,22 @@ def coordinator(**options: int) -> CheckpointCoordinator:
 def run(subject: CheckpointCoordinator, now: int, sync: int = 1, size: int = 10, savepoint: bool = False) -> int:
     """Take a checkpoint that takes 20 ms; return its id."""
     number = subject.next_checkpoint_id
-    subject.trigger(now, 1, None, savepoint=savepoint)
+    subject.trigger(now, 1, savepoint=savepoint)
     for slot in (0, 1):
-        measured = (TaskMeasurement("counter", sync_ms=sync + slot, async_ms=3, state_size=size, written_size=size),)
-        subject.acknowledge(now + 10, subject.attempt, number, slot, None, measured)
-    subject.metadata_written(now + 20, number, None, 2 * size, 4 * size, f"/chk-{number}")
+        operator = OperatorSnapshot("counter", [], {}, sync_ms=sync + slot, async_ms=3, size=size, written=size)
+        subject.acknowledge(now + 10, subject.attempt, number, slot, snapshot(slot, "state", operator))
+    subject.metadata_written(now + 20, number, stored(number, 2 * size, 4 * size))
     return number
 
 
 def test_a_checkpoint_under_way_shows_who_has_acknowledged() -> None:
     subject = coordinator()
-    subject.trigger(100, 1, None)
+    subject.trigger(100, 1)
     [entry] = subject.statistics().in_progress
     assert (entry.status, entry.subtask_count, entry.acknowledged_count) == (CheckpointStatus.IN_PROGRESS, 3, 0)
     assert entry.latest_ack_timestamp is None
-    subject.acknowledge(130, 0, 1, 0, None, (TaskMeasurement("source"), TaskMeasurement("counter")))
+    operators = [OperatorSnapshot(uid, [], {}) for uid in ("source", "counter")]
+    subject.acknowledge(130, 0, 1, 0, snapshot(0, "state", *operators))
     [entry] = subject.statistics().in_progress
     assert (entry.acknowledged_count, entry.latest_ack_timestamp, entry.duration_ms) == (2, 130, 30)
     assert [task.complete for task in entry.tasks] == [True, False]
@@ -49,7 +52,7 @@ def test_counts_and_latest_tell_kinds_apart() -> None:
     subject = coordinator()
     run(subject, 100)
     run(subject, 200, savepoint=True)
-    subject.trigger(300, 1, None)
+    subject.trigger(300, 1)
     subject.expire(10**7)
     overview = subject.statistics()
     assert overview.counts == CheckpointCounts(restored=0, total=3, in_progress=0, completed=2, failed=1)
@@ -69,7 +72,7 @@ def test_what_is_deleted_later_is_shown_as_discarded() -> None:
 def test_statistics_outlive_the_attempt() -> None:
     subject = coordinator()
     run(subject, 100)
-    subject.trigger(200, 1, None)
+    subject.trigger(200, 1)
     subject.abort_all(250, CheckpointFailureReason.JOB_FAILED)
     subject = subject.successor(1, frozenset({0, 1}), 300)
     subject.restored(RestoredStatistics(1, 310, False, "/chk-1"))
@@ -85,7 +88,7 @@ def test_the_latest_are_found_when_the_history_has_forgotten_them() -> None:
     subject = coordinator(history_size=1)
     run(subject, 100)
     for now in (200, 400):
-        subject.trigger(now, 1, None)
+        subject.trigger(now, 1)
         subject.decline(now + 1, 0, subject.next_checkpoint_id - 1, 0, CheckpointFailureReason.DECLINED, "no")
     overview = subject.statistics()
     assert [entry.checkpoint_id for entry in overview.history] == [3]
@@ -97,7 +100,7 @@ def test_the_summary_is_of_completed_ones_and_takes_the_longest_subtask() -> Non
     subject = coordinator()
     for number, sync in enumerate((1, 5, 3), start=1):
         run(subject, 100 * number, sync, size=number)
-    subject.trigger(900, 1, None)
+    subject.trigger(900, 1)
     subject.expire(10**7)
     summary = subject.statistics().summary
     assert (summary.sync.minimum, summary.sync.maximum, summary.sync.average) == (2, 6, 4)

@@ -17,12 +17,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Row, Time, Types
 from rekindle.common.time import Instant
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext
 from rekindle.datastream.state import FoldingStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from rekindle.datastream.time_domain import TimeDomain
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.types.class_typeinfo import AvroTypeInfo
 from support.evolution_jobs import Everything, RunningProgram

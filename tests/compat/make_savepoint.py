@@ -23,7 +23,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 from compat_program import contents, expected, program, put, start  # noqa: E402
 
 from rekindle.checkpoint.snapshot_file import VERSION  # noqa: E402
-from rekindle.runtime.master.checkpointing import StoredCheckpoint  # noqa: E402
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint  # noqa: E402
 from rekindle.state.backend_settings import BackendSettings  # noqa: E402
 from rekindle.state.rocksdb.settings import RocksDBSettings  # noqa: E402
 from support.versioned_classes import versioned_classes  # noqa: E402

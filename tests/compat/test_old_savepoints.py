@@ -19,7 +19,7 @@ from make_savepoint import HEAP, NAMES, ROCKSDB, shown
 
 from rekindle.checkpoint.restoring import RestorePath
 from rekindle.checkpoint.snapshot_file import VERSION
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.state.backend_settings import BackendSettings
 from support.versioned_classes import Versions, versioned_classes
 

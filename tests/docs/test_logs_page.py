@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.config.log_options import LogOptions
 from rekindle.config.options import RekindleOptions, option_groups
-from rekindle.runtime.master.progress import EpochSummary, LogView
+from rekindle.runtime.master.attempts.start_times import Phase
 from rekindle.runtime.master.signal_action import SignalAction
-from rekindle.runtime.master.start_times import Phase
+from rekindle.runtime.master.views.progress import EpochSummary, LogView
+from support.slot_snapshots import completed
 
 PAGE = (Path(__file__).parents[2] / "docs" / "logs.md").read_text()
 
@@ -42,7 +42,7 @@ def test_every_event_of_a_view_is_listed_with_its_fields(
     view = LogView("orders")
     view.attempt_started(0, None)
     view.epoch_finished(EpochSummary(1, 1, 1, 1.0, 1))
-    view.checkpoint_completed(CompletedCheckpoint(1, 1, 0, "here", duration_ms=1, size=1))
+    view.checkpoint_completed(completed(1, duration_ms=1, size=1))
     view.savepoint_completed("/s")
     view.failed(ValueError("x"), None)
     view.recovered(1, dict.fromkeys(Phase, 1))

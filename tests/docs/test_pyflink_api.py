@@ -25,7 +25,7 @@ from rekindle.datastream import RuntimeContext, Trigger
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
-from rekindle.runtime.operators.window_contexts import WindowTriggerContext
+from rekindle.runtime.operators.windows.window_contexts import WindowTriggerContext
 
 PAGE = Path(__file__).parents[2] / "docs" / "pyflink-api.md"
 PUBLIC = (

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.annotations import as_type_info
 from rekindle.exceptions import StateMigrationException
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.serialization.untyped.pickle_serializer import PickleSerializer

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
-from rekindle.graph.job_graph import JobGraph, JobNode, compile_job
+from rekindle.graph.compilation.compiler import compile_job
+from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.graph.partitioning import FORWARD, REBALANCE, RESCALE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from rekindle.graph.transformations.transformation import Transformation

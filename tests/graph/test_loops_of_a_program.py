@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
+from rekindle.graph.compilation.compiler import compile_job
 from rekindle.graph.iterations import in_iteration
-from rekindle.graph.job_graph import JobGraph, compile_job
+from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.partitioning import FORWARD, Partitioning
 from rekindle.graph.stream_graph import StreamEdge
 from rekindle.graph.transformations.sources import RowsTransformation

@@ -13,7 +13,8 @@ import pytest
 
 from rekindle.contracts.functions.function_adapters import as_map_function
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.job_graph import JobGraph, compile_job
+from rekindle.graph.compilation.compiler import compile_job
+from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.partitioning import FORWARD, Partitioner, Partitioning
 from rekindle.graph.pickling import check_picklable, main_classes
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 
@@ -13,15 +12,19 @@ from rekindle.common import Configuration, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import CheckpointCorruptError, ConfigurationError, JobFencedError, StateRestoreError
 from rekindle.runtime.master import job_master as job_master_module
-from rekindle.runtime.master import takeover as takeover_module
-from rekindle.runtime.master.attempt import Attempt
-from rekindle.runtime.master.ha_settings import safe_name
+from rekindle.runtime.master.attempts.attempt import Attempt
+from rekindle.runtime.master.attempts.attempt_events import EpochEnded, NoteOutput, TellSlots
+from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
+from rekindle.runtime.master.high_availability import takeover as takeover_module
+from rekindle.runtime.master.high_availability.ha_settings import safe_name
+from rekindle.runtime.master.high_availability.takeover import Takeover
 from rekindle.runtime.master.job_settings import JobSettings, settle
-from rekindle.runtime.master.takeover import Takeover
 from rekindle.runtime.wire.messages import CommitFinal
+from support.attempts import machine
 from support.balances import key_of
 from support.ha_drivers import InProcessDriver, ha_settings, latest_entry, missing_files
 from support.in_process_job import JOB_ID
+from support.processes import wait_until
 
 COUNT = 2_000
 OTHER_ID = "f" * 32
@@ -238,6 +241,7 @@ class TestOneBesideTheOther:
         first = InProcessDriver(tmp_path, COUNT)
         first.checkpoint()
         pending = first.begin_checkpoint()
+        wait_until(lambda: first.job._answers.qsize() == len(first.job.slots), "its slots have written it")
         second = InProcessDriver(tmp_path, COUNT, OTHER_ID)
         second.checkpoint()
         with pytest.raises(JobFencedError, match="was taken over by process"):
@@ -335,32 +339,39 @@ class TestOneBesideTheOther:
 
     def test_a_driver_looks_now_and_then_whether_it_still_owns_the_job(self, tmp_path: Path) -> None:
         first = InProcessDriver(tmp_path, COUNT)
+        io, events = CheckpointIO("a job"), list[Any]()
         attempt: Any = SimpleNamespace(
             _look_at=0.0,
-            _settings=SimpleNamespace(heartbeat_ms=3_600_000),
-            _shared=SimpleNamespace(ownership=first.master._ownership),
+            _shared=SimpleNamespace(
+                ownership=first.master._ownership, settings=SimpleNamespace(heartbeat_ms=3_600_000), io=io
+            ),
+            _writer=first.executor._writer,
+            _events=SimpleNamespace(put=events.append),
         )
-        Attempt._check_owner(attempt)
+
+        def look() -> None:
+            Attempt._look_at_owner(attempt)
+            io.settle()
+
+        look()
         InProcessDriver(tmp_path, COUNT, OTHER_ID).kill()
-        Attempt._check_owner(attempt)  # not so soon again
+        look()  # not so soon again
+        assert events == []
         attempt._look_at = 0.0
-        with pytest.raises(JobFencedError):
-            Attempt._check_owner(attempt)
+        look()
+        [failed] = events
+        assert isinstance(failed.error, JobFencedError)
+        assert failed.primary
+        io.close()
         first.kill()
 
     def test_a_driver_without_checkpoints_makes_no_output_visible_after_a_takeover(self, tmp_path: Path) -> None:
         first, second = InProcessDriver(tmp_path, COUNT), InProcessDriver(tmp_path, COUNT, OTHER_ID)
-        told: list[Any] = []
-        attempt = MagicMock(_commit_awaited=None)
-        attempt._stop.under_way = attempt._settings.ends_with_checkpoint = False
-        attempt._shared.server.broadcast = told.append
-        attempt._shared.ownership = first.master._ownership
+        subject = machine(ends_with_checkpoint=False, logged=True)
+        assert subject.handle(1, EpochEnded(1, finished=True)) == [NoteOutput()]
         with pytest.raises(JobFencedError):
-            Attempt._finish_output(attempt, 0)
-        assert told == []
-        attempt._shared.ownership = second.master._ownership
-        Attempt._finish_output(attempt, 0)
-        assert told == [CommitFinal()]
+            first.executor._writer.note_output()
+        assert subject.handle(2, second.executor._writer.note_output()) == [TellSlots(CommitFinal())]
         first.kill()
         second.kill()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rekindle.checkpoint.restoring import RestorePath
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Types
 from rekindle.datastream import RuntimeContext
 from rekindle.datastream.state import (
@@ -20,7 +21,6 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.exceptions import ConfigurationError, StateNotFoundError
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state_processor import (

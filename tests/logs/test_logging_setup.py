@@ -16,8 +16,8 @@ import pytest
 from rekindle.common import Configuration
 from rekindle.logs import setup
 from rekindle.logs.setup import LogSettings, OwnHandler, logs_to_a_terminal, set_up_logging
-from rekindle.runtime.master.progress import LiveView, LogView
-from rekindle.runtime.master.view_choice import progress_view
+from rekindle.runtime.master.views.progress import LiveView, LogView
+from rekindle.runtime.master.views.view_choice import progress_view
 
 
 class Terminal(io.StringIO):

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from rekindle.datastream import StreamExecutionEnvironment
-from support.in_process_environment import InProcessEnvironment
+from rekindle.testing import local_environment
 
 HERE = Path(__file__).parent
 PROGRAMS = sorted(path.stem for path in (HERE / "programs").glob("*.py"))
@@ -56,7 +56,7 @@ def expected(program: str) -> list[str]:
 def test_prints_what_pyflink_prints(
     program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(program, InProcessEnvironment(), monkeypatch)
+    run(program, local_environment(), monkeypatch)
     assert sorted_by_sink(capsys.readouterr().out) == expected(program)
 
 

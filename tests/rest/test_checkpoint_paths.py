@@ -16,7 +16,7 @@ PATH = f"/jobs/{JOB}/checkpoints"
 
 def with_a_checkpoint() -> FakeMaster:
     coordinator = CheckpointCoordinator(CheckpointOptions(interval_ms=1), frozenset({0}), 0, 1, 0)
-    coordinator.trigger(5, 1, [])
+    coordinator.trigger(5, 1)
     master = FakeMaster().run()
     master.overview = coordinator.statistics()
     return master

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.checkpoint.options import CheckpointOptions
-from rekindle.checkpoint.statistics import RestoredStatistics, TaskMeasurement
+from rekindle.checkpoint.slot_snapshot import OperatorSnapshot, SlotSnapshot
+from rekindle.checkpoint.statistics import RestoredStatistics
 from rekindle.common import Configuration, ExecutionConfig
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.graph.vertex_ids import vertex_id
 from rekindle.rest.checkpoints_json import checkpoint_config, checkpoint_details, checkpoint_subtasks, checkpoints
 from rekindle.runtime.master.job_settings import settle
+from support.slot_snapshots import snapshot, stored
 
 FLINK = json.loads((Path(__file__).parent / "data" / "flink-2.3-checkpoints.json").read_text())
 SOURCE, COUNTER = "source", "counter"
@@ -33,18 +36,17 @@ def shape(value: Any) -> Any:
     return "number" if isinstance(value, int | float) or value == "NaN" else "text"
 
 
-def measured(sync: int = 0, written: int = 0, state: int = 0) -> tuple[TaskMeasurement, ...]:
-    """Give what a slot says: of the source nothing but delays."""
-    return (
-        TaskMeasurement(SOURCE, start_delay_ms=1),
-        TaskMeasurement(COUNTER, 2, 3, sync, 7, state, written),
-    )
+def measured(slot: int, sync: int = 0, written: int = 0, state: int = 0) -> SlotSnapshot:
+    """Give what a slot says: of the source, which is in the first, nothing but delays."""
+    counter = OperatorSnapshot(COUNTER, [], {}, sync, 7, state, written)
+    operators = (counter,) if slot else (OperatorSnapshot(SOURCE, [], {}), counter)
+    return replace(snapshot(slot, "state", *operators), start_delay_ms=2, alignment_ms=3)
 
 
 def complete(subject: CheckpointCoordinator, now: int, checkpoint_id: int, sync: int = 5, size: int = 100) -> None:
-    subject.acknowledge(now, 0, checkpoint_id, 0, None, measured(sync, size, 10 * size))
-    subject.acknowledge(now + 10, 0, checkpoint_id, 1, None, measured(2 * sync, size, 10 * size)[1:])
-    subject.metadata_written(now + 15, checkpoint_id, None, 2 * size, 20 * size, f"/checkpoints/chk-{checkpoint_id}")
+    subject.acknowledge(now, 0, checkpoint_id, 0, measured(0, sync, size, 10 * size))
+    subject.acknowledge(now + 10, 0, checkpoint_id, 1, measured(1, 2 * sync, size, 10 * size))
+    subject.metadata_written(now + 15, checkpoint_id, stored(checkpoint_id, 2 * size, 20 * size, "/checkpoints"))
 
 
 @pytest.fixture
@@ -56,12 +58,12 @@ def subject() -> CheckpointCoordinator:
 @pytest.fixture
 def busy(subject: CheckpointCoordinator) -> CheckpointCoordinator:
     """A job with a completed checkpoint (1), a failed one (2), and a savepoint under way (3)."""
-    subject.trigger(1_000, 1, None)
+    subject.trigger(1_000, 1)
     complete(subject, 1_050, 1)
-    subject.trigger(2_000, 2, None)
-    subject.acknowledge(2_010, 0, 2, 0, None, measured())
+    subject.trigger(2_000, 2)
+    subject.acknowledge(2_010, 0, 2, 0, measured(0))
     subject.decline(2_060, 0, 2, 1, CheckpointFailureReason.DECLINED, "disk full")
-    subject.trigger(3_000, 3, None, savepoint=True)
+    subject.trigger(3_000, 3, savepoint=True)
     return subject
 
 
@@ -144,7 +146,7 @@ def test_what_is_not_known_is_none(busy: CheckpointCoordinator) -> None:
 
 
 def test_a_stop_with_savepoint_is_a_sync_savepoint(subject: CheckpointCoordinator) -> None:
-    subject.trigger(100, 1, None, savepoint=True, final=True)
+    subject.trigger(100, 1, savepoint=True, final=True)
     assert checkpoints(subject.statistics())["history"][0]["checkpoint_type"] == "SYNC_SAVEPOINT"
 
 

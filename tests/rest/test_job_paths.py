@@ -9,8 +9,8 @@ import pytest
 from rekindle.common import Configuration, JobStatus
 from rekindle.exceptions import SlotLostError, UserCodeError
 from rekindle.graph.vertex_ids import vertex_id
-from rekindle.runtime.master.progress import EpochSummary
-from rekindle.runtime.master.slot_metrics import SlotReadings
+from rekindle.runtime.master.slots.slot_metrics import SlotReadings
+from rekindle.runtime.master.views.progress import EpochSummary
 from rekindle.runtime.wire.messages import OperatorNumbers
 from rekindle.testing import ManualClock
 from support.rest_jobs import JOB, FakeMaster, served

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from rekindle.common import JobStatus
 from rekindle.exceptions import StopFailedError
 from rekindle.rest.api import RestApi
+from rekindle.runtime.master.attempts.stopping import StopMode
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.running_jobs import RunningJobs
-from rekindle.runtime.master.stopping import StopMode
 from rekindle.runtime.wire import messages as m
 from support.balances import environment, numbering_job
 from support.in_process_master import Cluster, cluster
@@ -206,12 +206,20 @@ def test_a_savepoint_that_cannot_begin_fails_alone(job: Job, where: str, monkeyp
     assert attempt is not None
     error = UnicodeEncodeError("utf-8", "\udc80", 0, 1, "surrogates not allowed")
     if where == "taking":
-        monkeypatch.setattr(attempt._epochs, "positions", fail_once(attempt._epochs.positions, error, lambda: True))
+        place, placed = attempt._place_barrier, list[m.TriggerSnapshot]()
+
+        def placing(order: m.TriggerSnapshot) -> None:
+            placed.append(order)
+            place(order)
+
+        positions = fail_once(attempt._epochs.positions, error, lambda epoch: placed[-1].savepoint is not None)
+        monkeypatch.setattr(attempt, "_place_barrier", placing)
+        monkeypatch.setattr(attempt._epochs, "positions", positions)
         answer = job.post("/savepoints", {"target-directory": str(job.directory)})
     else:
         is_savepoint = lambda message: isinstance(message, m.TriggerSnapshot) and message.savepoint is not None  # noqa: E731
-        broadcast = attempt._shared.server.broadcast
-        monkeypatch.setattr(attempt._executor, "_broadcast", fail_once(broadcast, error, is_savepoint))
+        broadcast = attempt._shared.slot_pool.broadcast
+        monkeypatch.setattr(attempt._shared.slot_pool, "broadcast", fail_once(broadcast, error, is_savepoint))
         answer = job.post("/savepoints", {"target-directory": str(job.directory)})
     cause = job.outcome(answer)["failure-cause"]["stack-trace"]
     assert "it could not begin: 'utf-8' codec can't encode" in cause
@@ -223,5 +231,6 @@ def test_a_stop_whose_savepoint_cannot_begin_fails_alone(job: Job) -> None:
     job.master._wake()
     error = future.exception(60)
     assert isinstance(error, StopFailedError)
-    assert "the job was not stopped, and goes on: checkpoint location 'nobody://knows/this" in str(error)
+    assert str(error).startswith("the job was not stopped, and goes on: ")
+    assert "checkpoint location 'nobody://knows/this" in str(error)
     assert job.goes_on()

@@ -12,8 +12,8 @@ from rekindle.graph.vertex_ids import vertex_id
 from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.rest import prometheus
 from rekindle.rest.prometheus import prometheus_text
-from rekindle.runtime.master.progress import EpochSummary
-from rekindle.runtime.master.slot_metrics import SlotReadings
+from rekindle.runtime.master.slots.slot_metrics import SlotReadings
+from rekindle.runtime.master.views.progress import EpochSummary
 from rekindle.runtime.wire.messages import OperatorNumbers
 from rekindle.testing import ManualClock
 from support.rest_jobs import JOB, FakeMaster, registered, served

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,8 +103,8 @@ def test_a_lost_slot_is_told_with_what_followed(job: Job, cluster: Cluster) -> N
     cluster.slots[1].lose()
     job.until(lambda: job.get("/exceptions")["exceptionHistory"]["entries"])
     (failure,) = job.get("/exceptions")["exceptionHistory"]["entries"]
-    assert "slot 1 was lost: the test killed it" in failure["stacktrace"]
-    assert (failure["endpoint"], failure["taskManagerId"]) == ("nowhere:0", "slot-1")
+    assert "slot 1 was lost: it was killed" in failure["stacktrace"]
+    assert (failure["endpoint"], failure["taskManagerId"]) == (f"{socket.gethostname()}:{os.getpid()}", "slot-1")
     assert failure["followedBy"] == "RESTARTING"
     job.until(lambda: job.get()["vertices"][0]["status"] == "RUNNING")
     assert job.get("/metrics?get=numRestarts") == [{"id": "numRestarts", "value": "1"}]

@@ -27,7 +27,7 @@ from rekindle.rest.server import RestServer, listen
 from rekindle.rest.serving import rest_interface
 from rekindle.rest.settings import RestSettings
 from rekindle.runtime.master.running_jobs import RunningJobs, running_jobs
-from rekindle.runtime.master.slot_metrics import SlotReadings
+from rekindle.runtime.master.slots.slot_metrics import SlotReadings
 from support.processes import wait_until
 from support.rest_jobs import JOB, FakeMaster
 

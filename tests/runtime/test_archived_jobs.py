@@ -19,11 +19,11 @@ from rekindle.common import Configuration, ExecutionConfig, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.exceptions import JobExecutionError
-from rekindle.runtime.master.archived_view import archived
-from rekindle.runtime.master.job_archiver import JobArchiver, first_lines
-from rekindle.runtime.master.job_history import JobHistory, recorded
 from rekindle.runtime.master.job_settings import JobSettings, settle
-from rekindle.runtime.master.progress import ProgressView
+from rekindle.runtime.master.views.archived_view import archived
+from rekindle.runtime.master.views.job_archiver import JobArchiver, first_lines
+from rekindle.runtime.master.views.job_history import JobHistory, recorded
+from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.testing import ManualClock
 from support.in_process_master import Cluster, cluster  # noqa: F401 - a fixture
 from support.processes import wait_until
@@ -92,7 +92,7 @@ def test_its_last_checkpoint_is_told_and_after_the_end_only_if_it_was_kept(
     files.create("job/chk-3/_metadata", b"")
     metadata = CheckpointMetadata(3, JOB, "job", 0, 1, [], [], [])
     archiver.begin()
-    view.checkpoint_completed(CompletedCheckpoint(3, 1, 0, StoredCheckpoint(metadata, files, "job/chk-3")))
+    view.checkpoint_completed(CompletedCheckpoint(StoredCheckpoint(metadata, files, "job/chk-3")))
     wait_until(lambda: only().entry.checkpoint is not None, "the checkpoint is written")
     checkpoint = only().entry.checkpoint
     assert checkpoint is not None

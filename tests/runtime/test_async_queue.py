@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.runtime.operators.async_queue import AsyncQueue, Element
+from rekindle.runtime.operators.async_io.async_queue import AsyncQueue, Element
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 
 

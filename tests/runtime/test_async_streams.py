@@ -14,7 +14,7 @@ from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Duration, Time, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner
 from rekindle.datastream import AsyncDataStream, AsyncFunction, ProcessFunction, StreamExecutionEnvironment
-from rekindle.runtime.operators.async_wait import AsyncWaitOperator
+from rekindle.runtime.operators.async_io.async_wait import AsyncWaitOperator
 from rekindle.runtime.slot.failure import OperatorError
 from support.async_functions import Gated
 from support.in_process_job import InProcessJob, collect

@@ -19,7 +19,7 @@ from rekindle.datastream.async_retry_strategies import NO_RETRY_STRATEGY
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError, InvalidProgramError, StateAccessError
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.async_wait import ELEMENTS, AsyncWaitOperator
+from rekindle.runtime.operators.async_io.async_wait import ELEMENTS, AsyncWaitOperator
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 from rekindle.runtime.slot.failed_record import failed_record
 from rekindle.testing import OperatorHarness

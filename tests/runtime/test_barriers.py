@@ -13,9 +13,9 @@ from rekindle.common import Time
 from rekindle.datastream import AsyncDataStream, AsyncFunction, DataStream, StreamExecutionEnvironment
 from rekindle.datastream.functions import CheckpointedFunction, FlatMapFunction, KeyedProcessFunction, RuntimeContext
 from rekindle.datastream.state import ListStateDescriptor
-from rekindle.graph.job_graph import compile_job
+from rekindle.graph.compilation.compiler import compile_job
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.master.barriers import only_between_epochs
+from rekindle.runtime.master.attempts.barriers import only_between_epochs
 from support.in_process_job import InProcessJob, collect
 
 KEPT = ListStateDescriptor("kept")

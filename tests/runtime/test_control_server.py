@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rekindle.exceptions import ConfigurationError
-from rekindle.runtime.master.control_server import ControlServer
+from rekindle.runtime.master.slots.control_server import ControlServer
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.framing import MESSAGE, receive_frame, send_frame
 from rekindle.runtime.wire.handshake import connect

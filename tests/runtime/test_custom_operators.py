@@ -31,7 +31,7 @@ from rekindle.datastream.operators import (
 from rekindle.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import InvalidProgramError, StateAccessError
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.custom import CustomOperator
+from rekindle.runtime.operators.custom.custom_operator import CustomOperator
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness

@@ -10,7 +10,7 @@ import pytest
 from rekindle.contracts.functions.function_adapters import as_flat_map_function, as_map_function, as_reduce_function
 from rekindle.datastream import FilterFunction, KeyedProcessFunction
 from rekindle.datastream.state import ValueStateDescriptor
-from rekindle.runtime.operators.detached import detached
+from rekindle.runtime.operators.result_copies import detached
 from rekindle.runtime.operators.stateless import FlatMapOperator, MapOperator
 from rekindle.testing import OperatorHarness
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from rekindle.runtime.master.cluster import ClusterLoss
 from rekindle.runtime.spark.epoch_loop import EpochLoop
-from rekindle.runtime.spark.spark_loss import SparkLoss
 from support.processes import wait_until
 
 
@@ -99,13 +99,13 @@ def test_a_spark_that_is_gone_ends_the_loop_with_its_error(context: Any) -> None
     loop = loop_on(context, lambda epoch: None)
     loop.tick()
     wait_until(lambda: not loop.active, "it ends")
-    assert isinstance(loop.error, ConnectionRefusedError)
+    assert isinstance(loop.error.__cause__, ConnectionRefusedError)
     loop.stop()
 
 
 def test_a_loop_that_waits_is_over_when_spark_is_gone(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else would notice: an idle job asks Spark for nothing."""
-    losses: list[SparkLoss | None] = [None, SparkLoss("Spark's JVM was killed")]
+    losses: list[ClusterLoss | None] = [None, ClusterLoss("Spark's JVM was killed")]
     monkeypatch.setattr("rekindle.runtime.spark.epoch_loop.spark_loss", lambda session: losses.pop(0))
     loop = loop_on(context, lambda epoch: None)
     assert loop.active

@@ -1,4 +1,4 @@
-"""The epochs of an attempt, without Spark: the test calls as Spark does, and answers as the slots do."""
+"""The epochs of an attempt: the test calls as a cluster does, and answers as the slots do."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import pytest
 from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.exceptions import JobExecutionError
 from rekindle.graph.iterations import JobIteration
+from rekindle.graph.transformations.sources import CollectionSourceTransformation
 from rekindle.runtime.iteration_phase import IterationPhase
-from rekindle.runtime.master.epoch_runner import EpochRunner
-from rekindle.runtime.master.progress import EpochSummary
-from rekindle.runtime.spark.positions import SourceLayout
+from rekindle.runtime.master.attempts.attempt_events import EpochEnded, EpochWaits
+from rekindle.runtime.master.epochs.epoch_runner import EpochRunner
+from rekindle.runtime.master.views.progress import EpochSummary
+from rekindle.runtime.spark.positions import SourceLayout, SparkScratch
 from rekindle.runtime.wire import messages as m
 from rekindle.testing import ManualClock
 
@@ -29,44 +31,45 @@ def report(epoch: int, **changes: Any) -> m.EpochReport:
 
 
 class World:
-    """Spark and the slots. ``stream`` is a streaming source, ``table`` a bounded one."""
+    """The cluster and the slots. ``stream`` is a streaming source, ``table`` a bounded one."""
 
     def __init__(self, directory: Path, bounded: bool = False, iterations: tuple[JobIteration, ...] = ()) -> None:
         self.scratch = directory
+        self.closed = False
         self.clock = ManualClock(50)
         self.told: list[Any] = []
         self.actions: list[set[str]] = []
         self.without = 0
         self.tick = 0  # how often an epoch was asked for
-        self.ends: list[int] = []
+        self.ends: list[EpochEnded] = []
+        self.leave: Callable[[int], None] | None = lambda epoch: self.runner.begin(epoch)
         self.failures: list[BaseException] = []
         self.summaries: list[EpochSummary] = []
         self.answers: Callable[[int], list[m.EpochReport]] = lambda epoch: [report(epoch), report(epoch)]
-        self.on_end: Callable[[], None] = lambda: None
         self.trouble: BaseException | None = None
         sources = [
             SimpleNamespace(uid="stream", node=1, bounded=bounded),
             SimpleNamespace(uid="table", node=2, bounded=True),
         ]
-        plan = SimpleNamespace(
-            layout=lambda: (SourceLayout("stream", 0, 1),),
-            static_uids=lambda: {"table"},
-            source_tasks=lambda envelopes, ticked: 0,
-            polled_slots=2,
-            start=lambda slots, scratch, run: SimpleNamespace(tick=self.ask),
-            run=self.action,
-            without_sources=self.without_sources,
+        hosted = SimpleNamespace(parallelism=2, transformation=CollectionSourceTransformation([]))
+        positions = SparkScratch(str(directory), (SourceLayout("stream", 0, 1),))
+        epochs = SimpleNamespace(
+            bounded_frames={"table"},
+            prepare=positions.prepare,
+            start=lambda slots, run: SimpleNamespace(tick=self.ask),
+            positions=positions.positions,
+            moved=positions.moved,
+            close=self.close,
         )
         shared: Any = SimpleNamespace(
-            scratch=str(directory),
-            plan=plan,
-            graph=SimpleNamespace(slots=SLOTS, spark_sources=sources, iterations=iterations),
+            cluster=SimpleNamespace(epochs=lambda graph: epochs),
+            graph=SimpleNamespace(slots=SLOTS, nodes=[hosted], spark_sources=sources, iterations=iterations),
             settings=SimpleNamespace(epoch_target_ms=1_000, epoch_max_records=101),
             clock=self.clock,
-            server=SimpleNamespace(broadcast=self.tell),
+            slot_pool=SimpleNamespace(broadcast=self.tell),
             view=SimpleNamespace(epoch_finished=self.summaries.append),
         )
-        self.runner = EpochRunner(shared, 0, threading.RLock(), self.ended, self.failures.append)
+        self.runner = EpochRunner(shared, self.hear, self.failures.append)
 
     def start(self, *restored: SparkPosition) -> None:
         self.runner.prepare(restored)
@@ -76,15 +79,14 @@ class World:
     def ask(self) -> None:
         self.tick += 1
 
-    def action(self, envelopes: Any, slots: Any, unread: set[str]) -> None:
-        assert self.runner.running
+    def close(self) -> None:
+        self.closed = True
+
+    def action(self, unread: set[str], draining: bool) -> None:
         self.actions.append(unread)
+        self.without += draining
         if self.trouble is not None:
             raise self.trouble
-
-    def without_sources(self, envelopes: Any, slots: Any) -> Any:
-        self.without += 1
-        return envelopes
 
     def tell(self, order: Any) -> None:
         self.told.append(order)
@@ -92,17 +94,18 @@ class World:
             for slot, answer in enumerate(self.answers(order.epoch)):
                 self.runner.report(slot, answer)
 
-    def ended(self) -> None:
-        assert not self.runner.running
-        self.ends.append(self.runner.last_epoch)
-        self.on_end()
+    def hear(self, event: EpochWaits | EpochEnded) -> None:
+        if isinstance(event, EpochEnded):
+            self.ends.append(event)
+        elif self.leave is not None:
+            self.leave(event.epoch)
 
     def epoch(self, number: int, offset: str) -> None:
         """Run a micro-batch, as Spark does: first its offsets are logged."""
         lines = ["v1", "{}", offset, str(number)]
-        (self.scratch / "spark-0" / "offsets" / str(number)).write_text("\n".join(lines))
-        envelopes: Any = None
-        self.runner._run(envelopes, number)
+        (self.scratch / "offsets" / str(number)).write_text("\n".join(lines))
+        epoch: Any = SimpleNamespace(number=number, source_tasks=lambda: 0, run=self.action)
+        self.runner._run(epoch)
 
 
 @pytest.fixture
@@ -114,7 +117,7 @@ def test_an_epoch_is_opened_run_closed_and_told(world: World) -> None:
     world.start()
     world.epoch(1, '"a"')
     assert world.told == [m.BeginEpoch(1, 50, [2], 51), m.EndEpoch(1)]
-    assert world.ends == [1]
+    assert world.ends == [EpochEnded(1)]
     assert world.failures == []
     [summary] = world.summaries
     assert (summary.records, summary.polled, summary.watermark) == (10, 6, 7)
@@ -122,11 +125,11 @@ def test_an_epoch_is_opened_run_closed_and_told(world: World) -> None:
 
 def test_a_table_is_read_in_the_first_epoch_and_is_consumed_then(world: World) -> None:
     world.start()
-    assert world.runner.positions() == [SparkPosition("stream", [], [])]
+    assert world.runner.positions(0) == [SparkPosition("stream", [], [])]
     world.epoch(1, '"a"')
     world.epoch(2, '"b"')
     assert world.actions == [{"table"}, set()]
-    assert world.runner.positions() == [
+    assert world.runner.positions(2) == [
         SparkPosition("stream", ['"b"'], []),
         SparkPosition("table", [], [], consumed=True),
     ]
@@ -134,25 +137,20 @@ def test_a_table_is_read_in_the_first_epoch_and_is_consumed_then(world: World) -
 
 def test_what_a_checkpoint_has_consumed_is_not_read_again(world: World) -> None:
     world.start(SparkPosition("stream", ['"x"'], []), SparkPosition("table", [], [], consumed=True))
-    assert world.runner.positions()[0] == SparkPosition("stream", ['"x"'], [])
+    assert world.runner.positions(0)[0] == SparkPosition("stream", ['"x"'], [])
     world.epoch(1, '"x"')
     assert world.actions == [set()]
 
 
-def test_the_owner_is_told_between_two_epochs_and_before_the_next_can_begin(world: World) -> None:
+def test_the_first_epoch_is_asked_for_and_the_end_of_each_says_whether_another_is_wanted(world: World) -> None:
     world.start()
-    seen: list[tuple[bool, int, int]] = []
-    world.on_end = lambda: seen.append((world.runner.running, world.runner.last_epoch, world.tick))
-    world.answers = lambda epoch: [report(epoch, more=True), report(epoch)]
-    world.epoch(1, '"a"')
-    assert seen == [(False, 1, 1)]
-    assert world.tick == 2, "there is more: the next epoch is wanted"
-
-
-def test_without_work_no_epoch_is_wanted(world: World) -> None:
-    world.start()
-    world.epoch(1, '"a"')
     assert world.tick == 1
+    world.answers = lambda epoch: [report(epoch, more=epoch == 1), report(epoch)]
+    world.epoch(1, '"a"')
+    world.epoch(2, '"a"')
+    assert world.ends == [EpochEnded(1, more=True), EpochEnded(2)]
+    world.runner.tick()
+    assert world.tick == 2
 
 
 def test_a_loop_that_is_not_empty_wants_an_epoch_and_gets_orders(tmp_path: Path) -> None:
@@ -161,7 +159,6 @@ def test_a_loop_that_is_not_empty_wants_an_epoch_and_gets_orders(tmp_path: Path)
     waiting = m.IterationReport(5, ended=False, busy=False, fed_back=2, criterion=0, round=0)
     world.answers = lambda epoch: [report(epoch, iterations=[waiting])] * SLOTS
     world.epoch(1, '"a"')
-    assert world.tick == 2
     empty = m.IterationReport(5, ended=True, busy=False, fed_back=0, criterion=0, round=0)
     world.answers = lambda epoch: [report(epoch, iterations=[empty])] * SLOTS
     for number in (2, 3, 4, 5):
@@ -169,7 +166,7 @@ def test_a_loop_that_is_not_empty_wants_an_epoch_and_gets_orders(tmp_path: Path)
     phases = [[i.phase for i in order.iterations] for order in world.told if isinstance(order, m.BeginEpoch)]
     run, drain, over = IterationPhase.RUN, IterationPhase.DRAIN, IterationPhase.OVER
     assert phases == [[run], [run], [drain], [over], []]
-    assert world.tick == 4
+    assert [ended.more for ended in world.ends] == [True, True, True, False, False]
 
 
 def test_a_bounded_stream_is_asked_again_until_nothing_is_new_and_once_more_to_say_so(tmp_path: Path) -> None:
@@ -178,47 +175,44 @@ def test_a_bounded_stream_is_asked_again_until_nothing_is_new_and_once_more_to_s
     world.epoch(1, '"a"')
     world.epoch(2, '"a"')
     assert [order.ended_sources for order in world.told if isinstance(order, m.BeginEpoch)] == [[2], [2]]
-    assert world.tick == 3
     world.epoch(3, '"a"')
     assert world.told[-2].ended_sources == [1, 2]
-    assert world.tick == 3
+    assert [ended.more for ended in world.ends] == [True, True, False]
 
 
-def test_the_earliest_timer_of_all_slots_starts_an_epoch_when_it_is_due(world: World) -> None:
+def test_the_earliest_timer_of_all_slots_is_told(world: World) -> None:
     world.start()
     world.answers = lambda epoch: [report(epoch, next_timer=90), report(epoch, next_timer=80)]
     world.epoch(1, '"a"')
-    assert world.runner.next_timer == 80
-    world.runner.start_if_timer_due(79)
-    assert world.tick == 1
-    world.runner.start_if_timer_due(80)
-    assert (world.tick, world.runner.next_timer) == (2, None)
+    assert world.ends == [EpochEnded(1, next_timer=80)]
 
 
-def test_when_all_operators_are_finished_nothing_counts_any_more(world: World) -> None:
+def test_the_input_has_ended_when_all_operators_of_all_slots_are_finished(world: World) -> None:
     world.start()
-    world.answers = lambda epoch: [report(epoch, finished=True, more=True), report(epoch, finished=True)]
+    world.answers = lambda epoch: [report(epoch, finished=epoch == 2), report(epoch, finished=True)]
     world.epoch(1, '"a"')
-    assert world.runner.finished
-    assert world.tick == 1
     world.epoch(2, '"b"')
-    assert world.ends == [1]
-    assert world.runner.last_epoch == 1
+    assert [ended.finished for ended in world.ends] == [False, True]
 
 
-def test_a_failure_is_told_and_sparks_thread_is_held_until_the_attempt_ends(world: World) -> None:
+def test_an_epoch_that_is_skipped_does_nothing(world: World) -> None:
     world.start()
-    world.trouble = ValueError("boom\n\tat org.apache.spark.Something")
+    world.leave = world.runner.skip
+    world.epoch(1, '"a"')
+    assert (world.told, world.actions, world.ends) == ([], [], [])
+
+
+def test_a_failure_is_told_and_the_clusters_thread_is_held_until_the_attempt_ends(world: World) -> None:
+    world.start()
+    world.trouble = JobExecutionError("boom")
     thread = threading.Thread(target=world.epoch, args=(1, '"a"'))
     thread.start()
     thread.join(0.2)
-    assert thread.is_alive(), "Spark is not told"
+    assert thread.is_alive(), "the cluster is not told"
     world.runner.stop()
     thread.join(10)
     assert not thread.is_alive()
-    [error] = world.failures
-    assert str(error) == "an epoch failed in Spark: boom"
-    assert error.__cause__ is world.trouble
+    assert world.failures == [world.trouble]
     assert world.ends == []
 
 
@@ -238,32 +232,33 @@ def test_a_failure_elsewhere_ends_the_wait_for_the_slots(world: World) -> None:
     assert world.failures == [lost]
 
 
-def test_after_the_stop_no_epoch_begins_and_the_scratch_directory_can_go(world: World) -> None:
+def test_after_the_stop_no_epoch_begins_and_the_cluster_may_let_go(world: World) -> None:
     world.start()
+    world.leave = None
     world.runner.stop()
     world.epoch(1, '"a"')
     assert world.told == []
     world.runner.close()
-    assert not (world.scratch / "spark-0").exists()
+    assert world.closed
 
 
-def test_an_epoch_that_is_held_waits_and_runs_when_it_is_released(world: World) -> None:
+def test_an_epoch_waits_until_it_gets_leave(world: World) -> None:
     world.start()
-    world.runner.hold()
+    world.leave = None
     thread = threading.Thread(target=world.epoch, args=(1, '"a"'))
     thread.start()
     thread.join(0.1)
     assert thread.is_alive()
     assert world.told == []
-    assert world.runner.positions() == [SparkPosition("stream", [], [])], "what Spark has planned does not count yet"
-    world.runner.release()
+    assert world.runner.positions(0) == [SparkPosition("stream", [], [])], "what Spark has planned does not count yet"
+    world.runner.begin(1)
     thread.join(10)
-    assert world.ends == [1]
+    assert world.ends == [EpochEnded(1)]
 
 
-def test_the_stop_lets_go_of_an_epoch_that_is_held(world: World) -> None:
+def test_the_stop_lets_go_of_an_epoch_that_waits(world: World) -> None:
     world.start()
-    world.runner.hold()
+    world.leave = None
     thread = threading.Thread(target=world.epoch, args=(1, '"a"'))
     thread.start()
     world.runner.stop()
@@ -275,22 +270,21 @@ def test_the_stop_lets_go_of_an_epoch_that_is_held(world: World) -> None:
 def test_drained_sources_have_ended_and_stay_where_they_are_whatever_spark_reads(world: World) -> None:
     world.start()
     world.epoch(1, '"a"')
-    before = world.runner.positions()
-    world.runner.drain()
-    assert world.tick == 2
+    before = world.runner.positions(1)
+    world.runner.drain(1)
     world.epoch(2, '"b"')
-    world.runner.drain()
+    world.runner.drain(2)
     world.epoch(3, '"c"')
     begun = [order for order in world.told if isinstance(order, m.BeginEpoch)]
     assert [(order.ended_sources, order.drain) for order in begun] == [([2], False), ([1, 2], True), ([1, 2], True)]
     assert world.actions == [{"table"}, set(), set()]
     assert world.without == 2, "nothing was read"
-    assert world.runner.positions() == before
+    assert world.runner.positions(3) == before
 
 
 def test_a_table_that_was_not_read_before_the_drain_is_not_read(world: World) -> None:
     world.start()
-    world.runner.drain()
+    world.runner.drain(0)
     world.epoch(1, '"a"')
     assert world.actions == [set()]
-    assert world.runner.positions() == [SparkPosition("stream", [], [])], "the next job reads it"
+    assert world.runner.positions(1) == [SparkPosition("stream", [], [])], "the next job reads it"

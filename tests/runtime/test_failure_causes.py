@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,8 +20,9 @@ from rekindle.exceptions import (
     UserCodeError,
 )
 from rekindle.graph.job_graph import JobNode
-from rekindle.runtime.master.failures import ended_error, slot_error, spark_error
+from rekindle.runtime.master.restarts.failures import slot_error
 from rekindle.runtime.slot.failure import OperatorError, describe_failure, explain
+from rekindle.runtime.spark.errors import ended_error, readable_errors, spark_error
 from rekindle.runtime.wire import messages as m
 from support.in_process_job import InProcessJob, collect
 
@@ -105,13 +105,23 @@ def test_a_python_worker_of_sparks_that_does_not_come_about_is_explained(said: s
 def test_an_error_that_is_ours_stays_as_it_is() -> None:
     lost = SlotLostError("slot 1")
     assert spark_error(lost) is lost
+    with pytest.raises(SlotLostError) as raised, readable_errors():
+        raise lost
+    assert raised.value is lost
+    assert raised.value.__cause__ is None
+
+
+def test_what_an_epoch_raises_is_made_readable() -> None:
+    boom = ValueError("boom\n\tat org.apache.spark.Something")
+    with pytest.raises(JobExecutionError) as raised, readable_errors():
+        raise boom
+    assert str(raised.value) == "an epoch failed in Spark: boom"
+    assert raised.value.__cause__ is boom
 
 
 def test_a_query_that_ended_by_itself_is_an_error_too() -> None:
-    ended: Any = SimpleNamespace(error=None)
-    assert "Spark ended the query" in str(ended_error(ended))
-    failed: Any = SimpleNamespace(error=RuntimeError("boom"))
-    assert str(ended_error(failed)) == "an epoch failed in Spark: boom"
+    assert "Spark ended the query" in str(ended_error(None))
+    assert str(ended_error(RuntimeError("boom"))) == "an epoch failed in Spark: boom"
 
 
 @pytest.mark.parametrize("kind", [StateRestoreError, StateMigrationException, SerializerSnapshotError])

@@ -15,7 +15,7 @@ from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import UserCodeError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.master.failures import slot_error
+from rekindle.runtime.master.restarts.failures import slot_error
 from rekindle.runtime.operators.stateless import MapOperator
 from rekindle.runtime.slot.failure import OperatorError, blaming, describe_failure, explain
 from rekindle.runtime.wire import messages as m

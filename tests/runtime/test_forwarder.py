@@ -20,6 +20,7 @@ from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import decode
 from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.master.slots.slot_directory import SlotAddress, SlotDirectory
 from rekindle.runtime.slot.data_server import DataServer
 from rekindle.runtime.spark import forwarder
 from rekindle.runtime.spark.forwarder import (
@@ -27,8 +28,6 @@ from rekindle.runtime.spark.forwarder import (
     ForwardSource,
     ForwardTick,
     RouteSource,
-    SlotAddress,
-    SlotDirectory,
 )
 from rekindle.runtime.spark.routed_source import ColumnRoute
 from rekindle.runtime.wire import call

@@ -6,7 +6,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from pyspark.errors import AnalysisException, PySparkAttributeError, StreamingQueryException
@@ -46,11 +46,15 @@ from rekindle.exceptions import (
     StateMigrationException,
     UserCodeError,
 )
+from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.exchange import writers
-from rekindle.runtime.master.failure_kinds import hopeless
-from rekindle.runtime.master.failures import slot_error, spark_error
+from rekindle.runtime.master.restarts.failure_kinds import hopeless
+from rekindle.runtime.master.restarts.failures import slot_error
 from rekindle.runtime.slot.__main__ import load_job
 from rekindle.runtime.slot.failure import describe_failure
+from rekindle.runtime.spark.cluster import SparkCluster
+from rekindle.runtime.spark.errors import refusal, spark_error
+from rekindle.testing.in_process.epochs import InProcessEpochs
 from support.ha_drivers import latest_entry
 from support.in_process_job import collect
 from support.in_process_master import Cluster, cluster
@@ -316,8 +320,8 @@ def test_checkpoints_stay_for_the_program_that_is_put_right_and_with_high_availa
     }
 
     def later_text(state: Any) -> None:
-        count = (state.value() or 0) + 1
-        state.update(count if count < 500 else "text")
+        count = state.value() or 0
+        state.update(count + 1 if count != "text" and count < 5_000 else "text")
 
     program = keyed(Asks(ValueStateDescriptor("x", Types.INT()), use=later_text))
     error = run(cluster, program, lambda env: env.configure(Configuration.from_dict(settings)))
@@ -365,16 +369,27 @@ def test_what_a_record_may_have_brought_about_is_left_to_the_restart_strategy(
     assert cluster.masters[0].history.restarts == RESTARTS
 
 
-class Refusing:
-    """Stand for a Spark that does not start the query."""
+class Refusing(Cluster):
+    """Stand for a Spark that does not plan the epochs."""
 
-    def __init__(self, *errors: Exception) -> None:
-        self.errors = list(errors)
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
 
-    def __call__(self, *_: Any) -> None:
-        raise self.errors.pop(0)
+    def epochs(self, graph: JobGraph) -> InProcessEpochs:
+        epochs = super().epochs(graph)
+        epochs.start = self._start  # type: ignore[method-assign]
+        return epochs
+
+    def _start(self, *_: Any) -> NoReturn:
+        raise self._error
+
+    def refusal(self, error: BaseException) -> str | None:
+        return refusal(error)
 
 
+NO_SESSION: Any = None
+SPARK = SparkCluster(NO_SESSION)
 PLANNING = {
     "analysis": AnalysisException("[UNRESOLVED_COLUMN] x"),
     "a method that is not there": PySparkAttributeError("[ATTRIBUTE_NOT_SUPPORTED] repartitionById"),
@@ -383,10 +398,8 @@ PLANNING = {
 
 
 @pytest.mark.parametrize("what", PLANNING)
-def test_an_error_of_planning_fails_the_job_at_once(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
-    monkeypatch.setattr("support.in_process_master._Plan.start", Refusing(PLANNING[what]))
+def test_an_error_of_planning_fails_the_job_at_once(what: str) -> None:
+    cluster = Refusing(PLANNING[what])
     error = run(cluster, lambda numbers: numbers)
     assert str(PLANNING[what]) in str(error)
     assert cluster.masters[0].history.restarts == 0
@@ -402,8 +415,8 @@ class TestKinds:
         ],
     )
     def test_an_error_of_planning_is_hopeless_until_an_epoch_has_ended(self, error: Exception) -> None:
-        assert hopeless(error, has_run=False)
-        assert hopeless(error, has_run=True) is None, "a plan that has worked once is not wrong"
+        assert hopeless(error, False, SPARK)
+        assert hopeless(error, True, SPARK) is None, "a plan that has worked once is not wrong"
 
     @pytest.mark.parametrize(
         "error",
@@ -422,7 +435,7 @@ class TestKinds:
         ],
     )
     def test_what_a_restart_may_cure_is_not(self, error: Exception) -> None:
-        assert hopeless(error, has_run=False) is None
+        assert hopeless(error, False, SPARK) is None
 
     @pytest.mark.parametrize(
         "kind",
@@ -440,10 +453,10 @@ class TestKinds:
             error = slot_error(describe_failure(raised, 0))
             assert isinstance(error, kind)
             assert str(error).endswith("x")
-            assert hopeless(error, has_run=True)
+            assert hopeless(error, True, SPARK)
 
     def test_a_job_that_cannot_be_loaded_in_a_slot_is_hopeless(self) -> None:
-        data = pickle.dumps(JobStatus.FAILED).replace(b"rekindle.common.job_status", b"rekindle.common.job_statuz")
+        data = pickle.dumps(JobStatus.FAILED).replace(b"job.job_status", b"job.job_statuz")
         with pytest.raises(InvalidProgramError, match=r"No module named .*add_python_file") as raised:
             load_job(data)
-        assert hopeless(slot_error(describe_failure(raised.value, 0)), has_run=True)
+        assert hopeless(slot_error(describe_failure(raised.value, 0)), True, SPARK)

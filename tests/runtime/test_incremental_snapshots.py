@@ -180,7 +180,7 @@ def test_the_first_snapshot_after_a_restore_is_whole(storage: dict[str, Any]) ->
 def stored_as_completed(stored: Any) -> Any:
     from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 
-    return CompletedCheckpoint(stored.metadata.checkpoint_id, 0, 0, stored)
+    return CompletedCheckpoint(stored)
 
 
 @pytest.mark.parametrize("seed", [random.randrange(1 << 32) for _ in range(5)])

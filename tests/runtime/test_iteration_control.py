@@ -8,7 +8,7 @@ import pytest
 
 from rekindle.graph.iterations import JobIteration
 from rekindle.runtime.iteration_phase import IterationPhase
-from rekindle.runtime.master.iterations import IterationControl
+from rekindle.runtime.master.epochs.loop_control import IterationControl
 from rekindle.runtime.wire import messages as m
 
 HOLD, RUN, DRAIN, OVER = IterationPhase.HOLD, IterationPhase.RUN, IterationPhase.DRAIN, IterationPhase.OVER

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from rekindle.checkpoint.storage import checkpoint_files
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Time, Types, WatermarkStrategy
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.datastream.window import TumblingEventTimeWindows
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from support.in_process_job import InProcessJob, collect
 
 KEYS = 5

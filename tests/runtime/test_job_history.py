@@ -8,8 +8,8 @@ import pytest
 
 from rekindle.common import JobStatus
 from rekindle.exceptions import SlotLostError, UserCodeError
-from rekindle.runtime.master.job_history import JobHistory, SlotPlace, recorded
-from rekindle.runtime.master.progress import EpochSummary, LogView
+from rekindle.runtime.master.views.job_history import JobHistory, SlotPlace, recorded
+from rekindle.runtime.master.views.progress import EpochSummary, LogView
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 from rekindle.testing import ManualClock
 

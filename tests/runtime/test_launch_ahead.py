@@ -14,8 +14,8 @@ from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from rekindle.exceptions import SlotLostError
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.master.progress import LogView
-from rekindle.runtime.slot.slot_deployment import SlotDeployment
+from rekindle.runtime.master.views.progress import LogView
+from rekindle.testing.in_process.slot import InProcessSlot
 from support.in_process_job import collect
 from support.in_process_master import Cluster, cluster
 from support.processes import command_line, wait_until
@@ -46,32 +46,31 @@ class TestWithSlotsHere:
     def test_they_are_there_before_the_restart_delay_is_over(self, cluster: Cluster) -> None:
         master = cluster.submit(endless(delay_ms=10_000))
         lose_a_slot(cluster, master)
-        wait_until(lambda: 1 in cluster._waiting, "the next slots wait")
+        wait_until(lambda: 1 in cluster.waiting, "the next slots wait")
         assert cluster.attempts == [None], "the next attempt has not begun"
 
     def test_a_long_delay_passes_without_them(self, cluster: Cluster) -> None:
         master = cluster.submit(endless(delay_ms=10_001))
         lose_a_slot(cluster, master)
         wait_until(lambda: master.status is JobStatus.RESTARTING, "the restart delay passes")
-        assert cluster._waiting == {}
-        assert len(cluster.all_slots) == 2
+        assert cluster.waiting == set()
 
     def test_that_they_cannot_be_started_is_a_failure_of_the_next_attempt(
         self, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        launch = cluster.launch
+        make_slot = cluster._make_slot
 
-        def fails_once(session: Any, deployment: SlotDeployment, slots: int) -> None:
-            if deployment.attempt == 1:
+        def fails_once(attempt: int, *arguments: Any) -> InProcessSlot:
+            if attempt == 1:
                 raise SlotLostError("no machine has room for a slot")
-            launch(session, deployment, slots)
+            return make_slot(attempt, *arguments)
 
-        monkeypatch.setattr("rekindle.runtime.master.slot_launch.launch_slots", fails_once)
+        monkeypatch.setattr(cluster, "_make_slot", fails_once)
         master = cluster.submit(endless(delay_ms=0))
         lose_a_slot(cluster, master)
         wait_until(lambda: len(cluster.attempts) == 2, "there is another attempt")
         lost, refused = (failure.text for failure in reversed(master.exceptions()))
-        assert "the test killed it" in lost
+        assert "it was killed" in lost
         assert "no machine has room for a slot" in refused
 
     def test_how_long_the_recovery_took_is_told_by_phase(
@@ -120,6 +119,6 @@ def waiting_pids(master: JobMaster) -> set[int]:
     """Wait for the slots of the next attempt; return their processes."""
     attempt = master._attempt
     assert attempt is not None
-    rooms = attempt._shared.server._rooms
+    rooms = attempt._shared.slot_pool._server._rooms
     wait_until(lambda: 1 in rooms and len(rooms[1].connections) == 2, "the next slots have called in")
     return {connection.registration.pid for connection in rooms[1].connections.values()}

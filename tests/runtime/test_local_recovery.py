@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from rekindle.checkpoint.storage import LocalCheckpointFiles
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings

@@ -22,57 +22,60 @@ from rekindle.common.restart_strategy import RestartStrategyConfiguration
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import JobExecutionError, SparkLostError, StopFailedError
 from rekindle.runtime.master import job_master as job_master_module
+from rekindle.runtime.master.cluster import ClusterLoss
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.restart import FixedDelayRestart
-from rekindle.runtime.spark.spark_loss import SparkLoss, how_it_ended, spark_loss
+from rekindle.runtime.master.restarts.restart_strategies import FixedDelayRestart
+from rekindle.runtime.spark.spark_loss import how_it_ended, spark_loss
 from rekindle.runtime.wire import messages as m
 from support.balances import assert_exactly_once, numbering_job, read_output
 from support.ha_drivers import latest_entry
-from support.in_process_master import Cluster, cluster
+from support.in_process_master import Cluster
 from support.processes import wait_until
 
-__all__ = ["cluster"]
-
 EVENTS = 20_000
-KILLED = SparkLoss("Spark's JVM (process 42) was killed by SIGKILL")
-STOPPED = SparkLoss("the SparkSession that it ran on was stopped (spark.stop())", wanted=True)
+KILLED = ClusterLoss("Spark's JVM (process 42) was killed by SIGKILL")
+STOPPED = ClusterLoss("the SparkSession that it ran on was stopped (spark.stop())", wanted=True)
 
 
-class Spark:
+class Spark(Cluster):
     """Play Spark: it is lost, and started anew, when the test says so."""
 
     def __init__(self) -> None:
-        self.loss: SparkLoss | None = None
+        super().__init__()
+        self.lost_by: ClusterLoss | None = None
         self.renewed = 0
-        self.refuses: Exception | None = None
+        self.may_be_renewed = True
+        self.refuses: list[Exception] = []
 
-    def look(self, session: Any) -> SparkLoss | None:
-        """Stand in for the look at the JVM."""
-        return self.loss
+    def loss(self) -> ClusterLoss | None:
+        return self.lost_by
 
-    def renew(self) -> tuple[Any, tuple[()]]:
-        """Start anew."""
-        if self.refuses is not None:
-            raise self.refuses
+    @property
+    def renewable(self) -> bool:
+        return self.may_be_renewed
+
+    def renew(self) -> tuple[()]:
+        if self.refuses:
+            raise self.refuses.pop()
         self.renewed += 1
-        self.loss = None
-        return None, ()
+        self.lost_by = None
+        return ()
 
 
 @pytest.fixture
-def spark_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spark]:
-    played = Spark()
-    monkeypatch.setattr(job_master_module, "spark_loss", played.look)
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spark]:
     monkeypatch.setattr(job_master_module, "driver_restarts", lambda random: FixedDelayRestart(2, 0))
+    played = Spark()
     yield played
-    played.loss = None
+    played.lost_by = None
+    played.end()
 
 
 class Job:
     """The numbering job on the in-process cluster, as often as it is started; checkpoints are not retained."""
 
-    def __init__(self, cluster: Cluster, directory: Path, spark: Spark, ha: bool) -> None:
-        self._cluster, self._directory, self.spark, self._ha = cluster, directory, spark, ha
+    def __init__(self, spark: Spark, directory: Path, ha: bool) -> None:
+        self.spark, self._directory, self._ha = spark, directory, ha
 
     def start(
         self,
@@ -96,16 +99,17 @@ class Job:
         env.enable_checkpointing(10)
         env.set_restart_strategy(strategy or RestartStrategies.no_restart())
         numbering_job(env, EVENTS, str(self._directory / "out"))
-        return self._cluster.submit(env, renew_spark=self.spark.renew if renewable else None)
+        self.spark.may_be_renewed = renewable
+        return self.spark.submit(env)
 
-    def lose_spark(self, master: JobMaster, loss: SparkLoss = KILLED) -> None:
+    def lose_spark(self, master: JobMaster, loss: ClusterLoss = KILLED) -> None:
         """Let Spark be gone as soon as output beyond what there is has been committed."""
         before = len(read_output(str(self._directory / "out")))
         wait_until(lambda: len(read_output(str(self._directory / "out"))) > before, "output is committed")
-        wait_until(lambda: 0 in self._cluster.slots, "the slots of this attempt run")
+        wait_until(lambda: 0 in self.spark.slots, "the slots of this attempt run")
         assert not master.result.done()
-        self.spark.loss = loss
-        self._cluster.slots[0].lose()
+        self.spark.lost_by = loss
+        self.spark.slots[0].lose()
 
     def checkpoints(self) -> list[Path]:
         """List the completed checkpoints."""
@@ -113,15 +117,15 @@ class Job:
 
 
 @pytest.fixture
-def job(cluster: Cluster, tmp_path: Path, spark_process: Spark) -> Job:
+def job(cluster: Spark, tmp_path: Path) -> Job:
     """Give the job without high availability."""
-    return Job(cluster, tmp_path, spark_process, ha=False)
+    return Job(cluster, tmp_path, ha=False)
 
 
 @pytest.fixture
-def ha_job(cluster: Cluster, tmp_path: Path, spark_process: Spark) -> Job:
+def ha_job(cluster: Spark, tmp_path: Path) -> Job:
     """Give the job with high availability."""
-    return Job(cluster, tmp_path, spark_process, ha=True)
+    return Job(cluster, tmp_path, ha=True)
 
 
 class TestWithoutHighAvailability:
@@ -142,7 +146,7 @@ class TestWithoutHighAvailability:
         (kept,) = job.checkpoints()
         assert f"rekindle run -s {kept.parent} " in str(error), "the one that is kept, though none is retained"
         assert master.history.restarts == 0
-        job.spark.loss = None
+        job.spark.lost_by = None
         again = job.start(execution_state__recovery_path=str(kept.parent))
         again.result.result(60)
         assert_exactly_once(EVENTS, f"{tmp_path}/out")
@@ -164,7 +168,7 @@ class TestWithoutHighAvailability:
         wait_until(lambda: master.history.progress().epochs > 0, "it runs")
         cluster.obeys = lambda slot, order: not isinstance(order, m.TriggerSnapshot)
         stopped = master.stop_with_savepoint(str(tmp_path / "savepoints"), drain=False)
-        job.spark.loss = KILLED
+        job.spark.lost_by = KILLED
         cluster.slots[0].lose()
         assert isinstance(stopped.exception(60), StopFailedError)
         assert master.status is JobStatus.SUSPENDED
@@ -181,7 +185,7 @@ class TestWithoutHighAvailability:
         self, job: Job, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refused(*_: Any) -> None:
-            job.spark.loss = KILLED
+            job.spark.lost_by = KILLED
             raise ConnectionRefusedError("[Errno 111] Connection refused")
 
         monkeypatch.setattr(job_master_module, "Attempt", refused)
@@ -206,12 +210,10 @@ class TestWithHighAvailability:
     ) -> None:
         master = ha_job.start()
         wait_until(lambda: master.history.progress().epochs > 0, "it runs")
-        cluster.obeys = lambda slot, order: not isinstance(order, m.TriggerSnapshot)
+        cluster.obeys = lambda slot, order: ha_job.spark.renewed > 0 or not isinstance(order, m.TriggerSnapshot)
         stopped = master.stop_with_savepoint(str(tmp_path / "savepoints"), drain=False)
-        ha_job.spark.loss = KILLED
+        ha_job.spark.lost_by = KILLED
         cluster.slots[0].lose()
-        wait_until(lambda: ha_job.spark.renewed == 1, "there is a new Spark")
-        cluster.obeys = lambda slot, order: True
         savepoint = stopped.result(60)
         master.result.result(60)
         ha_job.start(execution_state__recovery_path=savepoint).result.result(60)
@@ -223,7 +225,7 @@ class TestWithHighAvailability:
     ) -> None:
         master = ha_job.start(renewable=why != "the program's own")
         if why == "refused":
-            ha_job.spark.refuses = RuntimeError("JAVA_GATEWAY_EXITED")
+            ha_job.spark.refuses = [RuntimeError("JAVA_GATEWAY_EXITED") for _ in range(9)]
         for _ in range(3 if why == "too often" else 1):
             ha_job.lose_spark(master, STOPPED if why == "stopped" else KILLED)
         error = master.result.exception(60)
@@ -233,21 +235,14 @@ class TestWithHighAvailability:
         entry = latest_entry(tmp_path)
         assert not entry.over
         assert [Path(one.location, "_metadata").exists() for one in entry.checkpoints] == [True]
-        ha_job.spark.loss = ha_job.spark.refuses = None
+        ha_job.spark.lost_by, ha_job.spark.refuses = None, []
         again = ha_job.start()
         again.result.result(60)
         assert again.settings.job_id == master.settings.job_id
         assert_exactly_once(EVENTS, f"{tmp_path}/out")
 
     def test_one_that_dies_while_it_is_started_is_tried_again(self, ha_job: Job, tmp_path: Path) -> None:
-        renew, refused = ha_job.spark.renew, iter([RuntimeError("JAVA_GATEWAY_EXITED")])
-
-        def refused_once() -> Any:
-            for error in refused:
-                raise error
-            return renew()
-
-        ha_job.spark.renew = refused_once  # type: ignore[method-assign]
+        ha_job.spark.refuses = [RuntimeError("JAVA_GATEWAY_EXITED")]
         master = ha_job.start()
         ha_job.lose_spark(master)
         master.result.result(60)
@@ -276,7 +271,7 @@ class Context:
         self._jsc: Any = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=stopped))
 
 
-def look(process: subprocess.Popen[bytes] | None, stopped: Callable[[], bool], port: int = 1) -> SparkLoss | None:
+def look(process: subprocess.Popen[bytes] | None, stopped: Callable[[], bool], port: int = 1) -> ClusterLoss | None:
     session: Any = SimpleNamespace(sparkContext=Context(process, stopped, port))
     return spark_loss(session)
 
@@ -295,13 +290,13 @@ def broken() -> bool:
 class TestLooking:
     def test_a_jvm_that_has_ended_says_how(self) -> None:
         process = ended("os.kill(os.getpid(), signal.SIGKILL)")
-        expected = SparkLoss(f"Spark's JVM (process {process.pid}) was killed by SIGKILL")
+        expected = ClusterLoss(f"Spark's JVM (process {process.pid}) was killed by SIGKILL")
         assert look(process, broken) == expected
         assert look(process, broken) == expected, "also the second time"
 
     def test_one_that_is_about_to_end_is_waited_for(self) -> None:
         with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.5)"]) as process:
-            assert look(process, broken) == SparkLoss(f"Spark's JVM (process {process.pid}) ended with exit code 0")
+            assert look(process, broken) == ClusterLoss(f"Spark's JVM (process {process.pid}) ended with exit code 0")
 
     def test_a_context_that_the_program_has_stopped(self) -> None:
         with subprocess.Popen(["sleep", "60"]) as process:
@@ -316,7 +311,7 @@ class TestLooking:
         with subprocess.Popen(["sleep", "60"]) as process:
             loss = look(process, lambda: True)
             process.kill()
-        assert loss == SparkLoss("Spark has stopped its SparkContext; its own log says why")
+        assert loss == ClusterLoss("Spark has stopped its SparkContext; its own log says why")
 
     def test_a_jvm_that_nobody_here_has_started_is_asked_at_its_port(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:

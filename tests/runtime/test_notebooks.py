@@ -19,9 +19,9 @@ from rekindle.base.html_table import html_table
 from rekindle.common import CompletableFuture, JobExecutionResult, JobID, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.runtime.master.client import LocalJobClient
-from rekindle.runtime.master.notebook_view import KEPT_LINES, NotebookView
-from rekindle.runtime.master.progress import LogView
-from rekindle.runtime.master.view_choice import progress_view
+from rekindle.runtime.master.views.notebook_view import KEPT_LINES, NotebookView
+from rekindle.runtime.master.views.progress import LogView
+from rekindle.runtime.master.views.view_choice import progress_view
 from support.driver import python_path
 from support.in_process_master import Cluster, cluster
 

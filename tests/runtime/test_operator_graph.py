@@ -14,7 +14,8 @@ from rekindle.contracts.key_groups import key_group_range
 from rekindle.datastream.functions import KeyedProcessFunction, ProcessFunction
 from rekindle.datastream.time_domain import TimeDomain
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.job_graph import JobGraph, compile_job
+from rekindle.graph.compilation.compiler import compile_job
+from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.partitioning import FORWARD, REBALANCE, Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from rekindle.graph.transformations.one_input import KeyedProcessTransformation, MapTransformation
@@ -91,7 +92,6 @@ class Running:
             keyed_backend=lambda: HeapKeyedStateBackend(StateOwner(node.name), own, node.max_parallelism, lambda: 0),
             to_driver=lambda channel, data: None,
             checkpointing=False,
-            restored=False,
         )
 
     def poll(self, max_records: int = 1_000) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.runtime.master.pacing import EpochPacer
+from rekindle.runtime.master.epochs.pacing import EpochPacer
 
 
 def test_the_first_epoch_is_small_to_find_out() -> None:

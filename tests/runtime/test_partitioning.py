@@ -13,7 +13,7 @@ from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.functions import KeySelector, MapFunction, Partitioner, RuntimeContext
 from rekindle.datastream.window import CountTumblingWindowAssigner
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.job_graph import compile_job
+from rekindle.graph.compilation.compiler import compile_job
 from rekindle.graph.partitioning import rescale_sources, rescale_targets
 from rekindle.runtime.slot.failure import OperatorError
 from support.in_process_job import InProcessJob, collect

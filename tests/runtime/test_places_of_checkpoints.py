@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,8 @@ def _damage_all_and_fail(cluster: Cluster, directory: Path) -> None:
     def obeys(index: int, order: Any) -> bool:
         if type(order).__name__ == "NotifyComplete" and not slot.lost:
             for file in directory.glob("*/chk-*/slot-*"):
-                file.write_bytes(b"damaged")
+                with suppress(FileNotFoundError):  # it was deleted meanwhile
+                    file.write_bytes(b"damaged")
             slot.lose()
         return True
 

@@ -10,16 +10,17 @@ import pytest
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.exceptions import JobFencedError
-from rekindle.runtime.master import progress, view_choice
-from rekindle.runtime.master.checkpoint_lines import describe_checkpoint
-from rekindle.runtime.master.progress import (
+from rekindle.runtime.master.views import progress, view_choice
+from rekindle.runtime.master.views.checkpoint_lines import describe_checkpoint
+from rekindle.runtime.master.views.progress import (
     EpochSummary,
     LiveView,
     LogView,
     ProgressView,
     format_watermark,
 )
-from rekindle.runtime.master.view_choice import progress_view
+from rekindle.runtime.master.views.view_choice import progress_view
+from support.slot_snapshots import completed
 
 Logged = Callable[[Callable[[LogView], None]], list[str]]
 MIN, MAX = -(1 << 63), (1 << 63) - 1
@@ -29,8 +30,8 @@ def summary(epoch: int = 1, records: int = 100, seconds: float = 1.0, watermark:
     return EpochSummary(epoch, records, records, seconds, watermark)
 
 
-def checkpoint(size: int | None = 2_048, number: int = 7) -> CompletedCheckpoint:
-    return CompletedCheckpoint(number, 3, 0, "somewhere", duration_ms=12, size=size)
+def checkpoint(size: int = 2_048, number: int = 7) -> CompletedCheckpoint:
+    return completed(number, duration_ms=12, size=size)
 
 
 class Terminal(io.StringIO):
@@ -275,7 +276,7 @@ def test_a_watermark_is_shown_as_a_time(watermark: int, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("size", "shown"),
-    [(None, "0 B"), (0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (5 << 20, "5.0 MiB"), (3 << 40, "3072.0 GiB")],
+    [(0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (5 << 20, "5.0 MiB"), (3 << 40, "3072.0 GiB")],
 )
-def test_the_size_of_a_checkpoint_is_shown_in_its_unit(size: int | None, shown: str) -> None:
+def test_the_size_of_a_checkpoint_is_shown_in_its_unit(size: int, shown: str) -> None:
     assert describe_checkpoint(checkpoint(size)) == f"7 (12 ms, {shown})"

@@ -41,11 +41,11 @@ class Noting(KeyedProcessOperator):
         super().open(context)
         own = key_group_range(context.subtask, context.parallelism, context.max_parallelism)
         self.notes = dict.fromkeys(own, 0)
-        for key_group, data in context.restored_raw:
+        for key_group, data in context.restored.raw:
             written_by, times = map(int, data.split())
             assert written_by == key_group
             self.notes[key_group] = times + 1
-        self.restored = sorted(key_group for key_group, _ in context.restored_raw)
+        self.restored = sorted(key_group for key_group, _ in context.restored.raw)
 
     def raw_keyed_state(self) -> Iterable[tuple[int, bytes]]:
         return ((key_group, f"{key_group} {times}".encode()) for key_group, times in self.notes.items())

@@ -656,7 +656,7 @@ def savepoint(job: InProcessJob, directory: Path) -> Any:
     future = savepoints.request(str(directory))
     job.clock.advance(1_000)
     assert savepoints.begin(job.coordinator.next_checkpoint_id)
-    job._executor.run(job.coordinator, job.coordinator.trigger(job.clock.now(), 0, [], savepoint=True))
+    job._executor.run(job.coordinator, job.coordinator.trigger(job.clock.now(), 0, savepoint=True))
     answer = job.hear_snapshot()
     if isinstance(answer, m.SnapshotFailed):
         raise DeclinedError(answer.reason)

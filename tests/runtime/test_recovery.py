@@ -11,17 +11,15 @@ from rekindle.checkpoint.metadata import CheckpointMetadata, encode_metadata
 from rekindle.checkpoint.restoring import FALLBACK_KEY, RestorePath
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointCorruptError
-from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
-from rekindle.runtime.restart import FixedDelayRestart, GiveUp, Restart
+from rekindle.runtime.master.restarts.recovery import FallBack, Recovery, as_restored
+from rekindle.runtime.master.restarts.restart_strategies import FixedDelayRestart, GiveUp, Restart
 
 DAMAGE = CheckpointCorruptError("snapshot file slot-0-0 cannot be read: it is damaged. Restore from another checkpoint")
 
 
 def completed(*numbers: int) -> tuple[CompletedCheckpoint, ...]:
     return tuple(
-        CompletedCheckpoint(
-            number, 0, 0, StoredCheckpoint(CheckpointMetadata(number, "job", "name", 0, 0, [], [], []), None, "")
-        )
+        CompletedCheckpoint(StoredCheckpoint(CheckpointMetadata(number, "job", "name", 0, 0, [], [], []), None, ""))
         for number in numbers
     )
 

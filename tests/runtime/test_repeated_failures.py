@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rekindle.exceptions import JobExecutionError, SlotLostError, UserCodeError
-from rekindle.runtime.master.repeated_failures import LONGEST_DELAY_MS, RepeatedFailures
-from rekindle.runtime.restart import GiveUp, Restart
+from rekindle.runtime.master.restarts.repeated_failures import LONGEST_DELAY_MS, RepeatedFailures
+from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart
 
 
 def failure(identity: str = "5f1c", subtask: int = 0, trace: str = "ValueError: negative") -> Exception:

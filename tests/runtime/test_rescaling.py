@@ -26,7 +26,7 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.exceptions import StateRestoreError
-from rekindle.graph.job_graph import compile_job
+from rekindle.graph.compilation.compiler import compile_job
 from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.key_hash import key_group_of

@@ -7,7 +7,7 @@ import pytest
 from rekindle.common.configuration import Configuration
 from rekindle.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
 from rekindle.exceptions import ConfigurationError
-from rekindle.runtime.restart import (
+from rekindle.runtime.master.restarts.restart_strategies import (
     ExponentialDelayRestart,
     FailureRateRestart,
     FixedDelayRestart,

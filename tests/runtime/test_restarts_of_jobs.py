@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,14 +20,15 @@ from rekindle.common.restart_strategy import RestartStrategyConfiguration
 from rekindle.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.exceptions import JobExecutionError
 from rekindle.runtime.master import job_master
-from rekindle.runtime.master.attempt import Outcome
-from rekindle.runtime.master.failures import slot_error
+from rekindle.runtime.master.attempts.attempt_events import Outcome
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
-from rekindle.runtime.master.progress import ProgressView
+from rekindle.runtime.master.restarts.failures import slot_error
+from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.slot.failure import OperatorError, describe_failure
-from rekindle.testing import ManualClock
+from rekindle.testing import InProcessCluster, ManualClock
 from support.in_process_job import InProcessJob, collect
+from support.slot_snapshots import snapshot, stored
 
 RUNS_MS = 300
 STRATEGY = "restart-strategy.type"
@@ -79,9 +79,9 @@ class Waiting(threading.Event):
 def complete_checkpoint(coordinator: CheckpointCoordinator, now: int) -> None:
     """Let a checkpoint of the one slot be complete."""
     number = coordinator.next_checkpoint_id
-    coordinator.trigger(now, 1, [])
-    coordinator.acknowledge(now, coordinator._attempt, number, 0, None)
-    coordinator.metadata_written(now, number, None)
+    coordinator.trigger(now, 1)
+    coordinator.acknowledge(now, coordinator._attempt, number, 0, snapshot())
+    coordinator.metadata_written(now, number, stored(number))
 
 
 def run(
@@ -134,13 +134,11 @@ def run(
         def stop(self, *_: Any) -> None:
             self._coordinator.abort_all(clock.now(), CheckpointFailureReason.JOB_FAILED)
 
-    session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[1]"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job_master, "Attempt", InProcessAttempt)
-        patch.setattr(job_master, "SlotLaunch", lambda shared, number: None)
         patch.setattr("random.random", lambda: 0.5)  # no jitter
         settings = settle(JobID().to_hex_string(), "job", env._configuration, env._checkpoint_config, env._config)
-        master = JobMaster(session, env._compile(), settings, clock, ProgressView("job"))
+        master = JobMaster(InProcessCluster(), env._compile(), settings, clock, ProgressView("job"))
         waiting = master._cancelled = Waiting(clock)
         master.start()
         error = master.result.exception(60)

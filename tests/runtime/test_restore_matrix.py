@@ -102,7 +102,8 @@ class Upgrade:
         self, version: Version, parallelism: int = 2, backend: StateBackend | None = None, storage: Any = None
     ) -> Path:
         """Run a version for a while; return its savepoint."""
-        env = environment(None, storage or str(self._directory / "checkpoints"), rekindle_epoch_max__records="40")
+        checkpoints = storage or str(self._directory / "checkpoints")
+        env = environment(None, checkpoints, interval=20, rekindle_epoch_max__records="40")
         env.set_parallelism(parallelism).set_state_backend(backend or HashMapStateBackend())
         version.build(env, self.output)
         master = self._cluster.submit(env)

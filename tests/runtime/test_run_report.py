@@ -12,8 +12,8 @@ from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.program.program_errors import RUN_REPORT
 from rekindle.program.run_report import JobReport, read_reports
-from rekindle.runtime.master.progress import EpochSummary, LogView, ProgressView
-from rekindle.runtime.master.reported_view import ReportedView, reported
+from rekindle.runtime.master.views.progress import EpochSummary, LogView, ProgressView
+from rekindle.runtime.master.views.reported_view import ReportedView, reported
 
 JOB = "a" * 32
 
@@ -90,7 +90,7 @@ def test_the_last_checkpoint_is_told_if_it_was_kept(path: str, view: ProgressVie
     files = checkpoint_files(str(tmp_path / "checkpoints"))
     metadata = CheckpointMetadata(3, JOB, "job", 0, 1, [], [], [])
     view.start()
-    view.checkpoint_completed(CompletedCheckpoint(3, 1, 0, StoredCheckpoint(metadata, files, "job/chk-3")))
+    view.checkpoint_completed(CompletedCheckpoint(StoredCheckpoint(metadata, files, "job/chk-3")))
     if kept:
         files.create("job/chk-3/_metadata", b"")
     view.ended("FAILED")

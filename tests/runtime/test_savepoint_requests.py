@@ -12,18 +12,21 @@ from typing import Any
 import pytest
 
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
-from rekindle.checkpoint.events import CheckpointFailureReason
+from rekindle.checkpoint.events import DropCompleted, WriteMetadata
+from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import StateHandle, StoredFile
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.restoring import RestorePath
+from rekindle.checkpoint.slot_snapshot import SlotSnapshot
 from rekindle.checkpoint.storage import LocalCheckpointFiles, checkpoint_files
-from rekindle.exceptions import CheckpointError
-from rekindle.runtime.master.checkpointing import CheckpointExecutor
-from rekindle.runtime.master.savepoints import Savepoints
+from rekindle.exceptions import CheckpointError, SlotLostError
+from rekindle.ha.ownership import JobOwnership
+from rekindle.runtime.master.attempts import attempt_events as a
+from rekindle.runtime.master.checkpoints.checkpoint_writer import CheckpointWriter
+from rekindle.runtime.master.checkpoints.savepoints import Savepoints
 from rekindle.runtime.wire import messages as m
 from rekindle.testing import ManualClock
-
-JOB = "0123456789abcdef0123456789abcdef"
+from support.attempts import JOB, machine
 
 
 class Job:
@@ -33,37 +36,64 @@ class Job:
         self.clock = ManualClock(1_000)
         self.files = LocalCheckpointFiles(str(directory / "checkpoints"))
         self.savepoints = Savepoints(JOB)
-        self.told: list[Any] = []
+        self.barriers: list[m.TriggerSnapshot] = []
+        self.told: list[m.ToSlot] = []
         self.completed: list[int] = []
-        self.failures: list[str] = []
-        options = CheckpointOptions(interval_ms=10, timeout_ms=1_000, num_retained=num_retained)
-        self.coordinator = CheckpointCoordinator(options, frozenset(range(slots)), 0, 1, 0)
-        settings: Any = SimpleNamespace(job_id=JOB, job_name="name", checkpoint_files=self.files)
+        self.failures: list[BaseException] = []
+        self.slots = slots
+        options = CheckpointOptions(interval_ms=10_000, timeout_ms=10**6, num_retained=num_retained)
+        self.machine = machine(options, slots, self.savepoints)
         graph: Any = SimpleNamespace(nodes=(), slots=slots)
-        self.executor = CheckpointExecutor(
-            settings,
-            graph,
-            self.clock,
-            self.told.append,
-            lambda checkpoint: self.completed.append(checkpoint.checkpoint_id),
-            self.failures.append,
-            savepoints=self.savepoints,
+        ownership = JobOwnership(self.clock)
+        self.writer = CheckpointWriter(
+            JOB, "name", graph, JobCheckpointDirectory(self.files, JOB), self.savepoints, ownership
         )
 
+    @property
+    def coordinator(self) -> CheckpointCoordinator:
+        return self.machine.coordinator
+
+    def hear(self, event: a.Event) -> None:
+        self.carry_out(self.machine.handle(self.clock.now(), event))
+
+    def carry_out(self, instructions: list[a.Instruction]) -> None:
+        for instruction in instructions:
+            match instruction:
+                case a.PlaceBarrier(order):
+                    self.barriers.append(order)
+                case a.TellSlots(message):
+                    self.told.append(message)
+                case WriteMetadata():
+                    self.hear(self.writer.write(instruction, []))
+                case a.DiscardFiles(checkpoint_id):
+                    self.writer.discard(checkpoint_id)
+                case DropCompleted(checkpoint):
+                    self.writer.drop(checkpoint)
+                case a.CompleteSavepoint(checkpoint_id):
+                    self.savepoints.completed(checkpoint_id)
+                case a.FailSavepoint(checkpoint_id, message):
+                    self.savepoints.failed(checkpoint_id, message)
+                case a.ShowCheckpoint(checkpoint):
+                    self.completed.append(checkpoint.checkpoint_id)
+                case a.End(BaseException() as error):
+                    self.failures.append(error)
+
     def trigger(self, savepoint: bool = False) -> m.TriggerSnapshot:
-        """Trigger a checkpoint, or the savepoint that waits; give what slots are told."""
-        self.clock.advance(10)
-        if savepoint:
-            assert self.savepoints.begin(self.coordinator.next_checkpoint_id)
-        self.executor.run(self.coordinator, self.coordinator.trigger(self.clock.now(), 7, [], savepoint))
-        order = self.told[-1]
-        assert isinstance(order, m.TriggerSnapshot)
+        """Let a checkpoint be due, or the savepoint that waits begin; give what slots are told."""
+        self.clock.advance(1 if savepoint else 10_000)
+        self.hear(a.Woken())
+        order = self.barriers.pop(0)
+        assert (order.savepoint is not None) == savepoint
         return order
 
     def acknowledge(self, order: m.TriggerSnapshot, attempt: int = 0) -> None:
         """Write the slot's state where it belongs, acknowledge, and do what the completion asks for."""
         self.write(order, attempt=attempt)
-        self.executor.notified(0, order.checkpoint_id)
+        self.notified(0, order.checkpoint_id)
+
+    def notified(self, slot: int, checkpoint_id: int) -> None:
+        """Do in a slot what the completion of a checkpoint asks for."""
+        self.hear(a.OutputCommitted(slot, checkpoint_id))
 
     def write(self, order: m.TriggerSnapshot, slot: int = 0, attempt: int = 0) -> None:
         """Write a slot's state where it belongs, and acknowledge."""
@@ -71,14 +101,24 @@ class Job:
         directory = "" if order.savepoint else f"{JOB}/chk-{order.checkpoint_id}/"
         target.write(f"{directory}slot-{slot}-{attempt}", io.BytesIO(b"state"))
         handle = StateHandle(slot, StoredFile(5, 0, path=f"slot-{slot}-{attempt}"), written=5)
-        done = m.SnapshotDone(attempt, order.checkpoint_id, handle, [], 0, 0)
-        now = self.clock.now()
-        self.executor.run(self.coordinator, self.coordinator.acknowledge(now, attempt, order.checkpoint_id, slot, done))
+        self.hear(a.SnapshotTaken(attempt, order.checkpoint_id, slot, SlotSnapshot(handle)))
 
     def decline(self, order: m.TriggerSnapshot) -> None:
-        reason = CheckpointFailureReason.DECLINED
-        then = self.coordinator.decline(self.clock.now(), 0, order.checkpoint_id, 0, reason, "disk full")
-        self.executor.run(self.coordinator, then)
+        self.hear(a.SnapshotDeclined(0, order.checkpoint_id, 0, "disk full"))
+
+    def end(self, finished: bool = False) -> None:
+        """End the attempt: it fails, or its output is committed."""
+        if finished:
+            self.machine._end(a.Outcome.FINISHED)
+        else:
+            self.hear(a.Failed(SlotLostError("slot 0 was lost", 0)))
+        self.carry_out(self.machine.close(self.clock.now(), None))
+
+    def restart(self) -> None:
+        """Begin the next attempt."""
+        now, slots = self.clock.now(), frozenset(range(self.slots))
+        coordinator = self.coordinator.successor(self.coordinator.attempt + 1, slots, now)
+        self.machine = machine(None, self.slots, self.savepoints, coordinator=coordinator)
 
 
 @pytest.fixture
@@ -185,12 +225,16 @@ def test_metadata_that_cannot_be_written_fails_the_savepoint(job: Job, tmp_path:
 
 
 def test_an_attempt_that_ends_fails_its_savepoint_and_leaves_the_waiting_to_the_next(job: Job, tmp_path: Path) -> None:
-    begun, waiting = (job.savepoints.request(str(tmp_path / "savepoints")) for _ in range(2))
+    begun = job.savepoints.request(str(tmp_path / "savepoints"))
     order = job.trigger(savepoint=True)
-    job.executor.run(job.coordinator, job.coordinator.abort_all(2_000, CheckpointFailureReason.JOB_FAILED))
+    job.hear(a.EpochWaits(1))
+    waiting = job.savepoints.request(str(tmp_path / "savepoints"))
+    job.hear(a.Woken())
+    assert job.barriers == [], "an epoch runs"
+    job.end()
     with pytest.raises(CheckpointError, match="JOB_FAILED"):
         begun.result(0)
-    job.coordinator = job.coordinator.successor(1, frozenset({0}), 2_000)
+    job.restart()
     job.acknowledge(order, attempt=0)
     assert below(tmp_path) == set()
     job.acknowledge(job.trigger(savepoint=True), attempt=1)
@@ -218,9 +262,11 @@ def test_one_under_way_cannot_be_cancelled(job: Job, tmp_path: Path) -> None:
 
 
 def test_when_the_job_ends_whoever_waits_and_whoever_comes_later_is_told(job: Job, tmp_path: Path) -> None:
-    futures: list[Future[str]] = [job.savepoints.request(str(tmp_path)) for _ in range(3)]
-    futures[1].cancel()
+    futures: list[Future[str]] = [job.savepoints.request(str(tmp_path))]
     job.trigger(savepoint=True)
+    job.hear(a.EpochWaits(1))
+    futures += [job.savepoints.request(str(tmp_path)) for _ in range(2)]
+    futures[1].cancel()
     job.savepoints.job_ended("FINISHED")
     futures.append(job.savepoints.request(str(tmp_path)))
     with pytest.raises(CheckpointError, match=r"the job ended \(FINISHED\) before the savepoint was complete"):
@@ -251,16 +297,16 @@ def written(job: Job, directory: Path) -> tuple[Future[str], m.TriggerSnapshot]:
 def test_a_savepoint_in_passing_is_handed_over_when_all_slots_have_answered(two_slots: Job, tmp_path: Path) -> None:
     future, order = written(two_slots, tmp_path / "savepoints")
     for slot, checkpoint_id in ((0, order.checkpoint_id), (0, order.checkpoint_id), (1, order.checkpoint_id + 1)):
-        two_slots.executor.notified(slot, checkpoint_id)
+        two_slots.notified(slot, checkpoint_id)
         assert not future.done()
-    two_slots.executor.notified(1, order.checkpoint_id)
+    two_slots.notified(1, order.checkpoint_id)
     assert future.result(0) == order.savepoint
 
 
 def test_savepoints_in_passing_wait_each_for_answers_of_its_own(two_slots: Job, tmp_path: Path) -> None:
     first, second = (written(two_slots, tmp_path / "savepoints") for _ in range(2))
     for slot in (0, 1):
-        two_slots.executor.notified(slot, second[1].checkpoint_id)
+        two_slots.notified(slot, second[1].checkpoint_id)
     assert second[0].done()
     assert not first[0].done()
 
@@ -269,18 +315,18 @@ def test_an_attempt_that_ends_before_all_slots_have_answered_deletes_the_savepoi
     two_slots: Job, tmp_path: Path
 ) -> None:
     future, order = written(two_slots, tmp_path / "savepoints")
-    two_slots.executor.notified(0, order.checkpoint_id)
-    two_slots.executor.attempt_ended(output_committed=False)
+    two_slots.notified(0, order.checkpoint_id)
+    two_slots.end()
     with pytest.raises(CheckpointError, match="interrupted before the output that the savepoint refers to was safe"):
         future.result(0)
     assert below(tmp_path / "savepoints") == set()
-    two_slots.executor.notified(1, order.checkpoint_id)  # too late
-    two_slots.executor.attempt_ended(output_committed=False)
+    two_slots.notified(1, order.checkpoint_id)  # too late
+    two_slots.end()
 
 
 def test_at_the_end_of_a_job_that_has_committed_all_savepoints_are_handed_over(two_slots: Job, tmp_path: Path) -> None:
     future, order = written(two_slots, tmp_path / "savepoints")
-    two_slots.executor.attempt_ended(output_committed=True)
+    two_slots.end(finished=True)
     assert future.result(0) == order.savepoint
     assert below(Path(future.result(0))) == {"_metadata", "slot-0-0", "slot-1-0"}
 
@@ -288,6 +334,6 @@ def test_at_the_end_of_a_job_that_has_committed_all_savepoints_are_handed_over(t
 def test_an_attempt_that_ends_leaves_savepoints_alone_that_were_handed_over(two_slots: Job, tmp_path: Path) -> None:
     future, order = written(two_slots, tmp_path / "savepoints")
     for slot in (0, 1):
-        two_slots.executor.notified(slot, order.checkpoint_id)
-    two_slots.executor.attempt_ended(output_committed=False)
+        two_slots.notified(slot, order.checkpoint_id)
+    two_slots.end()
     assert below(Path(future.result(0))) == {"_metadata", "slot-0-0", "slot-1-0"}

@@ -24,7 +24,7 @@ from rekindle.datastream import (
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.job_graph import compile_job
+from rekindle.graph.compilation.compiler import compile_job
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings

@@ -18,6 +18,7 @@ import pytest
 from rekindle.checkpoint.metadata import ListStateMetadata
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.storage import CheckpointFiles, LocalCheckpointFiles
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import WatermarkStrategy
 from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
@@ -26,7 +27,6 @@ from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import CheckpointStorageError, SlotProtocolError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import Progress, decode
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from rekindle.runtime.slot import slot as slot_module
 from rekindle.runtime.slot import snapshotter
 from rekindle.runtime.slot.failure import OperatorError, describe_failure

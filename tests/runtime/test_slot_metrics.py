@@ -13,7 +13,7 @@ import pytest
 from rekindle.common import Types
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.metrics.slot_metrics import MetricValue
-from rekindle.runtime.master.slot_metrics import NO_READINGS, SlotMetrics
+from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotMetrics
 from rekindle.runtime.operators.operator import MAX_WATERMARK
 from rekindle.runtime.slot import metrics_report as report_module
 from rekindle.runtime.slot.metrics_report import metrics_report

@@ -17,7 +17,7 @@ import pytest
 from rekindle.common import JobStatus
 from rekindle.datastream import MapFunction, StreamExecutionEnvironment
 from rekindle.exceptions import JobExecutionError, SlotLostError
-from rekindle.runtime.master.control_server import ControlServer
+from rekindle.runtime.master.slots.control_server import ControlServer
 from rekindle.runtime.slot.slot_deployment import SlotDeployment
 from rekindle.runtime.spark import slot_starter
 from rekindle.runtime.spark.slot_starter import start_slot

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,15 +13,27 @@ from rekindle.datastream import (
     StreamExecutionEnvironment,
 )
 from rekindle.exceptions import ConfigurationError, JobCancelledError, JobFencedError, StopFailedError
-from rekindle.runtime.master.attempt_stop import AttemptStop
+from rekindle.runtime.master.attempts.attempt_events import (
+    CompleteSavepoint,
+    End,
+    MetadataStored,
+    Outcome,
+    OutputCommitted,
+    PlaceBarrier,
+    ShowStopSavepoint,
+    SnapshotTaken,
+    Woken,
+)
+from rekindle.runtime.master.attempts.stopping import StopMode, Stopping
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
-from rekindle.runtime.master.stopping import StopMode, Stopping
 from rekindle.runtime.wire import messages as m
+from support.attempts import machine
 from support.balances import assert_exactly_once, environment, events, judge, numbering_job, read_output
 from support.in_process_job import collect
 from support.in_process_master import Cluster, cluster
 from support.processes import wait_until
+from support.slot_snapshots import snapshot, stored
 from support.stopped_job import EVENTS, SLOW, Job, hidden, savepoint_orders
 
 __all__ = ["cluster"]
@@ -264,20 +274,17 @@ def test_a_request_that_has_not_begun_when_the_job_ends_is_told_and_cannot_be_ca
 
 
 def test_a_job_is_cancelled_before_its_savepoint_is_shown() -> None:
-    stopping, taken, happened = Stopping(), Future[str](), list[str]()
+    stopping = Stopping()
     stopping.request(StopMode.CANCEL, "/savepoints")
-    epochs: Any = SimpleNamespace(finished=False, draining=False, hold=lambda: None, release=lambda: None)
-    stop = AttemptStop(
-        stopping,
-        epochs,
-        lambda directory, final: (1, taken),
-        lambda location: happened.append(location),
-        lambda: happened.append("cancelled"),
-        lambda error: happened.append("failed"),
-    )
-    stop.begin()
-    taken.set_result("/savepoints/one")
-    assert happened == ["cancelled", "/savepoints/one"], "showing it may fail: nobody may read any more"
+    subject = machine(stopping=stopping)
+    [barrier] = subject.handle(1, Woken())
+    assert isinstance(barrier, PlaceBarrier)
+    location = barrier.order.savepoint
+    assert location is not None
+    subject.handle(2, SnapshotTaken(0, 1, 0, snapshot()))
+    subject.handle(3, MetadataStored(1, stored(1)))
+    ended = [CompleteSavepoint(1), End(Outcome.CANCELLED), ShowStopSavepoint(location)]
+    assert subject.handle(4, OutputCommitted(0, 1)) == ended, "showing it may fail: nobody may read any more"
 
 
 def test_cancelling_a_job_that_another_driver_goes_on_with_changes_nothing(job: Job) -> None:

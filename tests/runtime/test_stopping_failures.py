@@ -207,7 +207,7 @@ def test_a_slot_lost_before_what_a_savepoint_in_passing_refers_to_is_safe_fails_
     savepoint_orders(job, then)
     with pytest.raises(CheckpointError, match="before the output that the savepoint refers to was safe"):
         master.trigger_savepoint(None).result(60)
-    assert list(job.savepoints.iterdir()) == []
+    wait_until(lambda: list(job.savepoints.iterdir()) == [], "nothing is left of it")
     assert master.trigger_savepoint(None).result(60), "the job goes on, and another may be taken"
     job.check_rest(master.stop_with_savepoint(None, False).result(60), may_keep=True)
 

@@ -29,7 +29,7 @@ from rekindle.datastream.connectors.file_system import FileSink
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import InvalidProgramError, SerializationError
-from rekindle.graph.job_graph import compile_job
+from rekindle.graph.compilation.compiler import compile_job
 from rekindle.graph.transformations.sinks import CollectTransformation
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import decode, encode_chunk

@@ -13,6 +13,7 @@ from pyspark.sql import Row
 from pyspark.sql import types as T  # noqa: N812 - the customary name
 
 from rekindle.checkpoint.storage import LocalCheckpointFiles
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Time, Types, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner
 from rekindle.datastream import (
@@ -25,7 +26,6 @@ from rekindle.datastream import (
 from rekindle.datastream.functions import ProcessWindowFunction
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.datastream.window import CountEvictor, TumblingEventTimeWindows
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state_processor.contents import contents_of

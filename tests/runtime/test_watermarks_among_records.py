@@ -26,7 +26,7 @@ from rekindle.datastream import (
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.operators import AbstractStreamOperator, OneInputStreamOperator
 from rekindle.datastream.window import TumblingEventTimeWindows
-from rekindle.graph.job_graph import compile_job
+from rekindle.graph.compilation.compiler import compile_job
 from rekindle.runtime.exchange.payload import Progress, decode_all, encode_progress, encode_several
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 from rekindle.runtime.slot.arrivals import in_band_edges, record_order

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.checkpoint.metadata import NativeState, StoredFile
+from rekindle.checkpoint.slot_snapshot import ListStateSize, OperatorSnapshot
 from rekindle.exceptions import SlotProtocolError
 from rekindle.runtime.wire import handshake
 from rekindle.runtime.wire import messages as m
@@ -239,7 +240,7 @@ MESSAGES_TO_MASTER: list[m.ToMaster] = [
         1,
         7,
         m.StateHandle(0, STORED),
-        [m.OperatorSnapshot("u", ["s"], {"l": m.ListStateSize(DistributionMode.UNION, 2)})],
+        [OperatorSnapshot("u", ["s"], {"l": ListStateSize(DistributionMode.UNION, 2)})],
         1,
         2,
     ),

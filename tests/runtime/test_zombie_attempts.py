@@ -51,7 +51,7 @@ def story(directory: Path) -> int:
             for slot, said in late:
                 if slot == 0:
                     assert isinstance(said, m.SnapshotDone)
-                    new.coordinator.acknowledge(new.clock.now(), said.attempt, late_id, slot, said)
+                    new.coordinator.acknowledge(new.clock.now(), said.attempt, late_id, slot, said.snapshot())
             second = new.finish_checkpoint(late_id)
     with InProcessJob(program(), 2, files=files, restore=second, own=True, attempt=2) as last:
         return wrong_keys(last.run_to_end())

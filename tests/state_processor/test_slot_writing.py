@@ -18,8 +18,9 @@ from rekindle.exceptions import ConfigurationError
 from rekindle.serialization import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.backend_settings import BackendSettings
-from rekindle.state.blocks import StateKind, StateSpec
+from rekindle.state.blocks import StateSpec
 from rekindle.state.key_hash import key_group_of
+from rekindle.state.kinds.registry import kind_of
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state_processor.contents import contents_of
 from rekindle.state_processor.new_metadata import metadata_of
@@ -75,7 +76,7 @@ def test_a_copy_of_any_format_is_a_savepoint_of_its_own(tmp_path: Path, form: st
 
 
 def step(descriptor: ValueStateDescriptor, ttl: bool = False) -> StateStep:
-    return StateStep(StateSpec(descriptor.get_name(), StateKind.VALUE, ttl), descriptor, None, "whole")
+    return StateStep(StateSpec(descriptor.get_name(), kind_of(descriptor), ttl), descriptor, None, "whole")
 
 
 def test_a_state_is_replaced_and_the_others_stay(tmp_path: Path) -> None:

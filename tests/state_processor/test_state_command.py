@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.cli import main
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from support.snapshot_job import expected, take_snapshot
 
 MAIN = "import sys; from rekindle.cli import main; main()"

@@ -13,6 +13,7 @@ from typing import Any
 from rekindle.checkpoint.restoring import RestorePath
 from rekindle.checkpoint.snapshot_file import SnapshotReader
 from rekindle.checkpoint.storage import LocalCheckpointFiles
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from rekindle.datastream.functions import (
     AggregateFunction,
@@ -28,7 +29,6 @@ from rekindle.datastream.state import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
 from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.wire import messages as m
@@ -235,14 +235,14 @@ class RunningProgram:
         future = savepoints.request(str(self._directory / "savepoints"))
         job.clock.advance(1_000)
         assert savepoints.begin(job.coordinator.next_checkpoint_id)
-        job._executor.run(job.coordinator, job.coordinator.trigger(job.clock.now(), 0, [], savepoint=True))
+        job._executor.run(job.coordinator, job.coordinator.trigger(job.clock.now(), 0, savepoint=True))
         for _ in job.slots:
             index, answer = job._answers.get(timeout=30)
             if isinstance(answer, m.SnapshotFailed):
                 raise DeclinedError(answer.reason)
             assert isinstance(answer, m.SnapshotDone)
             now = job.clock.now()
-            then = job.coordinator.acknowledge(now, answer.attempt, answer.checkpoint_id, index, answer)
+            then = job.coordinator.acknowledge(now, answer.attempt, answer.checkpoint_id, index, answer.snapshot())
             job._executor.run(job.coordinator, then)
         return RestorePath(future.result(0)).current
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.checkpoint.metadata import decode_metadata
 from rekindle.checkpoint.storage import LocalCheckpointFiles
-from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Configuration, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.ha.entry import LogEntry
 from rekindle.ha.log import JobLog
-from rekindle.runtime.master.checkpointing import CheckpointExecutor
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import JobSettings, settle
-from rekindle.runtime.master.progress import ProgressView
-from rekindle.testing import ManualClock
+from rekindle.runtime.master.views.progress import ProgressView
+from rekindle.testing import InProcessCluster, ManualClock
 from support.balances import Numbering, events, key_of
+from support.checkpoint_executor import CheckpointExecutor
 from support.in_process_job import JOB_ID, InProcessJob, collect
 
 NAME = "a job"
@@ -77,13 +74,10 @@ class InProcessDriver:
         settled: JobSettings = settle(
             job_id, NAME, env._configuration, env._checkpoint_config, env._config, env._state_backend
         )
-        session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
-        self.master = JobMaster(session, env._compile(), settled, self.clock, ProgressView(NAME))
+        self.master = JobMaster(InProcessCluster(), env._compile(), settled, self.clock, ProgressView(NAME))
         self.master._sweep_after_takeover()
         latest = self.master._coordinator.latest_completed()
-        stored = None if latest is None else latest.location
-        assert stored is None or isinstance(stored, StoredCheckpoint)
-        self.restored = stored
+        self.restored = stored = None if latest is None else latest.location
         self.job = InProcessJob(
             self.master._graph,
             files=self.master.settings.checkpoint_files,
@@ -98,8 +92,6 @@ class InProcessDriver:
             self.master._graph,
             self.clock,
             self.job.broadcast,
-            lambda _: None,
-            lambda _: None,
             self.master._checkpoints,
             self.master._savepoints,
             self.master._ownership,
@@ -133,7 +125,7 @@ class InProcessDriver:
         checkpoint_id = coordinator.next_checkpoint_id
         self.master._savepoints.request(str(directory))
         assert self.master._savepoints.begin(checkpoint_id)
-        trigger = coordinator.trigger(self.clock.now(), self.job._epoch, [], savepoint=True, final=True)
+        trigger = coordinator.trigger(self.clock.now(), self.job._epoch, savepoint=True, final=True)
         self.executor.run(coordinator, trigger)
         self.job.finish_checkpoint(checkpoint_id)
         return checkpoint_id

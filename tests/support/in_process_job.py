@@ -25,21 +25,24 @@ from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.restoring import fit_to_checkpoint
 from rekindle.checkpoint.storage import CheckpointFiles
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
 from rekindle.graph.batch_mode import as_batch
-from rekindle.graph.job_graph import JobGraph, compile_job
+from rekindle.graph.compilation.compiler import compile_job
+from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.stream_graph import StreamGraph
 from rekindle.graph.transformations.sinks import CollectTransformation
 from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.exchange.writers import Envelope
-from rekindle.runtime.master.checkpointing import CheckpointExecutor, StoredCheckpoint, measurements
-from rekindle.runtime.master.iterations import IterationControl
+from rekindle.runtime.master.epochs.loop_control import IterationControl
 from rekindle.runtime.operators.sinks import COLLECTED, PRINTED, unpickle_collected
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
+from rekindle.runtime.slot.orders import carry_out
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.wire import messages as m
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.testing import ManualClock
+from support.checkpoint_executor import CheckpointExecutor
 
 JOB_ID = "00000000000000000000000000000001"
 _DATABASES = os.path.join(tempfile.gettempdir(), f"rekindle-in-process-{os.getpid()}")
@@ -145,8 +148,6 @@ class InProcessJob:
             self.graph,
             self.clock,
             self.broadcast,
-            lambda _: None,
-            lambda _: None,
             directory,
         )
 
@@ -221,7 +222,7 @@ class InProcessJob:
         """Let all slots do the synchronous part; return the checkpoint's id."""
         self.clock.advance(1_000)
         checkpoint_id = self.coordinator.next_checkpoint_id
-        self._executor.run(self.coordinator, self.coordinator.trigger(self.clock.now(), self._epoch, []))
+        self._executor.run(self.coordinator, self.coordinator.trigger(self.clock.now(), self._epoch))
         return checkpoint_id
 
     def finish_checkpoint(self, checkpoint_id: int, notify: bool = True) -> StoredCheckpoint:
@@ -235,7 +236,6 @@ class InProcessJob:
         latest = self.coordinator.latest_completed()
         assert latest is not None
         assert latest.checkpoint_id == checkpoint_id
-        assert isinstance(latest.location, StoredCheckpoint)
         return latest.location
 
     def hear_snapshot(self) -> m.SnapshotDone | m.SnapshotFailed:
@@ -243,9 +243,7 @@ class InProcessJob:
         index, answer = self._answers.get(timeout=30)
         now = self.clock.now()
         if isinstance(answer, m.SnapshotDone):
-            then = self.coordinator.acknowledge(
-                now, answer.attempt, answer.checkpoint_id, index, answer, measurements(answer)
-            )
+            then = self.coordinator.acknowledge(now, answer.attempt, answer.checkpoint_id, index, answer.snapshot())
         else:
             assert isinstance(answer, m.SnapshotFailed)
             then = self.coordinator.decline(
@@ -261,19 +259,7 @@ class InProcessJob:
         if self._quiet and isinstance(order, m.NotifyComplete | m.NotifyAborted):
             return
         for slot in self.slots:
-            match order:
-                case m.BeginEpoch():
-                    slot.begin_epoch(order)
-                case m.EndEpoch():
-                    slot.end_epoch(order)
-                case m.TriggerSnapshot():
-                    slot.snapshot(order)
-                case m.NotifyComplete():
-                    slot.notify_complete(order)
-                case m.NotifyAborted():
-                    slot.notify_aborted(order)
-                case m.CommitFinal():
-                    slot.commit_final()
+            carry_out(slot, order)
 
     def close(self, job_over: bool = True) -> None:
         """Close all slots."""
@@ -291,8 +277,6 @@ class InProcessJob:
             self._reports[slot] = message
         elif isinstance(message, m.SnapshotDone | m.SnapshotFailed):
             self._answers.put((slot, message))
-        elif isinstance(message, m.CommitDone):
-            self._executor.notified(slot, message.checkpoint_id)
         elif isinstance(message, m.RequestEpoch):
             self.requests += 1
         elif isinstance(message, m.Output) and message.channel == COLLECTED:

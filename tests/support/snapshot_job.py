@@ -11,6 +11,7 @@ import msgspec
 
 from rekindle.checkpoint.restoring import RestorePath, fit_to_checkpoint
 from rekindle.checkpoint.storage import LocalCheckpointFiles
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Time, Types, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
@@ -29,8 +30,7 @@ from rekindle.datastream.state import (
     ValueStateDescriptor,
 )
 from rekindle.datastream.window import TumblingEventTimeWindows
-from rekindle.graph.job_graph import compile_job
-from rekindle.runtime.master.checkpointing import StoredCheckpoint
+from rekindle.graph.compilation.compiler import compile_job
 from rekindle.runtime.wire import messages as m
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
@@ -205,11 +205,13 @@ def take_savepoint(job: InProcessJob, directory: Path) -> StoredCheckpoint:
     future = savepoints.request(str(directory))
     job.clock.advance(1_000)
     assert savepoints.begin(job.coordinator.next_checkpoint_id)
-    job._executor.run(job.coordinator, job.coordinator.trigger(job.clock.now(), 0, [], savepoint=True))
+    job._executor.run(job.coordinator, job.coordinator.trigger(job.clock.now(), 0, savepoint=True))
     for _ in job.slots:
         index, answer = job._answers.get(timeout=30)
         assert isinstance(answer, m.SnapshotDone), answer
-        then = job.coordinator.acknowledge(job.clock.now(), answer.attempt, answer.checkpoint_id, index, answer)
+        then = job.coordinator.acknowledge(
+            job.clock.now(), answer.attempt, answer.checkpoint_id, index, answer.snapshot()
+        )
         job._executor.run(job.coordinator, then)
     return RestorePath(future.result(0)).current
 

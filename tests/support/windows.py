@@ -10,7 +10,7 @@ from rekindle.contracts.functions.function_adapters import as_reduce_function
 from rekindle.datastream.functions import AggregateFunction, Function, ProcessWindowFunction
 from rekindle.datastream.window import TimeWindow, WindowAssigner
 from rekindle.graph.transformations.windows import WindowContents, Windowing
-from rekindle.runtime.operators.window import WindowOperator
+from rekindle.runtime.operators.windows.window_operator import WindowOperator
 
 Event = tuple[str, int, int]
 """A key, a timestamp, a value."""

@@ -69,7 +69,7 @@ class Lists(Operator):
     mode = DistributionMode.SPLIT
 
     def open(self, context: OperatorContext) -> None:
-        self.items = [msgspec.msgpack.decode(item) for item in context.restored_items("items")]
+        self.items = [msgspec.msgpack.decode(item) for item in context.restored.items("items")]
 
     def process(self, chunk: Chunk) -> None:
         self.items += chunk.values

@@ -37,7 +37,7 @@ from rekindle.datastream.window import (
 )
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.transformations.windows import WindowContents, Windowing
-from rekindle.runtime.operators.co_group import CoGroupOperator
+from rekindle.runtime.operators.windows.co_group import CoGroupOperator
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness

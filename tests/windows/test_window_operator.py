@@ -167,7 +167,7 @@ class TestWhatWindowsHold:
         from rekindle.contracts.functions.function_adapters import as_reduce_function
         from rekindle.datastream.functions import PassThroughWindowFunction
         from rekindle.graph.transformations.windows import WindowContents, Windowing
-        from rekindle.runtime.operators.window import WindowOperator
+        from rekindle.runtime.operators.windows.window_operator import WindowOperator
 
         def add_in_place(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
             a["n"] += b["n"]

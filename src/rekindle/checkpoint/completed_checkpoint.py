@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+
 
 @dataclass(frozen=True, slots=True)
 class CompletedCheckpoint:
     """Describe a checkpoint that a job can be restored from.
 
     Attributes:
-        checkpoint_id: Its number, unique within the job over all attempts.
-        epoch: The epoch at whose end its barrier stood.
-        timestamp: When it was triggered, in milliseconds.
-        location: Where its metadata is; what that is, the storage knows.
-        savepoint: Whether the user asked for it; then it is the user's to delete.
+        location: Where it is, and its metadata.
+        savepoint: Whether it is not the job's own, to build on or to delete: the user asked for it, or the job was
+            started from it.
         duration_ms: From the trigger to the metadata being durable.
-        size: Bytes written, None when the storage does not tell.
         claimed: Whether another job took it, and this one, which was started from it, deletes it in its time.
     """
 
-    checkpoint_id: int
-    epoch: int
-    timestamp: int
-    location: object
+    location: StoredCheckpoint
     savepoint: bool = False
     duration_ms: int = 0
-    size: int | None = None
     claimed: bool = False
+
+    @property
+    def checkpoint_id(self) -> int:
+        """Return its number, unique within the job over all attempts."""
+        return self.location.metadata.checkpoint_id
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes were written for it."""
+        return self.location.metadata.written_size

@@ -11,7 +11,8 @@ The life of a checkpoint::
 
 The creation of the metadata file is the commit point. A checkpoint aborted while that file is being written
 is therefore discarded only when the outcome of the write is known: deleting its state earlier could leave a
-durable metadata file that refers to nothing.
+durable metadata file that refers to nothing. Where completed checkpoints are also noted elsewhere, in the log of a
+job with high availability, ``begin_commit`` comes between: from then on nothing but the outcome decides.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ from rekindle.checkpoint.events import (
     MetadataWritten,
     NotifyAborted,
     NotifyComplete,
-    PeriodicTriggeringStopped,
     ReportSavepointFailure,
     TriggerCheckpoint,
     WriteMetadata,
@@ -50,9 +50,11 @@ from rekindle.checkpoint.failure_messages import savepoint_failed, too_many_fail
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.pending import AcknowledgeResult, PendingCheckpoint
 from rekindle.checkpoint.periodic_schedule import PeriodicSchedule
-from rekindle.checkpoint.statistics import CheckpointStatistics, RestoredStatistics, TaskMeasurement
+from rekindle.checkpoint.slot_snapshot import SlotSnapshot
+from rekindle.checkpoint.statistics import CheckpointStatistics, RestoredStatistics
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.statistics_tracker import CheckpointStatisticsTracker
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import InvalidCheckpointTransitionError
 
 _EVENTS_KEPT = 500
@@ -115,7 +117,6 @@ class CheckpointCoordinator:
         self._damaged: list[CompletedCheckpoint] = []
         self._schedule = PeriodicSchedule(options, now)
         self._final_completed = False
-        self._stopped = False
         self._closed = False
         self._events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
 
@@ -142,7 +143,7 @@ class CheckpointCoordinator:
         That is the next periodic trigger, or the expiry of a pending checkpoint. What is due at ``now``
         already is not in it: ``trigger_due(now)`` and ``expire(now)`` tell that.
         """
-        times = [pending.expires_at for pending in self._pending.values()]
+        times = [pending.expires_at for pending in self._pending.values() if not pending.committing]
         due_at = self._periodic_due_at()
         if due_at is not None:
             times.append(due_at)
@@ -183,7 +184,6 @@ class CheckpointCoordinator:
         self,
         now: int,
         epoch: int,
-        source_positions: object,
         savepoint: bool = False,
         final: bool = False,
     ) -> list[Instruction]:
@@ -192,7 +192,6 @@ class CheckpointCoordinator:
         Args:
             now: The current time.
             epoch: The epoch at whose end the barrier stands.
-            source_positions: The positions that belong to this barrier.
             savepoint: Whether the user asked for it.
             final: Whether the job ends with it: while it is pending, and once it is complete, no periodic
                 checkpoint is due.
@@ -211,7 +210,6 @@ class CheckpointCoordinator:
             epoch=epoch,
             timestamp=now,
             timeout_ms=self._options.timeout_ms,
-            source_positions=source_positions,
             participants=self._participants,
             savepoint=savepoint,
             final=final,
@@ -224,7 +222,7 @@ class CheckpointCoordinator:
         self._statistics.triggered()
         if not savepoint:
             self._schedule.triggered(now)
-        return [TriggerCheckpoint(self._attempt, checkpoint_id, epoch, now, savepoint, final, pending.base_id)]
+        return [TriggerCheckpoint(checkpoint_id, epoch, now, savepoint, pending.base_id)]
 
     def acknowledge(
         self,
@@ -232,8 +230,7 @@ class CheckpointCoordinator:
         attempt: int,
         checkpoint_id: int,
         slot: int,
-        ack: object,
-        measured: tuple[TaskMeasurement, ...] = (),
+        snapshot: SlotSnapshot,
     ) -> list[Instruction]:
         """Take a slot's acknowledgement; the last one missing leads to the metadata being written.
 
@@ -243,18 +240,17 @@ class CheckpointCoordinator:
         self._events.append(CheckpointAcknowledged(now, attempt, checkpoint_id, slot))
         pending = self._pending.get(checkpoint_id)
         if pending is None:
-            return [DiscardState(checkpoint_id, ack)] if checkpoint_id in self._aborted else []
+            return [DiscardState(checkpoint_id, snapshot)] if checkpoint_id in self._aborted else []
         if attempt != self._attempt:
             return []
-        if pending.acknowledge(slot, ack, now, measured) is not AcknowledgeResult.COMPLETED:
+        if pending.acknowledge(slot, snapshot, now) is not AcknowledgeResult.COMPLETED:
             return []
         return [
             WriteMetadata(
                 checkpoint_id=checkpoint_id,
                 epoch=pending.epoch,
                 timestamp=pending.timestamp,
-                source_positions=pending.source_positions,
-                acks=pending.acks(),
+                snapshots=pending.snapshots(),
                 savepoint=pending.savepoint,
                 final=pending.final,
             )
@@ -282,48 +278,33 @@ class CheckpointCoordinator:
             return []
         return [*self._abort(now, pending, reason, f"slot {slot}: {message}"), *self._drop_superseded()]
 
-    def metadata_written(
-        self,
-        now: int,
-        checkpoint_id: int,
-        location: object,
-        size: int | None = None,
-        state_size: int | None = None,
-        external_path: str | None = None,
-    ) -> list[Instruction]:
-        """Complete a checkpoint whose metadata is durable, or discard it if it was aborted meanwhile.
+    def begin_commit(self, checkpoint_id: int) -> bool:
+        """Let nothing abort a checkpoint any more whose metadata is durable; return False if it was aborted before.
 
-        Args:
-            now: The current time.
-            checkpoint_id: The checkpoint.
-            location: Where its metadata is.
-            size: Bytes written for it, None when not known.
-            state_size: Bytes of all its state, None when not known.
-            external_path: Where people find it, None where it is in memory.
+        Whatever the outcome, ``metadata_written`` or ``metadata_failed`` must follow.
         """
+        if checkpoint_id in self._abandoned:
+            return False
+        self._writing(checkpoint_id).committing = True
+        return True
+
+    def metadata_written(self, now: int, checkpoint_id: int, location: StoredCheckpoint) -> list[Instruction]:
+        """Complete a checkpoint whose metadata is durable, or discard it if it was aborted meanwhile."""
         self._events.append(MetadataWritten(now, checkpoint_id))
         abandoned = self._abandoned.pop(checkpoint_id, None)
         if abandoned is not None:
-            return [self._discard(abandoned, location), *self._drop_superseded()]
+            return [self._discard(abandoned), *self._drop_superseded()]
         pending = self._writing(checkpoint_id)
         del self._pending[checkpoint_id]
-        completed = CompletedCheckpoint(
-            checkpoint_id=checkpoint_id,
-            epoch=pending.epoch,
-            timestamp=pending.timestamp,
-            location=location,
-            savepoint=pending.savepoint,
-            duration_ms=max(0, now - pending.timestamp),
-            size=size,
-        )
-        self._statistics.completed(now, self._attempt, pending, size, state_size, external_path)
+        completed = CompletedCheckpoint(location, pending.savepoint, max(0, now - pending.timestamp))
+        self._statistics.completed(now, self._attempt, pending, location)
         self._final_completed |= pending.final
         instructions: list[Instruction] = []
         if not pending.savepoint:
             self._failures.count_success()
             self._schedule.ended(now)
             instructions += self._subsume(now, checkpoint_id)
-        notification = NotifyComplete(self._attempt, checkpoint_id, pending.savepoint, pending.final)
+        notification = NotifyComplete(checkpoint_id, pending.savepoint, pending.final)
         instructions.append(notification)
         if notification.is_restore_point:
             self._superseded += self._completed.add(completed)
@@ -345,13 +326,13 @@ class CheckpointCoordinator:
         if abandoned is not None:
             return [self._discard(abandoned), *self._drop_superseded()]
         pending = self._writing(checkpoint_id)
-        pending.writing = False
+        pending.writing = pending.committing = False
         return [*self._abort(now, pending, reason, message), *self._drop_superseded()]
 
     def expire(self, now: int) -> list[Instruction]:
         """Abort every checkpoint and savepoint that is overdue."""
         instructions: list[Instruction] = []
-        for pending in [other for other in self._pending.values() if other.expires_at <= now]:
+        for pending in [other for other in self._abortable() if other.expires_at <= now]:
             self._events.append(CheckpointExpired(now, pending.checkpoint_id))
             detail = f"after {self._options.timeout_ms} ms {what_is_missing(pending)}"
             instructions += self._abort(now, pending, CheckpointFailureReason.EXPIRED, detail)
@@ -360,12 +341,13 @@ class CheckpointCoordinator:
     def abort_all(self, now: int, reason: CheckpointFailureReason) -> list[Instruction]:
         """End the attempt: abort everything pending, and accept nothing from now on.
 
-        Only the outcomes of metadata writes under way are still to be reported, here or to the successor.
+        Only the outcomes of metadata writes under way are still to be reported, here or to the successor; those of
+        checkpoints that are being committed here.
         """
         self._events.append(AllAborted(now, reason))
         self._closed = True
         instructions: list[Instruction] = []
-        for pending in list(self._pending.values()):
+        for pending in self._abortable():
             instructions += self._abort(now, pending, reason, "", counted=False)
         return [*instructions, *self._drop_superseded()]
 
@@ -398,18 +380,13 @@ class CheckpointCoordinator:
         """Remember, for the statistics, what the slots of this attempt were restored from."""
         self._statistics.restored(restored)
 
-    def stop(self) -> None:
-        """Trigger no further periodic checkpoints; what is pending goes on, savepoints remain possible."""
-        self._events.append(PeriodicTriggeringStopped())
-        self._stopped = True
-
     def successor(self, attempt: int, participants: frozenset[int], now: int) -> CheckpointCoordinator:
         """Return the coordinator of the next attempt, which knows what was completed and aborted before.
 
         Raises:
             InvalidCheckpointTransitionError: If this attempt has not ended, or is not older.
         """
-        if not self._closed or attempt <= self._attempt:
+        if not self._closed or self._pending or attempt <= self._attempt:
             raise self._invalid(f"Attempt {attempt} cannot follow attempt {self._attempt} now.")
         successor = type(self)(
             self._options,
@@ -430,15 +407,18 @@ class CheckpointCoordinator:
 
     def _periodic_due_at(self) -> int | None:
         """Return when a periodic checkpoint becomes due; None if more than time is in the way."""
-        if self._stopped or self._closed or self._failures.exceeded:
+        if self._closed or self._failures.exceeded:
             return None
         if self._final_completed or any(pending.final for pending in self._pending.values()):
             return None
         return self._schedule.due_at(sum(not pending.savepoint for pending in self._pending.values()))
 
+    def _abortable(self) -> list[PendingCheckpoint]:
+        return [pending for pending in self._pending.values() if not pending.committing]
+
     def _subsume(self, now: int, checkpoint_id: int) -> list[Instruction]:
         instructions: list[Instruction] = []
-        older = [other for other in self._pending.values() if other.checkpoint_id < checkpoint_id]
+        older = [other for other in self._abortable() if other.checkpoint_id < checkpoint_id]
         for pending in older:
             if not pending.savepoint:
                 detail = f"checkpoint {checkpoint_id} is complete"
@@ -456,14 +436,14 @@ class CheckpointCoordinator:
         checkpoint_id = pending.checkpoint_id
         del self._pending[checkpoint_id]
         self._statistics.failed(now, self._attempt, pending, reason, detail)
-        instructions: list[Instruction] = [NotifyAborted(self._attempt, checkpoint_id, reason, detail)]
+        instructions: list[Instruction] = [NotifyAborted(checkpoint_id, reason, detail)]
         if pending.writing:
             self._abandoned[checkpoint_id] = pending
         else:
             instructions.append(self._discard(pending))
         if pending.savepoint:
             message = savepoint_failed(checkpoint_id, reason, detail)
-            instructions.append(ReportSavepointFailure(checkpoint_id, reason, message))
+            instructions.append(ReportSavepointFailure(checkpoint_id, message))
         elif counted and reason.counts_as_failure:
             self._schedule.ended(now)
             if self._failures.count_failure():
@@ -472,9 +452,9 @@ class CheckpointCoordinator:
                 instructions.append(FailJob(checkpoint_id, reason, message))
         return instructions
 
-    def _discard(self, pending: PendingCheckpoint, location: object | None = None) -> DiscardCheckpoint:
+    def _discard(self, pending: PendingCheckpoint) -> DiscardCheckpoint:
         self._aborted.add(pending.checkpoint_id)
-        return DiscardCheckpoint(pending.checkpoint_id, pending.acks(), location)
+        return DiscardCheckpoint(pending.checkpoint_id)
 
     def _drop_superseded(self) -> list[Instruction]:
         """Drop what is no longer retained, once no checkpoint under way can share files with it.

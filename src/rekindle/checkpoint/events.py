@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.checkpoint.slot_snapshot import SlotSnapshot
 
 
 class CheckpointFailureReason(Enum):
@@ -120,11 +121,6 @@ class CheckpointDamaged:
     checkpoint_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class PeriodicTriggeringStopped:
-    """Record that no further periodic checkpoints are wanted."""
-
-
 Event: TypeAlias = (
     CheckpointTriggered
     | CheckpointAcknowledged
@@ -134,7 +130,6 @@ Event: TypeAlias = (
     | CheckpointExpired
     | AllAborted
     | CheckpointDamaged
-    | PeriodicTriggeringStopped
 )
 
 
@@ -145,12 +140,10 @@ Event: TypeAlias = (
 class TriggerCheckpoint:
     """Tell every slot to take a snapshot."""
 
-    attempt: int
     checkpoint_id: int
     epoch: int
     timestamp: int
     savepoint: bool
-    final: bool
     base_id: int | None = None  # the completed checkpoint that an incremental snapshot may build on
 
 
@@ -165,8 +158,7 @@ class WriteMetadata:
     checkpoint_id: int
     epoch: int
     timestamp: int
-    source_positions: object
-    acks: tuple[tuple[int, object], ...]
+    snapshots: tuple[SlotSnapshot, ...]
     savepoint: bool
     final: bool
 
@@ -175,7 +167,6 @@ class WriteMetadata:
 class NotifyComplete:
     """Tell every slot that a checkpoint is complete."""
 
-    attempt: int
     checkpoint_id: int
     savepoint: bool
     final: bool
@@ -195,7 +186,6 @@ class NotifyComplete:
 class NotifyAborted:
     """Tell every slot that a checkpoint will not complete."""
 
-    attempt: int
     checkpoint_id: int
     reason: CheckpointFailureReason
     detail: str = field(default="", compare=False)  # what is known besides, for people
@@ -205,20 +195,18 @@ class NotifyAborted:
 class DiscardState:
     """Delete what a late snapshot wrote itself; files it shares are not its own.
 
-    ``ack`` is the acknowledgement, None where the slot gave up.
+    ``snapshot`` is what the slot acknowledged it with, None where it gave up.
     """
 
     checkpoint_id: int
-    ack: object
+    snapshot: SlotSnapshot | None
 
 
 @dataclass(frozen=True, slots=True)
 class DiscardCheckpoint:
-    """Delete all that an aborted checkpoint wrote itself, and its metadata if ``location`` is given."""
+    """Delete all that an aborted checkpoint wrote itself, and its metadata."""
 
     checkpoint_id: int
-    acks: tuple[tuple[int, object], ...]
-    location: object | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +221,6 @@ class ReportSavepointFailure:
     """Tell whoever asked for a savepoint that it failed; the job goes on."""
 
     checkpoint_id: int
-    reason: CheckpointFailureReason
     message: str
 
 

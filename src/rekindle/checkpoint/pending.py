@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from rekindle.checkpoint.statistics import TaskMeasurement
+from rekindle.checkpoint.slot_snapshot import SlotSnapshot, TaskMeasurement
 
 
 class AcknowledgeResult(Enum):
@@ -23,27 +23,27 @@ class PendingCheckpoint:
         checkpoint_id: The checkpoint's number.
         epoch: The epoch at whose end its barrier stands.
         timestamp: When it was triggered.
-        source_positions: The positions that belong to it.
         savepoint: Whether the user asked for it.
         final: Whether the job ends with it.
         base_id: The newest checkpoint completed when this one was triggered: the one an incremental snapshot
             may share files with. None for none, and for a savepoint, which shares nothing.
         expires_at: The time at which it is overdue.
         writing: Whether all slots have acknowledged and the metadata is being written.
+        committing: Whether its metadata is durable and nothing can abort it any more but the outcome of its commit.
         measured: When each slot acknowledged, and what it measured of its operators.
     """
 
     __slots__ = (
-        "_acks",
         "_participants",
+        "_snapshots",
         "base_id",
         "checkpoint_id",
+        "committing",
         "epoch",
         "expires_at",
         "final",
         "measured",
         "savepoint",
-        "source_positions",
         "timestamp",
         "writing",
     )
@@ -55,7 +55,6 @@ class PendingCheckpoint:
         epoch: int,
         timestamp: int,
         timeout_ms: int,
-        source_positions: object,
         participants: frozenset[int],
         savepoint: bool,
         final: bool,
@@ -64,43 +63,41 @@ class PendingCheckpoint:
         self.checkpoint_id = checkpoint_id
         self.epoch = epoch
         self.timestamp = timestamp
-        self.source_positions = source_positions
         self.savepoint = savepoint
         self.final = final
         self.base_id = base_id
         self.expires_at = timestamp + timeout_ms
         self.writing = False
+        self.committing = False
         self.measured: dict[int, tuple[int, tuple[TaskMeasurement, ...]]] = {}
         self._participants = participants
-        self._acks: dict[int, object] = {}
+        self._snapshots: dict[int, SlotSnapshot] = {}
 
     @property
     def latest_ack(self) -> int | None:
         """Give the time of the last acknowledgement, None if there is none."""
         return max((acknowledged for acknowledged, _ in self.measured.values()), default=None)
 
-    def acknowledge(
-        self, slot: int, ack: object, now: int = 0, measured: tuple[TaskMeasurement, ...] = ()
-    ) -> AcknowledgeResult:
+    def acknowledge(self, slot: int, snapshot: SlotSnapshot, now: int) -> AcknowledgeResult:
         """Take a slot's acknowledgement; the one that completes the set starts the writing."""
         if slot not in self._participants:
             return AcknowledgeResult.UNKNOWN_SLOT
-        if slot in self._acks:
+        if slot in self._snapshots:
             return AcknowledgeResult.DUPLICATE
-        self._acks[slot] = ack
-        self.measured[slot] = (now, measured)
-        if len(self._acks) < len(self._participants):
+        self._snapshots[slot] = snapshot
+        self.measured[slot] = (now, snapshot.measurements())
+        if len(self._snapshots) < len(self._participants):
             return AcknowledgeResult.ACCEPTED
         self.writing = True
         return AcknowledgeResult.COMPLETED
 
-    def acks(self) -> tuple[tuple[int, object], ...]:
-        """Return slot and acknowledgement of those that have acknowledged, by slot."""
-        return tuple(sorted(self._acks.items(), key=lambda item: item[0]))
+    def snapshots(self) -> tuple[SlotSnapshot, ...]:
+        """Return the snapshots of the slots that have acknowledged, by slot."""
+        return tuple(snapshot for _, snapshot in sorted(self._snapshots.items()))
 
     def missing(self) -> list[int]:
         """Return the slots that have not acknowledged."""
-        return sorted(self._participants - self._acks.keys())
+        return sorted(self._participants - self._snapshots.keys())
 
     def is_participant(self, slot: int) -> bool:
         """Return whether the checkpoint waits, or waited, for this slot."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rekindle.checkpoint.events import CheckpointFailureReason
+from rekindle.checkpoint.slot_snapshot import TaskMeasurement
 
 
 class CheckpointStatus(Enum):
@@ -15,29 +16,6 @@ class CheckpointStatus(Enum):
     IN_PROGRESS = "in progress"
     COMPLETED = "completed"
     FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class TaskMeasurement:
-    """Hold what a slot measured of one operator in one snapshot.
-
-    Attributes:
-        uid: The operator.
-        start_delay_ms: From the trigger until the slot knew of the checkpoint.
-        alignment_ms: From then until the slot was between two chunks of records, and took the snapshot.
-        sync_ms: How long the slot stood still for this operator.
-        async_ms: How long its state was encoded and stored beside the next epochs.
-        state_size: Bytes of its state, those stored for earlier checkpoints included.
-        written_size: Bytes that were stored for this checkpoint.
-    """
-
-    uid: str
-    start_delay_ms: int = 0
-    alignment_ms: int = 0
-    sync_ms: int = 0
-    async_ms: int = 0
-    state_size: int = 0
-    written_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from rekindle.checkpoint.statistics import (
     TaskStatistics,
 )
 from rekindle.checkpoint.statistics_overview import CheckpointCounts, CheckpointsOverview, CheckpointSummary
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 
 
 class CheckpointStatisticsTracker:
@@ -46,21 +47,13 @@ class CheckpointStatisticsTracker:
         self._restored += 1
         self._latest_restored = restored
 
-    def completed(
-        self,
-        now: int,
-        attempt: int,
-        pending: PendingCheckpoint,
-        size: int | None,
-        state_size: int | None,
-        external_path: str | None,
-    ) -> None:
+    def completed(self, now: int, attempt: int, pending: PendingCheckpoint, location: StoredCheckpoint) -> None:
         """Remember a checkpoint that is complete."""
         entry = replace(
             self._describe(attempt, pending, CheckpointStatus.COMPLETED, now),
-            size=size,
-            state_size=state_size,
-            external_path=external_path,
+            size=location.metadata.written_size,
+            state_size=location.metadata.state_size,
+            external_path=location.external_path,
         )
         self._completed += 1
         self._ended.append(entry)

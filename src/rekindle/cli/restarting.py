@@ -22,7 +22,7 @@ from rekindle.config.configuration_files import layered_configuration
 from rekindle.config.options import HighAvailabilityOptions
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.program.run_report import JobReport
-from rekindle.runtime.restart import GiveUp, driver_restarts
+from rekindle.runtime.master.restarts.restart_strategies import GiveUp, driver_restarts
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import console as plain_console
 from rekindle.cli.progress import progress_bar
 from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
+from rekindle.state.kinds.registry import kind_named
 from rekindle.state_processor.description import (
     KeyedStateDescription,
     OperatorDescription,
@@ -29,7 +30,6 @@ from rekindle.state_processor.plain_values import as_json, as_text
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.state_entries import StateEntries
 
-_SEVERAL_A_KEY = ("list", "map")
 _CLASS = re.compile(r"(\w+\.[\w.]+)\(.*\)")
 
 
@@ -183,7 +183,7 @@ def _state_rows(operator: OperatorDescription) -> Iterable[tuple[str, str, str, 
     for state in operator.keyed_states:
         size = "" if state.size is None else formats.size(state.size)
         entries = str(state.keys) if state.exact else f"~{state.keys}"
-        if state.kind in _SEVERAL_A_KEY:
+        if kind_named(state.kind).shape.several:
             entries += " keys"
         yield state.name, _kind(state), state.key_type, _value_type(state), entries, size
     for timers in operator.timers:

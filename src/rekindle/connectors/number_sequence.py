@@ -58,8 +58,8 @@ class NumberSequenceOperator(SourceOperator):
         self._splits: list[tuple[int, int]] = []
 
     def open(self, context: OperatorContext) -> None:
-        if context.restored:
-            self._splits = positions(context.restored_lists.get(self._SPLITS), tuple[int, int])
+        if context.restored.known:
+            self._splits = positions(context.restored.lists.get(self._SPLITS), tuple[int, int])
         else:
             split = split_range(self.start, self.end, context.parallelism)[context.subtask]
             self._splits = [split] if split[0] <= split[1] else []

@@ -42,7 +42,8 @@ from rekindle.datastream.environment_settings import EnvironmentSettings
 from rekindle.datastream.overridden_settings import warn_of_overridden_settings
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError, SparkSetupError
 from rekindle.graph.batch_mode import as_batch, runs_as_batch
-from rekindle.graph.job_graph import JobGraph, SparkSource, compile_job
+from rekindle.graph.compilation.compiler import compile_job
+from rekindle.graph.job_graph import JobGraph, SparkSource
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
 from rekindle.graph.plan import plan_of
@@ -58,22 +59,24 @@ from rekindle.graph.uids import require_uids
 from rekindle.logs.setup import LogSettings, set_up_logging
 from rekindle.rest.serving import rest_interface
 from rekindle.rest.settings import RestSettings
+from rekindle.runtime.master.checkpoints.restore_check import check_restore_setting
 from rekindle.runtime.master.client import LocalJobClient
+from rekindle.runtime.master.cluster import Cluster
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.job_settings import settle
-from rekindle.runtime.master.lost_spark import Renew
-from rekindle.runtime.master.progress import ProgressView
-from rekindle.runtime.master.restore_check import check_restore_setting
 from rekindle.runtime.master.running_jobs import running_jobs
 from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, watch_signals
-from rekindle.runtime.master.view_choice import progress_view
+from rekindle.runtime.master.views.progress import ProgressView
+from rekindle.runtime.master.views.view_choice import progress_view
 from rekindle.runtime.spark.described_frames import DataFrameFunction, load_data_frames
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.typeinfo import TypeInformation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from rekindle.runtime.spark.cluster import Renew
 
 __all__ = ["StreamExecutionEnvironment"]
 
@@ -434,9 +437,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             view = progress_view(self._configuration.get(RekindleOptions.PROGRESS), name)
         rest = RestSettings.of(self._configuration)
         plan = plan_of(self._graph.pending(), graph)
-        session = self._spark_session(graph.slots, view)
-        loaded, renewal = load_data_frames(graph, session), self._renewal(graph)
-        master = JobMaster(session, loaded, settings, SystemClock(), view, collected, plan, renewal)
+        cluster, graph = self._cluster(graph, view)
+        master = JobMaster(cluster, graph, settings, SystemClock(), view, collected, plan)
         watch_signals()
         master.start()
         running_jobs().register(master, rest_interface(rest, view.reachable_at))
@@ -466,6 +468,13 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
                 "env.enable_checkpointing(interval, mode, force=True), or set "
                 f"{CheckpointingOptions.FORCE_CHECKPOINTING.key} to true"
             )
+
+    def _cluster(self, graph: JobGraph, view: ProgressView) -> tuple[Cluster, JobGraph]:
+        """Make ready what a job is to run on; return it, and the job with its sources there."""
+        from rekindle.runtime.spark.cluster import SparkCluster
+
+        session = self._spark_session(graph.slots, view)
+        return SparkCluster(session, self._renewal(graph)), load_data_frames(graph, session)
 
     def _spark_session(self, slots: int, view: ProgressView | None = None) -> SparkSession:
         from pyspark.sql import SparkSession

@@ -48,6 +48,11 @@ class JobOwnership:
         """Tell whether another driver is known to have taken over: then nothing may be deleted."""
         return self._fenced is not None
 
+    @property
+    def ids_to(self) -> int | None:
+        """Return the highest checkpoint id that this driver may use; None: any."""
+        return None if self._last is None else self._last.ids_to
+
     def reserve(self, checkpoint_id: int) -> None:
         """Make sure that no other driver of this job ever uses a checkpoint id.
 

@@ -9,9 +9,9 @@ from typing import Any
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.graph.plan import DATA_SINK, DATA_SOURCE, PlanNode
 from rekindle.graph.vertex_ids import vertex_id
-from rekindle.runtime.master.job_history import Failure, JobHistory
 from rekindle.runtime.master.running_jobs import RegisteredJob
-from rekindle.runtime.master.slot_metrics import SlotReadings
+from rekindle.runtime.master.slots.slot_metrics import SlotReadings
+from rekindle.runtime.master.views.job_history import Failure, JobHistory
 from rekindle.runtime.wire.messages import OperatorNumbers
 
 TASK_STATES = (

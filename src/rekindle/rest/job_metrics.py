@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.metrics.slot_metrics import MetricValue
-from rekindle.runtime.master.job_history import JobHistory
 from rekindle.runtime.master.running_jobs import RegisteredJob
+from rekindle.runtime.master.views.job_history import JobHistory
 
 Number = int | float
 

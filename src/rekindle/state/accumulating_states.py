@@ -11,13 +11,9 @@ from typing import Any
 from rekindle.contracts.functions.basic_functions import AggregateFunction, FoldFunction, ReduceFunction
 from rekindle.contracts.state import (
     AggregatingState,
-    AggregatingStateDescriptor,
     FoldingState,
-    FoldingStateDescriptor,
     ReducingState,
-    ReducingStateDescriptor,
     State,
-    StateDescriptor,
     ValueState,
 )
 
@@ -110,16 +106,6 @@ class StoredFoldingState(_Accumulating, FoldingState[Any, Any]):
             return
         current = self._inner.value()
         self._inner.update(self._fold(_fresh(self._initial) if current is None else current, value))
-
-
-def accumulating(descriptor: StateDescriptor, inner: ValueState[Any]) -> State:
-    """Give the handle of a reducing, aggregating or folding state whose accumulators ``inner`` keeps."""
-    if isinstance(descriptor, ReducingStateDescriptor):
-        return StoredReducingState(inner, descriptor.get_reduce_function())
-    if isinstance(descriptor, AggregatingStateDescriptor):
-        return StoredAggregatingState(inner, descriptor.get_agg_function())
-    assert isinstance(descriptor, FoldingStateDescriptor)
-    return StoredFoldingState(inner, descriptor.get_initial_value(), descriptor.get_fold_function())
 
 
 def _fresh(initial: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -10,7 +9,9 @@ import msgspec
 
 from rekindle.exceptions import SerializationError
 from rekindle.state.block_format import BlockDelta, BlockKeys, BlockValues, decode_delta_block, decode_whole_block
-from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, change_with_last_access
+from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.kinds.registry import kind_named
+from rekindle.state.shapes.state_shape import FlatChanges, FlatValues, StateShape
 from rekindle.state.state_serializers import StateSerializers, restored_serializers
 from rekindle.types.type_serializer import TypeSerializer
 
@@ -60,6 +61,7 @@ class BlockDecoder:
             entries: What they are changes to.
             accessed_at: If given, the entries have times of last access and the changes do not: they get this one.
         """
+        shape = _shape(block)
         try:
             held = decode_delta_block(block.data)
             keys, removed = self._keys(block, held.keys), self._keys(block, held.removed)
@@ -67,27 +69,16 @@ class BlockDecoder:
         except (SerializationError, msgspec.MsgspecError, ValueError) as error:
             raise _unreadable(block, error) from error
         if accessed_at is not None:
-            changes = [change_with_last_access(StateKind(block.kind), change, accessed_at) for change in changes]
-        if block.kind == StateKind.LIST:
-            for key, (start, elements) in zip(keys, changes, strict=True):
-                entries[key] = entries[key][:start] + elements if start else elements
-        elif block.kind == StateKind.MAP:
-            for key, change in zip(keys, changes, strict=True):
-                _change_map(entries, key, change)
-        else:
-            entries.update(zip(keys, changes, strict=True))
+            changes = [shape.change_with_last_access(change, accessed_at) for change in changes]
+        shape.apply(entries, keys, changes)
         for key in removed:
             entries.pop(key, None)
 
     def _changes(self, block: KeyGroupBlock, held: BlockDelta) -> list[Any]:
         values = self._values(block, held.values)
-        if block.kind == StateKind.LIST:
-            return list(zip(held.starts, values, strict=True))
-        if block.kind == StateKind.MAP:
-            gone = iter(self._readers.map_key.all_from_bytes(held.gone_keys) if held.gone_keys else ())
-            removed = [list(islice(gone, count)) for count in held.gone]
-            return list(map(MapChange, held.cleared, values, removed))
-        return values
+        gone = iter(self._readers.map_key.all_from_bytes(held.gone_keys) if held.gone_keys else ())
+        removed = [list(islice(gone, count)) for count in held.gone]
+        return _shape(block).gathered_changes(FlatChanges(values, held.starts, held.cleared, removed))
 
     def _keys(self, block: KeyGroupBlock, held: BlockKeys) -> list[Any]:
         keys = self._readers.key.all_from_bytes(held.keys)
@@ -101,18 +92,9 @@ class BlockDecoder:
             values.insert(index, None)
         if block.ttl:
             values = list(zip(values, held.last_access, strict=True))
-        if block.kind not in (StateKind.LIST, StateKind.MAP):
-            return values
-        if sum(held.lengths) != len(values):
-            raise ValueError(f"there are {len(values)} values where {sum(held.lengths)} should be")
-        row = iter(values)
-        if block.kind == StateKind.LIST:
-            return [list(islice(row, length)) for length in held.lengths]
-        map_keys = iter(self._readers.map_key.all_from_bytes(held.map_keys))
-        maps = [dict(zip(islice(map_keys, length), islice(row, length), strict=True)) for length in held.lengths]
-        if sum(map(len, maps)) < len(values):
-            raise ValueError("two keys of a map have become one: they lost what told them apart")
-        return maps
+        shape = _shape(block)
+        map_keys = self._readers.map_key.all_from_bytes(held.map_keys) if shape.has_map_keys else []
+        return shape.gathered(FlatValues(values, held.lengths, map_keys))
 
 
 def decode_whole(block: KeyGroupBlock) -> tuple[list[Any], list[Any]]:
@@ -136,16 +118,8 @@ def _read_values(serializer: TypeSerializer[Any], values: bytes | list[bytes]) -
     return list(map(serializer.from_bytes, values))
 
 
-def _change_map(entries: dict[Any, Any], key: Any, change: Iterable[Any]) -> None:
-    cleared, put, removed = change
-    mapping = {} if cleared else entries.get(key, {})
-    mapping.update(put)
-    for entry in removed:
-        mapping.pop(entry, None)
-    if mapping:
-        entries[key] = mapping
-    else:
-        entries.pop(key, None)
+def _shape(block: KeyGroupBlock) -> StateShape:
+    return kind_named(block.kind).shape
 
 
 def _unreadable(block: KeyGroupBlock, error: Exception) -> SerializationError:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rekindle.exceptions import SerializationError
 from rekindle.state.block_format import BlockDelta, BlockKeys, BlockValues, BlockWhole, encode_block
-from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec
+from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.map_keys import check_unchanged
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers
 
@@ -54,26 +54,18 @@ class BlockEncoder:
 
     def delta(self, key_group: int, keys: list[Any], changes: list[Any], removed: list[Any]) -> KeyGroupBlock:
         """Encode what became of some keys in a key group: changes, and keys that have no entry any more."""
-        starts: list[int] = []
-        cleared: list[bool] = []
-        gone: list[Any] = []
-        if self._spec.kind is StateKind.LIST:
-            starts = [start for start, _ in changes]
-            changes = [elements for _, elements in changes]
-        elif self._spec.kind is StateKind.MAP:
-            cleared = [change.cleared for change in changes]
-            gone = [change.removed for change in changes]
-            changes = [change.put for change in changes]
+        flat = self._spec.kind.shape.flat_changes(changes)
+        gone = list(chain.from_iterable(flat.removed))
         try:
             data = encode_block(
                 BlockDelta(
                     self._keys(keys),
-                    self._values(changes),
+                    self._values(flat.values),
                     self._keys(removed),
-                    starts,
-                    cleared,
-                    list(map(len, gone)),
-                    self._serializers.map_key.all_to_bytes(list(chain.from_iterable(gone))) if any(gone) else b"",
+                    flat.starts,
+                    flat.cleared,
+                    list(map(len, flat.removed)),
+                    self._serializers.map_key.all_to_bytes(gone) if gone else b"",
                 )
             )
         except Exception as error:  # pickling may raise anything
@@ -83,7 +75,7 @@ class BlockEncoder:
     def _block(self, key_group: int, entries: int, data: bytes, delta: bool = False) -> KeyGroupBlock:
         spec = self._spec
         return KeyGroupBlock(
-            spec.name, spec.kind, key_group, entries, data, spec.ttl, spec.namespaced, delta, self._stored
+            spec.name, spec.kind.name, key_group, entries, data, spec.ttl, spec.namespaced, delta, self._stored
         )
 
     def _keys(self, keys: list[Any]) -> BlockKeys:
@@ -102,23 +94,19 @@ class BlockEncoder:
 
     def _values(self, values: list[Any]) -> BlockValues:
         spec, serializers = self._spec, self._serializers
-        lengths: list[int] = []
-        map_keys = b""
         nones: list[int] = []
         last_access: list[int] = []
-        if spec.kind in (StateKind.LIST, StateKind.MAP):
-            lengths = list(map(len, values))
-            if spec.kind is StateKind.MAP:
-                map_keys = self._map_keys(list(chain.from_iterable(values)))
-                values = [mapping.values() for mapping in values]
-            values = list(chain.from_iterable(values))
+        shape = spec.kind.shape
+        flat = shape.flat(values)
+        values = flat.values
+        map_keys = self._map_keys(flat.map_keys) if shape.has_map_keys else b""
         if spec.ttl:
             last_access = [stamp for _, stamp in values]
             values = [value for value, _ in values]
-        if spec.kind is StateKind.MAP and any(value is None for value in values):
+        if shape.has_map_keys and any(value is None for value in values):
             nones = [index for index, value in enumerate(values) if value is None]
             values = [value for value in values if value is not None]
-        return BlockValues(serializers.value.all_to_bytes(values), lengths, map_keys, nones, last_access)
+        return BlockValues(serializers.value.all_to_bytes(values), flat.lengths, map_keys, nones, last_access)
 
 
 def unwritable(name: str, error: Exception) -> SerializationError:

@@ -9,50 +9,24 @@ from typing import Any
 
 from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.contracts.state import (
-    AggregatingStateDescriptor,
-    FoldingStateDescriptor,
-    ListStateDescriptor,
-    MapState,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
     State,
     StateDescriptor,
     StateTtlConfig,
-    ValueStateDescriptor,
 )
-from rekindle.exceptions import InvalidCallError, InvalidProgramError, NotSupportedError, StateAccessError
-from rekindle.state.accumulating_states import accumulating
-from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateKind, StateSpec
-from rekindle.state.map_keys import ConvertedKeysMapState, key_conversion
+from rekindle.exceptions import InvalidProgramError, NotSupportedError, StateAccessError
+from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateSpec
+from rekindle.state.kinds.registry import kind_of
+from rekindle.state.kinds.state_kind import StateKind
 from rekindle.state.restored_state import ClaimedBlocks, RestoredStates
 from rekindle.state.scope import NamespacedState, NamespaceScope, Scope
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
-from rekindle.state.state_serializers import PICKLED, UNUSED, StateSerializers, serializers_of
+from rekindle.state.state_primitives import StatePrimitives
+from rekindle.state.state_serializers import PICKLED, UNUSED, StateSerializers
 from rekindle.state.ttl.cleanup import TtlCleanup
-from rekindle.state.ttl.states import with_ttl
+from rekindle.state.ttl.primitives import TtlPrimitives
+from rekindle.state.ttl.rules import TtlRules
 from rekindle.types.type_serializer import TypeSerializer
-
-_KINDS: dict[type[StateDescriptor], StateKind] = {
-    ValueStateDescriptor: StateKind.VALUE,
-    ListStateDescriptor: StateKind.LIST,
-    MapStateDescriptor: StateKind.MAP,
-    ReducingStateDescriptor: StateKind.REDUCING,
-    AggregatingStateDescriptor: StateKind.AGGREGATING,
-    FoldingStateDescriptor: StateKind.FOLDING,
-}
-
-
-def kind_of(descriptor: StateDescriptor) -> StateKind:
-    """Tell which kind of keyed state a descriptor describes.
-
-    Raises:
-        InvalidCallError: None.
-    """
-    kind = next((kind for cls, kind in _KINDS.items() if isinstance(descriptor, cls)), None)
-    if kind is None:
-        raise InvalidCallError(f"{descriptor!r} is not a descriptor of keyed state")
-    return kind
 
 
 class _NoKey:
@@ -77,6 +51,7 @@ NO_KEY = _NoKey()
 @dataclass(slots=True)
 class _Registered:
     descriptor: StateDescriptor
+    kind: StateKind[Any]
     state: State
     scope: NamespaceScope | None
 
@@ -133,7 +108,7 @@ class KeyedStateBackend(ABC):
         """Give a state that each key has once in each namespace, such as a window."""
         found = self._find_or_create(descriptor, namespaced=True, namespace_serializer=namespace_serializer)
         assert found.scope is not None
-        return NamespacedState(found.state, found.scope)
+        return NamespacedState(found.state, found.scope, found.kind)
 
     def after_chunk(self, records: int) -> None:
         """Do what is to be done from time to time; called by the operator between chunks of records."""
@@ -164,27 +139,28 @@ class KeyedStateBackend(ABC):
         if descriptor.is_queryable():
             raise NotSupportedError(f"StateDescriptor.set_queryable is not supported yet (state {name!r})")
         scope = NamespaceScope(self) if namespaced else None
-        serializers = serializers_of(descriptor, self.owner.key_serializer, namespace_serializer)
+        kind = kind_of(descriptor)
+        serializers = kind.serializers(descriptor, self.owner.key_serializer, namespace_serializer)
         serializers.stored(self.owner.state(name))  # raises now, rather than at the first snapshot
-        state = self._create(descriptor, serializers, scope)
+        state = kind.open(descriptor, self._primitives(descriptor, kind, serializers, scope))
         self._restored.claim(name)
-        convert = key_conversion(serializers.map_key)
-        if convert is not None:
-            assert isinstance(state, MapState)
-            state = ConvertedKeysMapState(state, convert)
-        created = self._registered[name] = _Registered(descriptor, state, scope)
+        created = self._registered[name] = _Registered(descriptor, kind, state, scope)
         return created
 
-    def _create(
-        self, descriptor: StateDescriptor, serializers: StateSerializers, namespace: NamespaceScope | None
-    ) -> State:
-        kind = kind_of(descriptor)
+    def _primitives(
+        self,
+        descriptor: StateDescriptor,
+        kind: StateKind[Any],
+        serializers: StateSerializers,
+        namespace: NamespaceScope | None,
+    ) -> StatePrimitives:
+        """Open a state, with its time-to-live if it has one."""
         config = descriptor.get_ttl_config()
         expires = config is not None and config.is_enabled()
         spec = StateSpec(descriptor.get_name(), kind, expires, namespace is not None)
         scope: Scope = self if namespace is None else namespace
         if not expires:
-            return self._plain(descriptor, spec, serializers, scope)
+            return self._open(spec, serializers, scope)
         assert config is not None
         self.ttl_configs[spec.name] = config
         cleanup = self._cleanup(config)
@@ -193,21 +169,11 @@ class KeyedStateBackend(ABC):
         on_access = None
         if cleanup is not None and cleanup.per_access:
             on_access = lambda: self.sweep(spec.name, cleanup.per_access, cleanup)  # noqa: E731
-        return with_ttl(descriptor, self._open(spec, serializers, scope), config, self.now, on_access)
-
-    def _plain(
-        self, descriptor: StateDescriptor, spec: StateSpec, serializers: StateSerializers, scope: Scope
-    ) -> State:
-        """Give the handle of a state without time-to-live."""
-        default = descriptor.default_value if isinstance(descriptor, ValueStateDescriptor) else None
-        stored = self._open(spec, serializers, scope, default)
-        if spec.kind in (StateKind.VALUE, StateKind.LIST, StateKind.MAP):
-            return stored
-        return accumulating(descriptor, stored)  # type: ignore[arg-type]
+        return TtlPrimitives(self._open(spec, serializers, scope), TtlRules(config, self.now, on_access))
 
     @abstractmethod
-    def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope, default: Any = None) -> State:
-        """Give a ListState or MapState for these kinds, and for all others a ValueState that keeps the accumulator.
+    def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope) -> StatePrimitives:
+        """Open a state, and give what its kind makes a handle of.
 
         With ``spec.ttl`` each value, list element and map value that goes in and comes out is a pair (value, last
         access). State that was restored is taken over; where it was written with the other ``ttl`` or with other

@@ -12,9 +12,10 @@ from typing import Any
 
 from rekindle.exceptions import SerializationError, StateRestoreError
 from rekindle.state.block_decoding import BlockDecoder
-from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec, with_last_access, without_last_access
+from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.same_state import check_same_state
+from rekindle.state.shapes.state_shape import StateShape
 from rekindle.state.state_evolution import StateName, other_keys
 from rekindle.state.state_serializers import (
     EvolvedSerializers,
@@ -55,14 +56,14 @@ class RestoredStates:
 
 
 def merged_entries(
-    blocks: Iterable[KeyGroupBlock], decoders: Mapping[StoredSerializers, BlockDecoder], kind: StateKind, now: int
+    blocks: Iterable[KeyGroupBlock], decoders: Mapping[StoredSerializers, BlockDecoder], shape: StateShape, now: int
 ) -> tuple[dict[Any, Any], bool]:
     """Read the blocks of one state in one key group, changes on top of what they change.
 
     Args:
         blocks: The blocks, in the order in which they were written.
         decoders: What reads a block, by the serializers that wrote it.
-        kind: The kind of the state.
+        shape: What the state keeps for a key.
         now: The time of last access of entries that have none where others have one.
 
     Returns:
@@ -83,7 +84,7 @@ def merged_entries(
             continue
         keys, values = decoder.whole(block)
         if accessed_at is not None:
-            values = [with_last_access(kind, value, now) for value in values]
+            values = [shape.with_last_access(value, now) for value in values]
         entries.update(zip(keys, values, strict=True))
     return entries, ttl
 
@@ -160,13 +161,13 @@ class ClaimedBlocks:
                 raise other_keys(self._name, repr(key))
 
     def _entries(self, blocks: list[KeyGroupBlock]) -> dict[Any, Any]:
-        kind, now = self._spec.kind, self._now()
+        shape, now = self._spec.kind.shape, self._now()
         try:
-            entries, ttl = merged_entries(blocks, self._decoders, kind, now)
+            entries, ttl = merged_entries(blocks, self._decoders, shape, now)
         except SerializationError as error:
             raise StateRestoreError(f"{self._name} cannot be restored: {error}") from error
         if ttl and not self._spec.ttl:
-            return {key: without_last_access(kind, value) for key, value in entries.items()}
+            return {key: shape.split(value)[0] for key, value in entries.items()}
         if self._spec.ttl and not ttl:
-            return {key: with_last_access(kind, value, now) for key, value in entries.items()}
+            return {key: shape.with_last_access(value, now) for key, value in entries.items()}
         return entries

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from rekindle.contracts.state import ListState, State
+from rekindle.contracts.state import State
 from rekindle.exceptions import InvalidCallError
+from rekindle.state.kinds.state_kind import StateKind
 
 
 def unhashable_map_key(key: Any) -> InvalidCallError:
@@ -47,11 +48,12 @@ class NamespacedState:
         scope: Where the namespace is set.
     """
 
-    __slots__ = ("scope", "state")
+    __slots__ = ("_kind", "scope", "state")
 
-    def __init__(self, state: State, scope: NamespaceScope) -> None:
+    def __init__(self, state: State, scope: NamespaceScope, kind: StateKind[Any]) -> None:
         self.state = state
         self.scope = scope
+        self._kind = kind
 
     def use(self, namespace: Any) -> State:
         """Set the namespace and give the handle. The namespace stays when the key changes."""
@@ -60,23 +62,6 @@ class NamespacedState:
 
     def merge(self, target: Any, sources: Iterable[Any]) -> None:
         """Move what the current key has in the namespaces ``sources`` into the namespace ``target``."""
-        state: Any = self.state
-        if isinstance(state, ListState):
-            for source in sources:
-                elements = list(self.use(source).get())  # type: ignore[attr-defined]
-                state.clear()
-                self.use(target)
-                state.add_all(elements)
-            return
-        if not hasattr(state, "merged"):
-            raise InvalidCallError(
-                f"{type(state).__name__} cannot be merged: only list, reducing and aggregating state can"
-            )
         for source in sources:
-            self.use(source)
-            moved = state.stored()
-            state.clear()
-            self.use(target)
-            if moved is not None:
-                current = state.stored()
-                state.store(moved if current is None else state.merged(current, moved))
+            taken = self._kind.take(self.use(source))
+            self._kind.absorb(self.use(target), taken)

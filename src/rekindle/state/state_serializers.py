@@ -7,8 +7,6 @@ from typing import Any
 
 import msgspec
 
-from rekindle.contracts.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
-from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes
 from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.state_evolution import StateName, evolved, stored_snapshot_of
@@ -64,18 +62,6 @@ class StateSerializers:
 PICKLED = StateSerializers(PickleSerializer(), PickleSerializer(), PickleSerializer(), PickleSerializer())
 UNUSED = PickleSerializer()
 """Stands for a serializer that a state has no use for."""
-
-
-def serializers_of(
-    descriptor: StateDescriptor, key: TypeSerializer[Any], namespace: TypeSerializer[Any] = UNUSED
-) -> StateSerializers:
-    """Give the serializers of a state that a program describes."""
-    if isinstance(descriptor, MapStateDescriptor):
-        value, map_key = serializer_of(descriptor.value_type_info), serializer_of(descriptor.key_type_info)
-        return StateSerializers(key, value, map_key, namespace)
-    is_list = isinstance(descriptor, ListStateDescriptor)
-    value = serializer_of(descriptor.elem_type_info if is_list else descriptor.type_info)  # type: ignore[attr-defined]
-    return StateSerializers(key, value, UNUSED, namespace)
 
 
 @dataclass(frozen=True, slots=True)

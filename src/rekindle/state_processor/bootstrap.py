@@ -19,6 +19,7 @@ from rekindle.contracts.state import (
     StateDescriptor,
 )
 from rekindle.exceptions import ConfigurationError
+from rekindle.state.kinds.registry import kind_of
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.types.type_information import TypeInformation
 from rekindle.types.type_serializer import TypeSerializer
@@ -173,12 +174,13 @@ def keyed_state(
     """
     if not isinstance(descriptor, StateDescriptor):
         raise TypeError(f"keyed_state() needs the descriptor of the state, got {descriptor!r}")
+    has_map_keys = kind_of(descriptor).shape.has_map_keys
     if value_columns is None:
-        value_columns = ("map_key", "map_value") if isinstance(descriptor, MapStateDescriptor) else "value"
+        value_columns = ("map_key", "map_value") if has_map_keys else "value"
     values = (value_columns,) if isinstance(value_columns, str) else tuple(value_columns)
     key = key_columns if isinstance(key_columns, str) else tuple(key_columns)
     _check_columns(data_frame, [*([key] if isinstance(key, str) else key), *values, namespace_column])
-    if len(values) > (2 if isinstance(descriptor, MapStateDescriptor) else 1):
+    if len(values) > (2 if has_map_keys else 1):
         raise ConfigurationError(
             f"state {descriptor.get_name()!r} takes one column of values, and a map two; got {', '.join(values)}. Put "
             "several columns into one with pyspark.sql.functions.struct"

@@ -17,7 +17,8 @@ from rekindle.exceptions import SerializationError, StateNotFoundError, StateRes
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
 from rekindle.serialization.classes.stand_ins import stand_ins_for_missing_classes
 from rekindle.state.block_decoding import BlockDecoder
-from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, RAW_STATE, RESERVED_NAMES, KeyGroupBlock, StateKind
+from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, RAW_STATE, RESERVED_NAMES, KeyGroupBlock
+from rekindle.state.kinds.registry import kind_named
 from rekindle.state.operator_state.encoding import broadcast_pairs
 from rekindle.state.restored_state import merged_entries
 from rekindle.state.state_evolution import StateName
@@ -171,17 +172,17 @@ class SnapshotContents:
             yield from groups.values()
 
     def _entries(self, blocks: list[KeyGroupBlock], name: StateName) -> Iterator[Entry]:
-        kind, namespaced = StateKind(blocks[-1].kind), blocks[-1].namespaced
+        shape, namespaced = kind_named(blocks[-1].kind).shape, blocks[-1].namespaced
         stored = {block.serializers for block in blocks if block.serializers is not None}
         decoders = {written: BlockDecoder(self._serializers(written)) for written in stored}
         try:
             with stand_ins_for_missing_classes():
-                entries, ttl = merged_entries(blocks, decoders, kind, self.snapshot.metadata.timestamp)
+                entries, ttl = merged_entries(blocks, decoders, shape, self.snapshot.metadata.timestamp)
         except SerializationError as error:
             raise StateRestoreError(f"{name} cannot be read: {error}") from error
         for scope_key, value in entries.items():
             key, namespace = scope_key if namespaced else (scope_key, None)
-            yield Entry(key, namespace, *_split(kind, value)) if ttl else Entry(key, namespace, value)
+            yield Entry(key, namespace, *shape.split(value)) if ttl else Entry(key, namespace, value)
 
     def _serializers(self, stored: StoredSerializers) -> StateSerializers:
         found = self._readable.get(stored)
@@ -260,16 +261,6 @@ def cut(key_groups: KeyGroupRange, number: int) -> list[KeyGroupRange]:
     step = max(1, -(-len(key_groups) // number))
     starts = range(key_groups.start, key_groups.end + 1, step)
     return [KeyGroupRange(start, min(start + step - 1, key_groups.end)) for start in starts]
-
-
-def _split(kind: StateKind, value: Any) -> tuple[Any, Any]:
-    """Split pairs of value and last access."""
-    if kind is StateKind.LIST:
-        return [element for element, _ in value], [stamp for _, stamp in value]
-    if kind is StateKind.MAP:
-        return {key: entry for key, (entry, _) in value.items()}, {key: stamp for key, (_, stamp) in value.items()}
-    value, last_access = value
-    return value, last_access
 
 
 def _read(stored: bytes, items: Sequence[bytes], name: StateName) -> list[Any]:

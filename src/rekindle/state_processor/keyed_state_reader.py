@@ -113,5 +113,4 @@ def operator_context(
         keyed_backend=lambda: backend,
         to_driver=lambda channel, data: None,
         checkpointing=False,
-        restored=False,
     )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as t
 
 from rekindle.checkpoint.metadata import OperatorMetadata
-from rekindle.contracts.state import ListStateDescriptor, MapStateDescriptor
 from rekindle.exceptions import ConfigurationError
 from rekindle.graph.struct_pickling import dumps
 from rekindle.serialization.composites.collection_serializers import ListSerializer, MapSerializer
@@ -18,10 +17,10 @@ from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer, InferredKeySerializerSnapshot
 from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
-from rekindle.state.blocks import StateKind, StateSpec
-from rekindle.state.keyed_backend import kind_of
+from rekindle.state.blocks import StateSpec
+from rekindle.state.kinds.registry import kind_of
 from rekindle.state.operator_state.stored import DistributionMode
-from rekindle.state.state_serializers import StateSerializers, serializers_of
+from rekindle.state.state_serializers import UNUSED, StateSerializers
 from rekindle.state_processor.bootstrap import (
     FunctionTransformation,
     KeyedStateTransformation,
@@ -123,14 +122,14 @@ class _Planning:
         descriptor, schema = given.descriptor, given.data_frame.schema
         name, kind = descriptor.get_name(), kind_of(descriptor)
         before = self.known.get(name)
-        if before is not None and before.kind != kind:
+        if before is not None and before.kind != kind.name:
             raise ConfigurationError(
                 f"state {name!r} of operator {self.uid!r} is {before.kind} state in the savepoint, and the descriptor "
                 f"is one of {kind} state"
             )
         key = self._key(given.key_type)
         namespace = self._namespace(given, before)
-        serializers = serializers_of(descriptor, key)
+        serializers = kind.serializers(descriptor, key)
         ttl = descriptor.get_ttl_config()
         spec = StateSpec(name, kind, ttl is not None and ttl.is_enabled(), given.namespace is not None)
         shape, columns = _value_columns(schema, given, serializers)
@@ -146,14 +145,10 @@ class _Planning:
 
     def _list(self, given: ListTransformation, step: int) -> tuple[Step, DataFrame]:
         descriptor, schema = given.descriptor, given.data_frame.schema
-        if isinstance(descriptor, MapStateDescriptor):
-            types = [descriptor.key_type_info, descriptor.value_type_info]
-        else:
-            assert isinstance(descriptor, ListStateDescriptor)
-            types = [descriptor.elem_type_info]
-        serializers = tuple(map(serializer_of, types))
-        columns = tuple(Column.of(schema, *pair) for pair in zip(given.values, serializers, strict=True))
+        typed = kind_of(descriptor).serializers(descriptor, UNUSED)
         to_all = given.mode is DistributionMode.BROADCAST
+        serializers = (typed.map_key, typed.value) if to_all else (typed.value,)
+        columns = tuple(Column.of(schema, *pair) for pair in zip(given.values, serializers, strict=True))
         routing = ListRouting(self.number, step, self.parallelism, to_all, columns, self.program)
         routed = given.data_frame.select(*given.values).mapInArrow(routing, ROUTED)
         return ListStep(descriptor.get_name(), given.mode, serializers), routed
@@ -205,13 +200,13 @@ def _value_columns(
 ) -> tuple[str, tuple[Column, ...]]:
     """Say what the values are, and which columns hold them."""
     first = given.values[0]
-    kind = kind_of(given.descriptor)
-    if kind is StateKind.MAP:
+    shape = kind_of(given.descriptor).shape
+    if shape.has_map_keys:
         if len(given.values) == 2:
             pair = zip(given.values, (serializers.map_key, serializers.value), strict=True)
             return "entry", tuple(Column.of(schema, name, serializer) for name, serializer in pair)
         return "whole", (Column.of(schema, first, MapSerializer(serializers.map_key, serializers.value)),)
-    if kind is StateKind.LIST:
+    if shape.several:
         data_type = schema[first].dataType
         if isinstance(data_type, t.ArrayType) and column_of(serializers.value).data_type != data_type:
             return "whole", (Column.of(schema, first, _list_of(serializers.value)),)

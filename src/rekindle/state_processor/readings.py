@@ -11,7 +11,6 @@ from pyspark.sql import types as t
 
 from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
-from rekindle.state.blocks import StateKind
 from rekindle.state_processor.contents import Entry, SnapshotContents
 from rekindle.state_processor.spark_types import Convert, SparkColumn, column_of, converter_to
 from rekindle.state_processor.state_types import StateType
@@ -70,15 +69,15 @@ class KeyedReading(Reading):
     def columns(self) -> list[tuple[str, SparkColumn]]:
         if self.type is None:
             return [("key", column_of(PickleSerializer())), ("value", column_of(PickleSerializer()))]
-        stored, kind = self.type.serializers, self.type.state_kind
+        stored, shape = self.type.serializers, self.type.shape
         columns = [("key", column_for(stored.key))]
         if self.type.namespaced:
             columns.append(("namespace", column_for(stored.namespace)))
         value = column_for(stored.value)
         stamp = _LONG
-        if kind is StateKind.MAP:
+        if shape.has_map_keys:
             columns += [("map_key", column_for(stored.map_key)), ("map_value", value)]
-        elif kind is StateKind.LIST:
+        elif shape.several:
             columns.append(("value", _array_of(value)))
             stamp = _array_of(_LONG)
         else:
@@ -89,10 +88,10 @@ class KeyedReading(Reading):
         assert isinstance(part, KeyGroupRange)
         if self.type is None:
             return
-        is_map = self.type.state_kind is StateKind.MAP
+        a_row_per_entry = self.type.shape.has_map_keys
         for entry in contents.entries(self.uid, self.state, part):
             head = (entry.key, entry.namespace) if self.type.namespaced else (entry.key,)
-            if is_map:
+            if a_row_per_entry:
                 for map_key, map_value in entry.value.items():
                     stamps = (entry.last_access[map_key],) if self.type.ttl else ()
                     yield (*head, map_key, map_value, *stamps)

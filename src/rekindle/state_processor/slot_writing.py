@@ -26,13 +26,13 @@ from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.operators.keyed import KeyedContext
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.state.block_encoding import BlockEncoder
-from rekindle.state.blocks import RAW, RAW_STATE, KeyGroupBlock, StateSpec, with_last_access
+from rekindle.state.blocks import RAW, RAW_STATE, KeyGroupBlock, StateSpec
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.operator_state.encoding import EvolvingSerializer, encode_broadcast, encode_list
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.state.snapshots import SnapshotRequest
 from rekindle.state.state_owner import StateOwner
-from rekindle.state.state_serializers import UNUSED, serializers_of
+from rekindle.state.state_serializers import UNUSED
 from rekindle.state_processor.bootstrap import KeyedStateBootstrapFunction
 from rekindle.state_processor.contents import SnapshotContents, contents_of, cut
 from rekindle.state_processor.keyed_state_reader import operator_context
@@ -76,7 +76,8 @@ class StateStep:
         """Encode a block for each key group."""
         name = writing.owner.state(self.spec.name)
         namespace = UNUSED if self.namespace is None else self.namespace
-        serializers = serializers_of(self.descriptor, writing.plan.key_serializer, namespace)
+        kind = self.spec.kind
+        serializers = kind.serializers(self.descriptor, writing.plan.key_serializer, namespace)
         encoder = BlockEncoder(self.spec, serializers, serializers.stored(name))
         now = round(time.time() * 1000)
         for key_group, group in itertools.groupby(pairs, key=itemgetter(0)):
@@ -85,7 +86,7 @@ class StateStep:
                 for key, value in some:
                     self._take(entries, key, value)
             if self.spec.ttl:
-                entries = {key: with_last_access(self.spec.kind, value, now) for key, value in entries.items()}
+                entries = {key: kind.shape.with_last_access(value, now) for key, value in entries.items()}
             if entries:
                 writing.block(encoder.whole(key_group, list(entries), list(entries.values())))
         writing.keyed_states.add(self.spec.name)

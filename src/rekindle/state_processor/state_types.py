@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rekindle.state.blocks import RAW, TIMERS, StateKind
+from rekindle.state.blocks import RAW, TIMERS
+from rekindle.state.kinds.registry import kind_named
+from rekindle.state.shapes.state_shape import StateShape
 from rekindle.state.state_serializers import StoredSerializers
 from rekindle.state_processor.contents import SnapshotContents
 
@@ -14,7 +16,7 @@ class StateType:
     """Say what a keyed state, or the timers of an operator, are.
 
     Attributes:
-        kind: A StateKind, or TIMERS.
+        kind: The name of a kind of state, or TIMERS.
         ttl: Whether entries carry the time of their last access.
         namespaced: Whether keys carry a namespace.
         serializers: Snapshots of the serializers that wrote it; of the newest, where subtasks differ.
@@ -26,9 +28,9 @@ class StateType:
     serializers: StoredSerializers
 
     @property
-    def state_kind(self) -> StateKind:
-        """Give the kind of a keyed state."""
-        return StateKind(self.kind)
+    def shape(self) -> StateShape:
+        """Give what a keyed state keeps for a key."""
+        return kind_named(self.kind).shape
 
 
 def keyed_state_types(contents: SnapshotContents, uid: str) -> dict[str, StateType]:

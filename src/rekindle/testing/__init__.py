@@ -1,5 +1,5 @@
-"""Test doubles for programs that use Rekindle: a clock to move by hand, storage that fails to order,
-operators run in the test's process, state backends by themselves, and whether state follows a change of its type.
+"""For tests of programs that use Rekindle: whole programs, or single operators, run in the test's process; a clock to
+move by hand, storage that fails to order, state backends by themselves, and whether state follows a change of its type.
 
 ``rekindle.testing.state_machine`` is not imported here: it needs hypothesis.
 """
@@ -12,6 +12,8 @@ from rekindle.testing.clock import ManualClock
 from rekindle.testing.evolution import Evolution, check_evolution, serializer_snapshot
 from rekindle.testing.faults import FaultInjectingCheckpointStorage, FaultKind
 from rekindle.testing.harness import HarnessSnapshot, OperatorHarness
+from rekindle.testing.in_process.cluster import InProcessCluster
+from rekindle.testing.in_process.environment import LocalEnvironment, local_environment
 
 __all__ = [
     "BackendSnapshot",
@@ -20,11 +22,14 @@ __all__ = [
     "FaultInjectingCheckpointStorage",
     "FaultKind",
     "HarnessSnapshot",
+    "InProcessCluster",
+    "LocalEnvironment",
     "ManualClock",
     "OperatorHarness",
     "PendingSnapshot",
     "check_evolution",
     "heap_backends",
+    "local_environment",
     "rocksdb_backends",
     "serializer_snapshot",
     "take_snapshot",

@@ -38,7 +38,7 @@ from rekindle.graph.transformations.one_input import CustomTransformation, one_i
 from rekindle.metrics.slot_metrics import MetricRegistry
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
-from rekindle.runtime.operators.custom import CustomOperator
+from rekindle.runtime.operators.custom.custom_operator import CustomOperator
 from rekindle.runtime.operators.keyed import (
     KeyedFilterOperator,
     KeyedFlatMapOperator,
@@ -47,6 +47,7 @@ from rekindle.runtime.operators.keyed import (
     ReduceOperator,
 )
 from rekindle.runtime.operators.operator import Operator, OperatorContext, SourceOperator
+from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
 from rekindle.runtime.operators.sinks import SinkFunctionOperator
 from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
 from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
@@ -146,14 +147,16 @@ class OperatorHarness:
             keyed_backend=restored_backend,
             to_driver=lambda channel, data: self.sent.append((channel, data)),
             checkpointing=True,
-            restored=restored is not None,
             metrics=self._metrics.group(name, name, subtask),
         )
         if restored is not None:
-            context.restored_timers = [b for snapshot in restored for b in snapshot.timers if b.key_group in own]
-            context.restored_raw = [raw for snapshot in restored for raw in snapshot.raw if raw[0] in own]
-            context.restored_lists = _dealt(restored, parallelism, subtask)
-            context.restored_checkpoint_id = next((snapshot.checkpoint_id for snapshot in restored), 1)
+            context.restored = RestoredOperatorState(
+                next((snapshot.checkpoint_id for snapshot in restored), 1),
+                True,
+                [b for snapshot in restored for b in snapshot.timers if b.key_group in own],
+                [raw for snapshot in restored for raw in snapshot.raw if raw[0] in own],
+                _dealt(restored, parallelism, subtask),
+            )
         operator.open(context)
 
     @classmethod

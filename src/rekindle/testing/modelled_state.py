@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.contracts.functions import AggregateFunction
 from rekindle.contracts.key_groups import key_group_range, subtask_of_key_group
 from rekindle.contracts.state import (
-    AggregatingStateDescriptor,
-    FoldingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
     StateDescriptor,
-    ValueStateDescriptor,
 )
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -24,13 +15,11 @@ from rekindle.state.scope import NamespacedState
 from rekindle.testing.backend_snapshots import BackendSnapshot, PendingSnapshot, take_snapshot
 from rekindle.testing.backends import BackendUnderTest
 from rekindle.testing.clock import ManualClock
+from rekindle.testing.modelled_kinds import KINDS
 from rekindle.testing.state_model import StateModel, TtlChoice
 
 MAX_PARALLELISM = 8
 FAMILIES = ("plain", "expiring", "windowed")
-ACCUMULATING = ("reducing", "aggregating", "folding")
-KINDS = ("value", "list", "map", *ACCUMULATING)
-MERGEABLE = ("list", "reducing", "aggregating")
 WINDOWS = (1, 2, 3)
 _MAX_RETAINED = 4
 
@@ -84,17 +73,8 @@ class ModelledState:
     def read(self, kind: str, key: Any) -> None:
         """Read all that a state holds for a key."""
         handle, cell = self._handle(kind, key), self._cell(kind, key)
-        if kind == "value":
-            self._same(handle.value(), self._model.value(kind, cell), kind, key)
-        elif kind == "list":
-            self._same(list(handle.get()), self._model.elements(kind, cell), kind, key)
-        elif kind == "map":
-            items = list(handle.items())
-            self._same(len(items), len(dict(items)), kind, key)
-            self._same(dict(items), self._model.entries(kind, cell), kind, key)
-        else:
-            added = self._model.value(kind, cell)
-            self._same(handle.get(), None if added is None else _RESULTS[kind](added), kind, key)
+        modelled = KINDS[kind]
+        self._same(modelled.read(handle), modelled.expected(self._model, kind, cell), kind, key)
 
     def clear(self, kind: str, key: Any) -> None:
         """Remove all that a state holds for a key."""
@@ -195,13 +175,9 @@ class ModelledState:
         if into == source:
             return
         self._namespaced(kind, key).merge(into, [source])
-        read = self._model.elements if kind == "list" else self._model.value
-        moved = read(kind, (key, source)) or []
-        self._model.clear(kind, (key, source))
-        if kind == "list":
-            self._model.add_all(kind, (key, into), moved)
-        elif moved:
-            self._model.update(kind, (key, into), [*(read(kind, (key, into)) or []), *moved])
+        merge = KINDS[kind].merge
+        assert merge is not None
+        merge(self._model, kind, (key, into), (key, source))
 
     # --- time ---
 
@@ -290,7 +266,7 @@ class ModelledState:
         return (key, self.window) if self.families[kind] == "windowed" else key
 
     def _descriptor(self, kind: str) -> StateDescriptor:
-        described = _describe(kind)
+        described = KINDS[kind].describe(kind)
         if self.families[kind] == "expiring" and self._model.ttl is not None:
             described.enable_time_to_live(self._model.ttl.config())
         return described
@@ -349,45 +325,3 @@ class _Pending:
     def give_up(self) -> None:
         for part in self.parts:
             part.give_up()
-
-
-class _Collect(AggregateFunction):
-    """Collect what is added in a list, which is changed in place; the result is a tuple."""
-
-    def create_accumulator(self) -> list[str]:
-        return []
-
-    def add(self, value: str, accumulator: list[str]) -> list[str]:
-        accumulator.append(value)
-        return accumulator
-
-    def get_result(self, accumulator: list[str]) -> tuple[str, ...]:
-        return tuple(accumulator)
-
-    def merge(self, acc_a: list[str], acc_b: list[str]) -> list[str]:
-        return [*acc_a, *acc_b]
-
-
-def _append(folded: list[str], value: str) -> list[str]:
-    folded.append(value)
-    return folded
-
-
-# What the states give for all that was added to them, which is what the model keeps.
-_RESULTS: dict[str, Callable[[list[str]], Any]] = {"reducing": "".join, "aggregating": tuple, "folding": list}
-
-
-def _describe(kind: str) -> StateDescriptor:
-    if kind == "value":
-        return ValueStateDescriptor(kind)
-    if kind == "list":
-        return ListStateDescriptor(kind)
-    if kind == "map":
-        return MapStateDescriptor(kind)
-    if kind == "reducing":
-        return ReducingStateDescriptor(kind, lambda a, b: a + b)
-    if kind == "aggregating":
-        return AggregatingStateDescriptor(kind, _Collect())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return FoldingStateDescriptor(kind, [], _append)

@@ -23,7 +23,8 @@ except ImportError as error:
     ) from error
 
 from rekindle.testing.backends import BackendUnderTest
-from rekindle.testing.modelled_state import ACCUMULATING, FAMILIES, KINDS, MERGEABLE, WINDOWS, ModelledState
+from rekindle.testing.modelled_kinds import KINDS
+from rekindle.testing.modelled_state import FAMILIES, WINDOWS, ModelledState
 from rekindle.testing.state_model import TtlChoice
 
 __all__ = ["KeyedStateMachine", "keyed_state_machine"]
@@ -32,7 +33,9 @@ Action: TypeAlias = tuple[Any, ...]
 """A method of ModelledState, and its arguments."""
 
 _KEYS = st.lists(st.sampled_from(["a", "b", "c", 1, 2, None, ("t", 1), 2.5]), min_size=1, max_size=3, unique=True)
-_FAMILIES = st.dictionaries(st.sampled_from(KINDS), st.sampled_from([*FAMILIES, "expiring"]), min_size=1, max_size=4)
+_FAMILIES = st.dictionaries(
+    st.sampled_from(list(KINDS)), st.sampled_from([*FAMILIES, "expiring"]), min_size=1, max_size=4
+)
 _PARALLELISM = st.integers(1, 4)
 _TTL = st.builds(
     TtlChoice,
@@ -50,18 +53,7 @@ _MAP_KEY = st.sampled_from(["x", "y", 1, None])
 _NUMBER = st.integers(0, 3)
 _WINDOW = st.sampled_from(WINDOWS)
 
-# What can be done to each kind of state, the more often the more likely: methods of ModelledState.
-_WRITES = {
-    "value": ["update_value", "update_value", "update_value", "clear"],
-    "list": ["add_to_list", "add_to_list", "add_to_list", "add_to_list", "update_list", "clear"],
-    "map": ["put_into_map", "put_into_map", "put_into_map", "remove_from_map", "remove_from_map", "clear"],
-    **{kind: ["accumulate", "accumulate", "accumulate", "clear"] for kind in ACCUMULATING},
-}
-_READS = {
-    **{kind: ["read"] for kind in KINDS},
-    "map": ["read", "get_from_map", "ask_whether_map_contains", "ask_whether_map_is_empty", "walk_map"],
-}
-# What they take besides the kind of state and the key.
+# What the methods that change and read a state take besides its kind and the key.
 _ARGUMENTS: dict[str, list[st.SearchStrategy[Any]]] = {
     "read": [],
     "clear": [],
@@ -79,18 +71,17 @@ _ARGUMENTS: dict[str, list[st.SearchStrategy[Any]]] = {
 }
 
 
-def _actions(
-    families: dict[str, str], keys: list[Any], methods: dict[str, list[str]]
-) -> st.SearchStrategy[list[Action]]:
+def _actions(families: dict[str, str], keys: list[Any], writing: bool) -> st.SearchStrategy[list[Action]]:
     """Draw some of what can be done to the states in use."""
     key = st.sampled_from([equal for key in keys for equal in ((1, 1.0, True) if key == 1 else (key,))])
     possible: list[st.SearchStrategy[Action]] = []
     for kind, family in families.items():
-        named = methods[kind]
+        modelled = KINDS[kind]
+        named = modelled.writes if writing else modelled.reads
         if family == "windowed":
             possible.append(st.tuples(st.just("switch_window"), _WINDOW))
-            if methods is _WRITES and kind in MERGEABLE:
-                named = [*named, "merge_windows"]
+            if writing and modelled.merge is not None:
+                named = (*named, "merge_windows")
         possible += [st.tuples(st.just(method), st.just(kind), key, *_ARGUMENTS[method]) for method in named]
     return st.lists(st.one_of(possible), max_size=3)
 
@@ -138,8 +129,8 @@ class KeyedStateMachine(RuleBasedStateMachine):
     ) -> None:
         """Begin with empty backends."""
         self.state = ModelledState(families, keys, ttl, backend, parallelism)
-        self.writes = _actions(families, keys, _WRITES)
-        self.reads = _actions(families, keys, _READS)
+        self.writes = _actions(families, keys, writing=True)
+        self.reads = _actions(families, keys, writing=False)
         self.steps_since_restart = 0
 
     @rule(passed=_PASSED, actions=_of(lambda machine: machine.writes), barrier=_BARRIER)

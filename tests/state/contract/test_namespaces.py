@@ -25,7 +25,7 @@ class TestNamespaces:
     def test_what_cannot_be_merged_says_so(self, keyed: Keyed, descriptor: Any) -> None:
         keyed.key = "a"
         namespaced = keyed.backend.get_or_create_namespaced(descriptor)
-        with pytest.raises(TypeError, match="cannot be merged: only list, reducing and aggregating state can"):
+        with pytest.raises(TypeError, match=r"(value|map) state cannot be merged: .* list, reducing or aggregating"):
             namespaced.merge((0, 20), [(0, 10), (10, 20)])
 
     @EVERY_KIND

@@ -15,7 +15,7 @@ from rekindle.common.time import Time
 from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import State, StateDescriptor, StateTtlConfig
 from rekindle.exceptions import StateMigrationException
-from rekindle.state.blocks import KeyGroupBlock, StateSpec, with_last_access, without_last_access
+from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.heap.changes import StateChanges
 from rekindle.state.heap.table import HeapTable
@@ -95,8 +95,9 @@ class RestoresAsJustWritten(HeapKeyedStateBackend):
 
     def _opened(self, spec: StateSpec, serializers: StateSerializers) -> HeapTable:
         table = super()._opened(spec, serializers)
+        shape = spec.kind.shape
         for key, value in table.entries.items() if spec.ttl else ():
-            table.entries[key] = with_last_access(spec.kind, without_last_access(spec.kind, value), self.now())
+            table.entries[key] = shape.with_last_access(shape.split(value)[0], self.now())
         return table
 
 

@@ -41,15 +41,15 @@ def test_a_value_is_what_its_serializer_makes_of_it_and_a_byte():
 
 @pytest.mark.parametrize("ttl", [False, True])
 @pytest.mark.parametrize("namespaced", [False, True])
-@pytest.mark.parametrize("is_map", [False, True])
+@pytest.mark.parametrize("has_map_keys", [False, True])
 @pytest.mark.parametrize("value", [7, None])
-def test_the_key_is_found_if_there_is_one(ttl, namespaced, is_map, value):
-    codec = Codec(ttl, LONGS, is_map, namespaced)
-    key = ("key", 3) if namespaced else "key"
-    key = (key, "map key") if is_map else key
+def test_the_key_is_found_if_there_is_one(ttl, namespaced, has_map_keys, value):
+    codec = Codec(ttl, LONGS, has_map_keys, namespaced)
+    scope_key = ("key", 3) if namespaced else "key"
+    key = (scope_key, "map key") if has_map_keys else scope_key
     stored = (value, 5) if ttl else value
     assert codec.key_in(codec.encode(stored)) is None
-    assert codec.key_in(codec.encode_with_key(key, stored)) == (key,)
+    assert codec.key_in(codec.encode_with_key(key, stored)) == (scope_key, "map key" if has_map_keys else None)
     assert codec.decode(codec.encode_with_key(key, stored)) == stored
 
 

@@ -11,11 +11,13 @@ from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, V
 from rekindle.exceptions import StateRestoreError
 from rekindle.state.block_decoding import decode_whole
 from rekindle.state.block_encoding import BlockEncoder
-from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, StateSpec
+from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_hash import key_group_of
+from rekindle.state.kinds.registry import kind_named
 from rekindle.state.rocksdb.native import native_blocks
 from rekindle.state.rocksdb.native_part import NativePart
+from rekindle.state.shapes.map_shape import MapChange
 from rekindle.state.snapshots import SnapshotRequest
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import PICKLED
@@ -310,8 +312,8 @@ class TestBlocks:
     def test_changes_are_applied_to_the_blocks_before(self, make_backend):
         group = 3
         value, elements, entries = (
-            BlockEncoder(StateSpec(name, kind), PICKLED, PICKLED.stored(StateOwner("count").state(name)))
-            for name, kind in (("v", StateKind.VALUE), ("l", StateKind.LIST), ("m", StateKind.MAP))
+            BlockEncoder(StateSpec(name, kind_named(kind)), PICKLED, PICKLED.stored(StateOwner("count").state(name)))
+            for name, kind in (("v", "value"), ("l", "list"), ("m", "map"))
         )
         keys = [key for key in range(500) if key_group_of(key, MAX_PARALLELISM) == group][:3]
         kept, changed, removed = keys

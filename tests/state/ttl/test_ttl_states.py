@@ -22,7 +22,11 @@ from rekindle.datastream.state import (
     ValueState,
     ValueStateDescriptor,
 )
-from rekindle.state.ttl.states import with_ttl
+from rekindle.state.kinds.registry import kind_of
+from rekindle.state.state_primitives import StatePrimitives
+from rekindle.state.state_serializers import UNUSED
+from rekindle.state.ttl.primitives import TtlPrimitives
+from rekindle.state.ttl.rules import TtlRules
 from rekindle.testing.clock import ManualClock
 
 TTL = 100
@@ -134,6 +138,23 @@ class Mean(AggregateFunction):
         return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
 
 
+class Stored(StatePrimitives):
+    """Offer one stored state, whatever is asked for."""
+
+    def __init__(self, name: str, stored: Any) -> None:
+        super().__init__(name, UNUSED)
+        self._stored = stored
+
+    def value_state(self, default: Any = None) -> ValueState[Any]:
+        return self._stored
+
+    def list_state(self) -> ListState[Any]:
+        return self._stored
+
+    def _map_state(self) -> MapState[Any, Any]:
+        return self._stored
+
+
 class Opened:
     """Open a state with time-to-live around a stored one, with a clock to move and a count of accesses."""
 
@@ -154,7 +175,10 @@ class Opened:
         self.inner = inner
         self.accesses = 0
         on_access = self._accessed if counted else None
-        self.state: Any = with_ttl(descriptor, inner, builder.build(), self.clock.now, on_access)
+        rules = TtlRules(builder.build(), self.clock.now, on_access)
+        self.state: Any = kind_of(descriptor).open(
+            descriptor, TtlPrimitives(Stored(descriptor.get_name(), inner), rules)
+        )
 
     def _accessed(self) -> None:
         self.accesses += 1

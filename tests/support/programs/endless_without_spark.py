@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-import support.without_spark  # noqa: F401 - first, so that all jobs run here
-from rekindle.common import Configuration
-from rekindle.datastream import SourceFunction, StreamExecutionEnvironment
+from rekindle.datastream import SourceFunction
+from rekindle.testing import local_environment
 
 
 class Endless(SourceFunction):
@@ -27,8 +26,7 @@ class Endless(SourceFunction):
 
 
 how, *settings = sys.argv[1:]
-configuration = Configuration.from_dict(dict(setting.split("=", 1) for setting in settings))
-env = StreamExecutionEnvironment.get_execution_environment(configuration)
+env = local_environment(2, {"rest.enabled": "true", **dict(setting.split("=", 1) for setting in settings)})
 numbers = env.add_source(Endless()).uid("numbers")
 sums = numbers.key_by(lambda number: number % 3).reduce(lambda a, b: a + b).uid("sums")
 if how == "collect":

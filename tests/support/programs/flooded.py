@@ -31,11 +31,10 @@ def main() -> None:
         env = environment(None, f"{directory}/checkpoints", rekindle_epoch_max__records="500")
         numbering_job(env, count, f"{directory}/out", wait_in_the_middle)
         master = cluster.submit(env)
-        wait_until(lambda: master._attempt is not None and master._attempt._epochs._slots is not None, "it runs")
-        assert master._attempt is not None
-        shared, slots = master._attempt._shared, master._attempt._epochs._slots
-        assert slots is not None
-        print(shared.server.port, *(slot.unix_name for slot in slots.slots), flush=True)
+        wait_until(lambda: cluster.directory is not None, "it runs")
+        assert cluster.pool is not None
+        assert cluster.directory is not None
+        print(cluster.pool._server.port, *(slot.unix_name for slot in cluster.directory.slots), flush=True)
         sys.stdin.readline()
         os.kill(master.slot_pids()[0], signal.SIGKILL)
         with open(told, "w"):

@@ -11,8 +11,8 @@ from rekindle.contracts.functions.basic_functions import Function
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.sizes import chunk_size, portion_limit
-from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.result_copies import FIXED, detached
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 
 

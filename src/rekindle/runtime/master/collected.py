@@ -7,6 +7,7 @@ dropped: they come again. In a batch job they become visible at its end. Otherwi
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,28 +27,33 @@ class CollectedRecords:
         self.held_back = held_back
         self._pending: dict[int, list[bytes]] = {}  # by the last checkpoint triggered before they came
         self._barrier = 0
+        self._lock = threading.Lock()  # slots are heard in several threads
         self._visible: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def add(self, data: bytes) -> None:
         """Take records from a slot."""
-        if self.held_back:
-            self._pending.setdefault(self._barrier, []).append(data)
-        else:
+        if not self.held_back:
             self._visible.put(data)
+            return
+        with self._lock:
+            self._pending.setdefault(self._barrier, []).append(data)
 
     def barrier(self, checkpoint_id: int) -> None:
         """Note that what comes now is after a checkpoint's barrier."""
-        self._barrier = checkpoint_id
+        with self._lock:
+            self._barrier = checkpoint_id
 
     def completed(self, checkpoint_id: int) -> None:
         """Show what came before a checkpoint's barrier."""
-        for barrier in sorted(barrier for barrier in self._pending if barrier < checkpoint_id):
-            for data in self._pending.pop(barrier):
-                self._visible.put(data)
+        with self._lock:
+            for barrier in sorted(barrier for barrier in self._pending if barrier < checkpoint_id):
+                for data in self._pending.pop(barrier):
+                    self._visible.put(data)
 
     def rewind(self) -> None:
         """Drop what came after the last completed checkpoint."""
-        self._pending.clear()
+        with self._lock:
+            self._pending.clear()
 
     def end(self, error: BaseException | None) -> None:
         """End the iteration."""

@@ -12,16 +12,12 @@ import uuid
 from concurrent.futures import Future
 from dataclasses import replace
 
-from pyspark.sql import SparkSession
-
 from rekindle.base.clock import Clock
-from rekindle.base.scratch import ScratchDirectory
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.restoring import WRITTEN_AGAIN, RestorePath, fit_to_checkpoint
-from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.contracts.job.job_execution_result import JobExecutionResult
 from rekindle.contracts.job.job_id import JobID
 from rekindle.contracts.job.job_status import JobStatus
@@ -38,37 +34,37 @@ from rekindle.exceptions import (
 )
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
-from rekindle.runtime.master.archived_view import archived
-from rekindle.runtime.master.attempt import Attempt, Outcome
+from rekindle.runtime.master.attempts.attempt import Attempt
+from rekindle.runtime.master.attempts.attempt_events import Outcome
+from rekindle.runtime.master.attempts.start_times import Phase, StartTimes
+from rekindle.runtime.master.attempts.stopping import StopMode, Stopping
+from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
+from rekindle.runtime.master.checkpoints.kept_checkpoints import KeptCheckpoints
+from rekindle.runtime.master.checkpoints.savepoints import Savepoints, savepoint_directory
+from rekindle.runtime.master.cluster import Cluster
 from rekindle.runtime.master.collected import CollectedRecords
-from rekindle.runtime.master.control_server import ControlServer
-from rekindle.runtime.master.failure_kinds import Hopeless, hopeless
-from rekindle.runtime.master.job_archiver import JobArchiver
-from rekindle.runtime.master.job_history import JobHistory, recorded
+from rekindle.runtime.master.high_availability.takeover import take_over
 from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
-from rekindle.runtime.master.lost_spark import LostSpark, NewSpark, Renew, lost_error
 from rekindle.runtime.master.observed_job import ObservedJob
-from rekindle.runtime.master.progress import ProgressView
-from rekindle.runtime.master.recovery import FallBack, Recovery, as_restored
-from rekindle.runtime.master.remains import Remains
-from rekindle.runtime.master.repeated_failures import RepeatedFailures
-from rekindle.runtime.master.reported_view import reported
-from rekindle.runtime.master.savepoints import Savepoints, savepoint_directory
-from rekindle.runtime.master.slot_launch import SlotLaunch
-from rekindle.runtime.master.start_times import Phase, StartTimes
-from rekindle.runtime.master.stopping import StopMode, Stopping
-from rekindle.runtime.master.takeover import take_over
-from rekindle.runtime.restart import GiveUp, Restart, driver_restarts
+from rekindle.runtime.master.restarts.failure_kinds import Hopeless, hopeless
+from rekindle.runtime.master.restarts.lost_cluster import LostCluster, NewCluster, lost_error
+from rekindle.runtime.master.restarts.recovery import FallBack, Recovery, as_restored
+from rekindle.runtime.master.restarts.repeated_failures import RepeatedFailures
+from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart, driver_restarts
+from rekindle.runtime.master.slots.slot_launch import SlotLaunch
+from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
+from rekindle.runtime.master.views.archived_view import archived
+from rekindle.runtime.master.views.job_archiver import JobArchiver
+from rekindle.runtime.master.views.job_history import JobHistory, recorded
+from rekindle.runtime.master.views.progress import ProgressView
+from rekindle.runtime.master.views.reported_view import reported
 from rekindle.runtime.slot.local_directory import job_directory
-from rekindle.runtime.spark.epochs import EpochPlan
-from rekindle.runtime.spark.session import is_local
-from rekindle.runtime.spark.spark_loss import spark_loss
 from rekindle.runtime.wire.handshake import new_secret
 
 log = logging.getLogger(__name__)
 
-_Decision = Restart | GiveUp | FallBack | NewSpark
+_Decision = Restart | GiveUp | FallBack | NewCluster
 
 _LAUNCH_AHEAD_MS = 10_000  # slots that wait for longer would hold memory for nothing
 
@@ -78,14 +74,13 @@ class JobMaster(ObservedJob):
 
     def __init__(
         self,
-        session: SparkSession,
+        cluster: Cluster,
         graph: JobGraph,
         settings: JobSettings,
         clock: Clock,
         view: ProgressView,
         collected: CollectedRecords | None = None,
         plan: Plan | None = None,
-        renew_spark: Renew | None = None,
     ) -> None:
         def fitted(metadata: CheckpointMetadata) -> JobGraph:
             return fit_to_checkpoint(graph, metadata, settings.allow_non_restored_state)
@@ -97,7 +92,7 @@ class JobMaster(ObservedJob):
         self.history = JobHistory(clock, self._slot_places, settings.exception_history_size)
         self.result: Future[JobExecutionResult] = Future()
         view.job_id = settings.job_id
-        self._session = session
+        self._cluster = cluster
         self._clock = clock
         recoverable = settings.high_availability is not None
         self._archiver = JobArchiver(settings, self.history, graph.slots)
@@ -124,14 +119,13 @@ class JobMaster(ObservedJob):
         origin = None if path is None else RestorePath(path, fallback)
         self._recovery = Recovery(settings.restart_strategy, fallback, origin, settings.claim)
         self._repeated = RepeatedFailures()
-        self._lost_spark = LostSpark(settings, driver_restarts(random.random), renew_spark)
+        self._lost_cluster = LostCluster(settings, driver_restarts(random.random), cluster)
         self._program = graph
         if origin is not None:
             completed = (as_restored(origin.current, settings.claim),)
             first_id = max(first_id, completed[-1].checkpoint_id + 1)
         restored = completed[-1] if completed else None
         self._graph = graph if restored is None else self._fitted(restored)
-        self._plan = EpochPlan(session, self._graph)
         self._coordinator = CheckpointCoordinator(
             settings.checkpoints,
             frozenset(range(self._graph.slots)),
@@ -142,7 +136,7 @@ class JobMaster(ObservedJob):
             operators={node.uid: node.parallelism for node in self._graph.nodes if not self._graph.batch},
         )
         for checkpoint in completed:
-            if not checkpoint.savepoint and isinstance(checkpoint.location, StoredCheckpoint):
+            if not checkpoint.savepoint:
                 self._checkpoints.adopt(checkpoint.location)
 
     def start(self) -> None:
@@ -244,38 +238,37 @@ class JobMaster(ObservedJob):
 
     def _run(self) -> None:
         started = time.monotonic()
-        scratch = ScratchDirectory()
         secret = new_secret()
         error: BaseException | None = None
         status = JobStatus.FAILED
-        server: ControlServer | None = None
+        slot_pool: SlotPool | None = None
+        io = CheckpointIO(self.settings.job_name)
         try:
             self._sweep_after_takeover()
-            host = "127.0.0.1" if is_local(self._session) else self._driver_host()
-            server = ControlServer(
-                host,
-                self.settings.control_port,
-                secret,
-                self.settings.heartbeat_ms,
-                self.settings.heartbeat_timeout_ms,
+            slot_pool = self._cluster.slot_pool(
+                SlotPoolOptions(
+                    secret,
+                    self.settings.control_port,
+                    self.settings.heartbeat_ms,
+                    self.settings.heartbeat_timeout_ms,
+                    self.settings.orphan_timeout_ms,
+                )
             )
             outcome = self._attempts(
                 JobShared(
-                    session=self._session,
+                    cluster=self._cluster,
                     graph=self._graph,
-                    plan=self._plan,
                     settings=self.settings,
                     clock=self._clock,
-                    server=server,
-                    host=host,
+                    slot_pool=slot_pool,
                     secret=secret,
-                    scratch=scratch.path,
                     view=self._view,
                     collected=self._collected,
                     checkpoints=self._checkpoints,
                     savepoints=self._savepoints,
                     stopping=self._stopping,
                     ownership=self._ownership,
+                    io=io,
                 )
             )
             status = JobStatus.FINISHED if outcome is Outcome.FINISHED else JobStatus.CANCELED
@@ -290,9 +283,9 @@ class JobMaster(ObservedJob):
             if isinstance(error, JobFencedError | SparkLostError):
                 status = JobStatus.SUSPENDED
         finally:
-            if server is not None:
-                server.close()
-            scratch.close()
+            if slot_pool is not None:
+                slot_pool.close()
+            io.close()
         status, error = self._note_end(status, error)
         self._clean_up(status)
         runtime = round((time.monotonic() - started) * 1000)
@@ -377,16 +370,16 @@ class JobMaster(ObservedJob):
     def _decide(self, failure: Exception, damage: CheckpointCorruptError | None) -> tuple[Exception, _Decision]:
         """Decide what follows a failure; give the failure, too, as it is to be told."""
         now = self._clock.now()
-        loss = spark_loss(self._session)
+        loss = self._cluster.loss()
         if loss is not None:  # whatever has failed, this is why
-            follows = self._lost_spark.decide(loss, now)
-            if isinstance(follows, NewSpark):
+            follows = self._lost_cluster.decide(loss, now)
+            if isinstance(follows, NewCluster):
                 return SparkLostError(loss.what), follows
             return lost_error(loss, self._remains(JobStatus.SUSPENDED)), follows
         completed = self._coordinator.completed()
         if isinstance(failure, StopFailedError) and self.settings.checkpointing:
             return failure, Restart(0)  # nothing is wrong with the job: it is not to run out of restarts by this
-        end = hopeless(failure, has_run=self.history.progress().epochs > 0)
+        end = hopeless(failure, self.history.progress().epochs > 0, self._cluster)
         if end is not None:
             return failure, end
         if damage is None or not completed:
@@ -401,7 +394,7 @@ class JobMaster(ObservedJob):
         """Tell what has ended the job as the loss of Spark, if it is one that no decision was made about."""
         if isinstance(failure, RekindleError):
             return failure
-        loss = spark_loss(self._session)
+        loss = self._cluster.loss()
         return failure if loss is None else lost_error(loss, self._remains(JobStatus.SUSPENDED))
 
     def _follow(self, failure: Exception, decision: _Decision, shared: JobShared, passed: int) -> None:
@@ -420,37 +413,31 @@ class JobMaster(ObservedJob):
             if not self._cancelled.is_set():
                 self._status = JobStatus.RESTARTING
         self._cancelled.wait(max(0, (_delay_of(decision) or 0) - passed) / 1000)
-        if isinstance(decision, NewSpark) and not self._cancelled.is_set():
-            self._renew_spark(shared)
+        if isinstance(decision, NewCluster) and not self._cancelled.is_set():
+            self._renew_cluster(shared)
 
-    def _renew_spark(self, shared: JobShared) -> None:
+    def _renew_cluster(self, shared: JobShared) -> None:
         self._view.notice("Restarting Spark, which takes a few seconds")
-        self._session, sources = self._lost_spark.renew(self._clock.now, self._cancelled.wait)
-        shared.session = self._session
+        sources = self._lost_cluster.renew(self._clock.now, self._cancelled.wait)
         self._program = replace(self._program, spark_sources=sources)
         shared.graph = self._graph = replace(self._graph, spark_sources=sources)
-        shared.plan = EpochPlan(self._session, self._graph)
 
     def _fall_back(self, failure: Exception, decision: FallBack, shared: JobShared) -> None:
-        stored = decision.instead.location
-        assert isinstance(stored, StoredCheckpoint)
         log.warning(
             "checkpoint %d is damaged: %s; %s is used instead. %s",
             decision.damaged.checkpoint_id,
             failure,
-            stored.describe(),
+            decision.instead.location.describe(),
             WRITTEN_AGAIN,
         )
         self._coordinator.mark_damaged(decision.damaged.checkpoint_id)
         if decision.instead not in self._coordinator.completed():
             self._coordinator.restore_from(decision.instead)
             shared.graph = self._graph = self._fitted(decision.instead)
-            shared.plan = EpochPlan(self._session, self._graph)
 
     def _fitted(self, restored: CompletedCheckpoint) -> JobGraph:
         """Fit the program to the checkpoint that it is started from."""
         stored = restored.location
-        assert isinstance(stored, StoredCheckpoint)
         allowed = self.settings.allow_non_restored_state
         return fit_to_checkpoint(self._program, stored.metadata, allowed, stored.external_path)
 
@@ -463,8 +450,8 @@ class JobMaster(ObservedJob):
         for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
             shutil.rmtree(job_directory(base, self.settings.local_name), ignore_errors=True)
 
-    def _remains(self, status: JobStatus) -> Remains:
-        return Remains(
+    def _remains(self, status: JobStatus) -> KeptCheckpoints:
+        return KeptCheckpoints(
             self.settings,
             status,
             self._coordinator.completed(),
@@ -505,11 +492,6 @@ class JobMaster(ObservedJob):
             self._view.ended(status.name)
         except Exception:
             log.exception("the end of job %s could not be shown", self.settings.job_id)
-
-    def _driver_host(self) -> str:
-        host = self._session.conf.get("spark.driver.host")
-        assert host is not None
-        return host
 
 
 def _delay_of(decision: _Decision) -> int | None:

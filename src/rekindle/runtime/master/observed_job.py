@@ -11,10 +11,10 @@ from rekindle.contracts.job.job_status import JobStatus
 from rekindle.graph.plan import Plan
 from rekindle.graph.vertex_plan import vertex_plan
 from rekindle.metrics.slot_metrics import MetricValue
-from rekindle.runtime.master.attempt import Attempt
-from rekindle.runtime.master.job_history import Failure, JobHistory, SlotPlace
+from rekindle.runtime.master.attempts.attempt import Attempt
 from rekindle.runtime.master.job_settings import JobSettings
-from rekindle.runtime.master.slot_metrics import NO_READINGS, SlotReadings
+from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotReadings
+from rekindle.runtime.master.views.job_history import Failure, JobHistory, SlotPlace
 
 
 class ObservedJob:

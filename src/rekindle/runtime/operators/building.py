@@ -9,19 +9,19 @@ from rekindle.graph.transformations.loops import LoopTransformation
 from rekindle.graph.transformations.sources import ConnectorSourceTransformation
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.runtime.operators.event_time import EventTime
-from rekindle.runtime.operators.iteration import FeedbackLoop
+from rekindle.runtime.operators.loop_operators import FeedbackLoop
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.operators.slot_source import SlotSource
 
 _OPERATORS = {
-    "async_wait": ("AsyncWaitOperator",),
+    "async_io.async_wait": ("AsyncWaitOperator",),
     "broadcast": ("BroadcastOperator", "KeyedBroadcastOperator"),
-    "co_group": ("CoGroupOperator",),
-    "custom": ("CustomOperator",),
+    "windows.co_group": ("CoGroupOperator",),
+    "custom.custom_operator": ("CustomOperator",),
     "event_time": ("TimestampsAndWatermarksOperator",),
     "function_source": ("FunctionSourceOperator",),
     "interval_join": ("IntervalJoinOperator",),
-    "iteration": ("IterationHeadOperator", "IterationTailOperator", "TerminationCriterionOperator"),
+    "loop_operators": ("IterationHeadOperator", "IterationTailOperator", "TerminationCriterionOperator"),
     "keyed": (
         "KeyedFilterOperator",
         "KeyedFlatMapOperator",
@@ -33,7 +33,7 @@ _OPERATORS = {
     "sources": ("CollectionSourceOperator", "SparkSourceOperator", "TextLinesOperator"),
     "stateless": ("FilterOperator", "FlatMapOperator", "MapOperator", "PassOperator", "ProcessOperator"),
     "two_input": ("CoOperator", "KeyedCoOperator"),
-    "window": ("WindowOperator",),
+    "windows.window_operator": ("WindowOperator",),
 }
 _MODULES = {name: module for module, names in _OPERATORS.items() for name in names}
 

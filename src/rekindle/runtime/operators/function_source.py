@@ -21,8 +21,8 @@ from rekindle.base.object_size import object_size
 from rekindle.contracts.functions import SourceFunction
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.checkpoint_lock import CheckpointLock, SourceClosedError
-from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
+from rekindle.runtime.operators.result_copies import FIXED, detached
 from rekindle.runtime.operators.source_buffer import SourceBuffer
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.serialization.serializer_of import serializer_of
@@ -68,7 +68,7 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         self._busy = False
         self._paused = False
         self._taken: dict[str, StoredList] | Exception = {}
-        lists = context.restored_lists
+        lists = context.restored.lists
         said = _said(lists.pop(SOURCE_ENDED, None))
         self._ended = _has_ended(said, context.subtask, context.parallelism)
         self._buffers_first = any(held for _, held in said) or len(said) not in (0, context.parallelism)

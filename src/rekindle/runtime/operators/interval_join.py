@@ -53,7 +53,7 @@ class IntervalJoinOperator(KeyedOperator):
             assert isinstance(buffer, RangedMapState)
             self._buffers.append(buffer)
         self._timers = NamespaceTimerQueue(EVENT_TIMERS, backend.owner, serializer_of(_BUCKET))
-        own = (block for block in context.restored_timers if block.state == EVENT_TIMERS)
+        own = (block for block in context.restored.timers if block.state == EVENT_TIMERS)
         self._timers.restore_blocks(own, backend.max_parallelism)
 
     def timer_queues(self) -> tuple[TimerQueue, TimerQueue]:

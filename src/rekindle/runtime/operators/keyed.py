@@ -18,8 +18,8 @@ from rekindle.contracts.state import ValueState, ValueStateDescriptor
 from rekindle.contracts.time.time_domain import TimeDomain
 from rekindle.contracts.time.timer_service import TimerService
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
+from rekindle.runtime.operators.result_copies import FIXED, detached
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator
@@ -196,7 +196,7 @@ class KeyedProcessOperator(KeyedOperator):
     def _prepare(self, context: OperatorContext) -> None:
         self._context = self._new_context(context)
         for queue in self.timer_queues():
-            own = (block for block in context.restored_timers if block.state == queue.name)
+            own = (block for block in context.restored.timers if block.state == queue.name)
             queue.restore_blocks(own, self.backend.max_parallelism)
 
     def _new_context(self, context: OperatorContext) -> KeyedContext:

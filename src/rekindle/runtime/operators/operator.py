@@ -13,6 +13,7 @@ from rekindle.metrics import MetricGroup
 from rekindle.metrics.slot_metrics import SlotMetricGroup
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.event_loop import EventLoopThread
+from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.stored import StoredList
@@ -30,15 +31,13 @@ MAX_WATERMARK = (1 << 63) - 1
 class OperatorContext:
     """Tell an operator where it runs and what was restored for it.
 
-    ``keyed_backend`` makes the backend of its keyed state, restored. ``restored_timers`` are the blocks of its timers,
-    ``restored_raw`` the bytes it wrote itself, by key group. ``restored`` tells whether the checkpoint knew the
-    operator, ``restored_checkpoint_id`` names the checkpoint that the job goes on from. ``request_epoch`` may be called
-    by any thread of the operator's own, when it has something to emit and no epoch may come by itself. ``superstep``
-    gives the number of the round, to an operator in an iteration that has rounds. ``batch`` tells whether the job is a
-    batch, whose only checkpoint is at its end. ``event_loop`` is the slot's, for operators that wait for something
-    outside. ``fresh_directory`` makes a directory on local disk that goes with the attempt, given what for. ``metrics``
-    is the group of what its functions count and measure. ``watermark_interval_ms`` says how often periodic watermarks
-    are asked for; 0: never.
+    ``keyed_backend`` makes the backend of its keyed state, restored; ``restored`` is what else was. ``request_epoch``
+    may be called by any thread of the operator's own, when it has something to emit and no epoch may come by itself.
+    ``superstep`` gives the number of the round, to an operator in an iteration that has rounds. ``batch`` tells whether
+    the job is a batch, whose only checkpoint is at its end. ``event_loop`` is the slot's, for operators that wait for
+    something outside. ``fresh_directory`` makes a directory on local disk that goes with the attempt, given what for.
+    ``metrics`` is the group of what its functions count and measure. ``watermark_interval_ms`` says how often periodic
+    watermarks are asked for; 0: never.
     """
 
     job_id: str
@@ -53,11 +52,7 @@ class OperatorContext:
     keyed_backend: Callable[[], KeyedStateBackend]
     to_driver: Callable[[str, bytes], None]
     checkpointing: bool
-    restored: bool
-    restored_timers: list[KeyGroupBlock] = field(default_factory=list)
-    restored_raw: list[tuple[int, bytes]] = field(default_factory=list)
-    restored_lists: dict[str, StoredList] = field(default_factory=dict)
-    restored_checkpoint_id: int | None = None
+    restored: RestoredOperatorState = field(default_factory=RestoredOperatorState)
     request_epoch: Callable[[], None] = lambda: None
     superstep: Callable[[], int] | None = None
     batch: bool = False
@@ -65,11 +60,6 @@ class OperatorContext:
     fresh_directory: Callable[[str], str] = lambda purpose: tempfile.mkdtemp(prefix=f"rekindle-{purpose}-")
     metrics: MetricGroup = field(default_factory=lambda: SlotMetricGroup(SystemClock()))
     watermark_interval_ms: int = 200
-
-    def restored_items(self, name: str) -> list[bytes]:
-        """Give the items of a list state that the operator keeps itself."""
-        stored = self.restored_lists.get(name)
-        return [] if stored is None else stored.items
 
 
 class Operator(ABC):

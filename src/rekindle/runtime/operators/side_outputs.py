@@ -11,7 +11,7 @@ from typing import Any
 from rekindle.contracts.output_tag import OutputTag
 from rekindle.exceptions import InvalidCallError
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.detached import FIXED, detached, separate
+from rekindle.runtime.operators.result_copies import FIXED, detached, separate
 
 
 class SideOutput:

@@ -129,7 +129,7 @@ class TwoPhaseSinkOperator(Operator):
         self._pending: dict[int, list[bytes]] = {}
 
     def open(self, context: OperatorContext) -> None:
-        restored = context.restored_items(self._LINEAGE)
+        restored = context.restored.items(self._LINEAGE)
         self._lineage = restored[0].decode() if restored else f"{context.job_id}-{context.uid}"
         self._subtask = context.subtask
         self._writer = self.sink.create_writer(
@@ -137,7 +137,7 @@ class TwoPhaseSinkOperator(Operator):
                 context.subtask, context.parallelism, context.attempt, self._lineage, context.clock, self.type_info
             )
         )
-        pending = _pending_commits(context.restored_lists.get(self._PENDING))
+        pending = _pending_commits(context.restored.lists.get(self._PENDING))
         own = [p for p in pending if p.subtask % context.parallelism == context.subtask]
         if own:
             self._writer.commit([p.committable for p in sorted(own, key=lambda p: p.checkpoint_id)])

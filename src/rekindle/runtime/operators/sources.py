@@ -21,7 +21,7 @@ class CollectionSourceOperator(SourceOperator):
         self._next = 0
 
     def open(self, context: OperatorContext) -> None:
-        for position in positions(context.restored_lists.get(self._POSITION), int):
+        for position in positions(context.restored.lists.get(self._POSITION), int):
             self._next = position
 
     def poll(self, max_records: int) -> Chunk | None:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from rekindle.contracts.functions import ProcessFunction
 from rekindle.exceptions import InvalidCallError
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.detached import FIXED, detached
 from rekindle.runtime.operators.no_timers import NoTimers
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.result_copies import FIXED, detached
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 

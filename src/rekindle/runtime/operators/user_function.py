@@ -63,18 +63,18 @@ class UserFunctionOperator(Operator):
     def _open_function(self, context: OperatorContext, keyed: KeyedStateBackend | None) -> None:
         """Give the function its state, then open it."""
         self.operator_state = OperatorStateBackend(
-            context.name, context.uid, context.subtask, context.parallelism, context.restored_lists
+            context.name, context.uid, context.subtask, context.parallelism, context.restored.lists
         )
         runtime_context = self._runtime_context(context, keyed)
         function = self.function
         if isinstance(function, RichFunction):
             function.set_runtime_context(runtime_context)
         if isinstance(function, CheckpointedFunction):
-            checkpoint_id = context.restored_checkpoint_id
+            checkpoint_id = context.restored.checkpoint_id
             function.initialize_state(_InitializationContext(checkpoint_id, self.operator_state, runtime_context))
         elif isinstance(function, ListCheckpointed):
             state = self.operator_state.own_list_state()
-            if context.restored_checkpoint_id is not None:
+            if context.restored.checkpoint_id is not None:
                 function.restore_state(list(state.get()))
         function.open(runtime_context)
 

@@ -27,6 +27,7 @@ from rekindle.runtime.slot.control_client import ControlClient
 from rekindle.runtime.slot.data_server import DataServer
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failure import describe_failure
+from rekindle.runtime.slot.orders import carry_out
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.slot.slot_deployment import REGISTERED, SlotDeployment
 from rekindle.runtime.wire import messages as m
@@ -148,25 +149,11 @@ def _await_release(waiting: int, child: int) -> NoReturn:
 def _dispatcher(slot: Slot, failed: Callable[[BaseException], str]) -> Callable[[m.ToSlot], None]:
     def handle(order: m.ToSlot) -> None:
         try:
-            match order:
-                case m.BeginEpoch():
-                    slot.begin_epoch(order)
-                case m.EndEpoch():
-                    slot.end_epoch(order)
-                case m.TriggerSnapshot():
-                    slot.snapshot(order)
-                case m.NotifyComplete():
-                    slot.notify_complete(order)
-                case m.NotifyAborted():
-                    slot.notify_aborted(order)
-                case m.CommitFinal():
-                    slot.commit_final()
-                case m.AskMetrics():
-                    slot.report_metrics(order)
-                case m.Shutdown():
-                    slot.close(order.job_over)
-                    sys.stdout.flush()
-                    os._exit(0)
+            if isinstance(order, m.Shutdown):
+                slot.close(order.job_over)
+                sys.stdout.flush()
+                os._exit(0)
+            carry_out(slot, order)
         except BaseException as error:
             failed(error)
             if isinstance(order, m.Shutdown):

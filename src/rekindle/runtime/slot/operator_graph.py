@@ -21,11 +21,11 @@ from rekindle.runtime.exchange.partition_writers import chosen_targets
 from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.exchange.writers import keys_of, unhashable_key
 from rekindle.runtime.operators.building import OperatorBuilder
-from rekindle.runtime.operators.detached import FIXED
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, SourceOperator
+from rekindle.runtime.operators.result_copies import FIXED
 from rekindle.runtime.slot.arrivals import in_band_edges, record_order, senders
 from rekindle.runtime.slot.failure import blaming
-from rekindle.runtime.slot.held_inputs import HeldInputs, arrival
+from rekindle.runtime.slot.ordered_inputs import OrderedInputs, arrival
 from rekindle.runtime.slot.progress import InputProgress, combined_watermark
 from rekindle.runtime.slot.task_output import TaskOutput
 
@@ -76,7 +76,7 @@ class RunningNode:
         operator: Operator,
         outputs: list[JobEdge],
         inputs: list[InputProgress],
-        held: HeldInputs | None = None,
+        held: OrderedInputs | None = None,
     ) -> None:
         self.node = node
         self.operator = operator
@@ -127,7 +127,7 @@ class OperatorGraph:
                     for edge in graph.inputs(node.id)
                 ]
                 order = None if node.spark_fed else arrival(graph, node.id)
-                held = None if order is None else HeldInputs(order)
+                held = None if order is None else OrderedInputs(order)
                 with blaming(node):
                     operator = builder.build(node.transformation, node.batch_memory)
                 self._nodes[node.id] = RunningNode(node, operator, graph.outputs(node.id), inputs, held)

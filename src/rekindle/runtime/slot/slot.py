@@ -24,17 +24,18 @@ from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
+from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failed_record import failed_record
 from rekindle.runtime.slot.failure import OperatorError, blaming
-from rekindle.runtime.slot.iterations import SlotIterations
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.metrics_report import metrics_report
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
 from rekindle.runtime.slot.portions import Portions
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
+from rekindle.runtime.slot.slot_loops import SlotIterations
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
 from rekindle.runtime.wire import messages as m
@@ -171,6 +172,10 @@ class Slot:
         with self._lock:
             self._each(lambda running: running.operator.commit_final())
         self._send(m.CommitDone(0))
+
+    def finish_uploads(self) -> None:
+        """Wait for the snapshots under way; for a slot that no process ends with, before it is closed."""
+        self._snapshotter.finish_uploads()
 
     def close(self, job_over: bool) -> None:
         """Close all operators, and leave nothing behind but what the next attempt may need."""
@@ -382,11 +387,13 @@ class Slot:
                 keyed_backend=lambda: self._backend(running, state),
                 to_driver=lambda channel, data: self._send(m.Output(channel, node.id, data)),
                 checkpointing=self._job.checkpointing,
-                restored=reader is not None,
-                restored_timers=state.timers,
-                restored_raw=state.raw,
-                restored_lists={} if reader is None else reader.lists(node),
-                restored_checkpoint_id=None if restored is None else restored.metadata.checkpoint_id,
+                restored=RestoredOperatorState(
+                    None if restored is None else restored.metadata.checkpoint_id,
+                    reader is not None,
+                    state.timers,
+                    state.raw,
+                    {} if reader is None else reader.lists(node),
+                ),
                 request_epoch=lambda: self._send(m.RequestEpoch()),
                 superstep=self._iterations.superstep(node.id),
                 batch=self._job.graph.batch,

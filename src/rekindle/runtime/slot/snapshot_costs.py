@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from rekindle.runtime.wire.messages import OperatorSnapshot
+from rekindle.checkpoint.slot_snapshot import OperatorSnapshot
 
 
 class SnapshotCosts:

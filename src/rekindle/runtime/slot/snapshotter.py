@@ -7,7 +7,6 @@ fork would, and happens on the spot. What a backend has on disk is frozen in the
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -79,7 +78,6 @@ class Snapshotter:
             alignment_ms: How long the slot had to wait until it was between two chunks.
         """
         costs = SnapshotCosts()
-        started = time.monotonic()
         checkpoint_id = order.checkpoint_id
         try:
             self._prepare(checkpoint_id, order.timestamp, costs)
@@ -109,17 +107,15 @@ class Snapshotter:
             release(parts)
             self._fail(checkpoint_id, error)
             return
-        sync_ms = _elapsed(started)
         taken = TakenSnapshot(buffer, parts, encoder)
 
         def finish() -> None:
             try:
                 with taken:
                     handle = self._finish(order, base, taken, costs)
-                async_ms = _elapsed(started) - sync_ms
                 operators = costs.added_to(described)
-                times = (sync_ms, async_ms, start_delay_ms, alignment_ms)
-                self._report(SnapshotDone(self._attempt, checkpoint_id, handle, operators, *times))
+                delays = (start_delay_ms, alignment_ms)
+                self._report(SnapshotDone(self._attempt, checkpoint_id, handle, operators, *delays))
             except BaseException as error:
                 self._fail(checkpoint_id, error)
             finally:
@@ -163,6 +159,10 @@ class Snapshotter:
             taken = self._under_way.pop(checkpoint_id, None)
         if taken is not None:
             taken.give_up()
+
+    def finish_uploads(self) -> None:
+        """Wait until nothing is written any more, and begin nothing else."""
+        self._uploads.shutdown(wait=True)
 
     def close(self) -> None:
         """Wait for nothing; the process ends."""
@@ -299,7 +299,3 @@ class Snapshotter:
     def _fail(self, checkpoint_id: int, error: BaseException) -> None:
         failure = describe_failure(error, self._slot, self._job.show_records)
         self._report(SnapshotFailed(self._attempt, checkpoint_id, explain(failure), is_curable(failure)))
-
-
-def _elapsed(started: float) -> int:
-    return round((time.monotonic() - started) * 1000)

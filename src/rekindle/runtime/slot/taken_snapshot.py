@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from rekindle.checkpoint.slot_snapshot import ListStateSize, OperatorSnapshot
 from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter
 from rekindle.contracts.key_groups import MAX_PARALLELISM_LIMIT, KeyGroupRange
 from rekindle.exceptions import CheckpointError
@@ -15,7 +16,6 @@ from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
-from rekindle.runtime.wire.messages import ListStateSize, OperatorSnapshot
 from rekindle.state.blocks import RAW, RAW_STATE, TIMERS, KeyGroupBlock
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import KeyedSnapshot

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from pyspark.sql import SparkSession
 
+from rekindle.runtime.spark.errors import ended_error
 from rekindle.runtime.spark.spark_loss import spark_loss
 
 _EPOCH = "streaming.sql.batchId"  # where tasks find the number of their epoch, as in a query of Spark's
@@ -16,7 +17,7 @@ _CANCEL_EVERY_SECONDS = 0.1
 
 
 class EpochLoop:
-    """Run epochs as they are asked for, see :class:`rekindle.runtime.spark.epoch_driver.EpochDriver`.
+    """Run epochs as they are asked for, see :class:`rekindle.runtime.master.cluster.EpochDriver`.
 
     Args:
         session: Where the actions run.
@@ -47,9 +48,9 @@ class EpochLoop:
         return self._thread.is_alive() and spark_loss(self._session) is None
 
     @property
-    def error(self) -> BaseException | None:
+    def error(self) -> BaseException:
         """Say why there will be no more."""
-        return self._error
+        return ended_error(self._error)
 
     def stop(self) -> None:
         """Cut off the epoch under way, and wait for it."""

@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from rekindle.runtime.spark.errors import ended_error
 from rekindle.runtime.spark.versions import memory_stream
 
 FIRST_TICK = "-1"
@@ -33,7 +34,7 @@ class Ticks:
 
 
 class EpochQuery:
-    """Let Spark begin epochs, see :class:`rekindle.runtime.spark.epoch_driver.EpochDriver`."""
+    """Let Spark begin epochs, see :class:`rekindle.runtime.master.cluster.EpochDriver`."""
 
     def __init__(self, query: StreamingQuery, ticks: Ticks) -> None:
         self._query = query
@@ -49,9 +50,9 @@ class EpochQuery:
         return self._query.isActive
 
     @property
-    def error(self) -> BaseException | None:
+    def error(self) -> BaseException:
         """Say why there will be no more."""
-        return self._query.exception()
+        return ended_error(self._query.exception())
 
     def stop(self) -> None:
         """Cut off the epoch under way, and wait for it."""

@@ -6,16 +6,18 @@ per epoch:       envelopes ─ repartition by id (slots, target) ─ forward (le
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from rekindle.graph.job_graph import JobGraph, SparkSource
+from rekindle.runtime.master.cluster import EpochDriver
+from rekindle.runtime.master.epochs.hosted_sources import hosts_sources, polled_slots
+from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.slot.arrivals import record_order
 from rekindle.runtime.spark.data_frames import streaming_sources
-from rekindle.runtime.spark.epoch_driver import EpochDriver
 from rekindle.runtime.spark.epoch_loop import EpochLoop
 from rekindle.runtime.spark.epoch_query import EpochQuery, Ticks
 from rekindle.runtime.spark.forwarder import (
@@ -24,7 +26,6 @@ from rekindle.runtime.spark.forwarder import (
     ForwardSource,
     ForwardTick,
     RouteSource,
-    SlotDirectory,
 )
 from rekindle.runtime.spark.positions import SourceLayout
 from rekindle.runtime.spark.routed_source import column_routes
@@ -44,9 +45,8 @@ class EpochPlan:
         self._streaming = [source for source in graph.spark_sources if source.data_frame.isStreaming]
         self._static = [source for source in graph.spark_sources if not source.data_frame.isStreaming]
         self._routes = column_routes(graph)
-        hosted = [node.parallelism for node in graph.nodes if node.transformation.hosted]
-        self.polled_slots = max(hosted, default=1)
-        self.hosts_sources = bool(hosted)
+        self._polled_slots = polled_slots(graph)
+        self._hosts_sources = hosts_sources(graph)
         order = record_order(graph, 0)
         timed = {node.id for node in graph.nodes if node.transformation.moves_watermark}
         self._tasks_matter = bool(timed & order.one_sender & order.spark_rooted)
@@ -77,14 +77,14 @@ class EpochPlan:
             with query_settings(self._session):
                 session = cloned_session(self._session)
             return EpochLoop(session, lambda epoch: run_epoch(self._polls(session, directory), epoch))
-        ticks = Ticks(self._session, self.polled_slots)
-        polls = ticks.frame.mapInArrow(ForwardTick(directory, self.hosts_sources), ENVELOPE_DDL)
+        ticks = Ticks(self._session, self._polled_slots)
+        polls = ticks.frame.mapInArrow(ForwardTick(directory, self._hosts_sources), ENVELOPE_DDL)
         plan = reduce(DataFrame.union, [*(self._source(directory, source) for source in self._streaming), polls])
         with query_settings(self._session):
             writer = plan.writeStream.foreachBatch(run_epoch).option("checkpointLocation", f"file://{scratch}")
             return EpochQuery(writer.start(), ticks)
 
-    def run(self, envelopes: DataFrame, directory: SlotDirectory, unread: set[str]) -> None:
+    def run(self, envelopes: DataFrame, directory: SlotDirectory, unread: Collection[str]) -> None:
         """Run the one action of an epoch; returns when all its records have been processed.
 
         Args:
@@ -111,16 +111,16 @@ class EpochPlan:
         if not self._streaming or not self._tasks_matter:
             return 0
         tasks: int = envelopes._jdf.queryExecution().logical().rdd().getNumPartitions()
-        return tasks - (self.polled_slots if ticked() else 0)
+        return tasks - (self._polled_slots if ticked() else 0)
 
     def without_sources(self, envelopes: DataFrame, directory: SlotDirectory) -> DataFrame:
         """Give what the streaming plan would give if Spark's sources had nothing: only the slots are polled."""
         return self._polls(envelopes.sparkSession, directory)
 
     def _polls(self, session: SparkSession, directory: SlotDirectory) -> DataFrame:
-        slots = self.polled_slots
+        slots = self._polled_slots
         ticks = session.range(0, slots, 1, slots).select(F.col("id").cast("int").alias("slot"))
-        return ticks.mapInArrow(ForwardTick(directory, self.hosts_sources), ENVELOPE_DDL)
+        return ticks.mapInArrow(ForwardTick(directory, self._hosts_sources), ENVELOPE_DDL)
 
     def _source(self, directory: SlotDirectory, source: SparkSource) -> DataFrame:
         frame: DataFrame = source.data_frame

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.arrow_batches import encode_batch
+from rekindle.runtime.master.slots.slot_directory import SlotAddress, SlotDirectory
 from rekindle.runtime.spark.routed_source import ColumnRoute
 from rekindle.runtime.spark.worker_daemon import quieten_this_worker
 from rekindle.runtime.wire import messages as m
@@ -27,47 +28,6 @@ from rekindle.runtime.wire.framing import END, ERROR, HEADER
 ENVELOPE_DDL = "edge int, target int, payload binary"
 _ENVELOPE = pa.schema([("edge", pa.int32()), ("target", pa.int32()), ("payload", pa.binary())])
 _RECEIVE = 1 << 18
-
-
-@dataclass(frozen=True, slots=True)
-class SlotAddress:
-    """Say where the tasks of a slot are served."""
-
-    host: str
-    unix_name: str
-    address: str
-    port: int
-
-    def open_task(self, secret: bytes, task: m.OpenTask) -> socket.socket:
-        """Open an authenticated connection, and announce a task on it."""
-        try:
-            return call(self._dial, secret, m.encode(task))
-        except (OSError, EOFError) as error:
-            raise SlotLostError(f"the slot at {self.host} cannot be reached: {error}") from error
-
-    def _dial(self) -> socket.socket:
-        if self.unix_name and self.host == socket.gethostname():
-            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            target: str | tuple[str, int] = "\0" + self.unix_name
-        else:
-            sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            target = (self.address, self.port)
-        try:
-            sock.connect(target)
-        except BaseException:
-            sock.close()
-            raise
-        return sock
-
-
-@dataclass(frozen=True, slots=True)
-class SlotDirectory:
-    """Say where all slots of an attempt are."""
-
-    attempt: int
-    secret: bytes
-    slots: tuple[SlotAddress, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +117,7 @@ def _task() -> tuple[int, int, int]:
 def _forward(
     directory: SlotDirectory, slot: int, task: m.OpenTask, frames: Iterator[tuple[int, Any]]
 ) -> Iterator[pa.RecordBatch]:
-    with directory.slots[slot].open_task(directory.secret, task) as sock:
+    with _open_task(directory.slots[slot], directory.secret, task) as sock:
         sock.setblocking(False)
         received = _Received(slot)
         for edge, payload in frames:
@@ -167,6 +127,30 @@ def _forward(
             select.select([sock], [], [])
             received.read(sock)
             yield from received.batches()
+
+
+def _open_task(slot: SlotAddress, secret: bytes, task: m.OpenTask) -> socket.socket:
+    """Open an authenticated connection, and announce a task on it."""
+    try:
+        return call(lambda: _dial(slot), secret, m.encode(task))
+    except (OSError, EOFError) as error:
+        raise SlotLostError(f"the slot at {slot.host} cannot be reached: {error}") from error
+
+
+def _dial(slot: SlotAddress) -> socket.socket:
+    if slot.unix_name and slot.host == socket.gethostname():
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        target: str | tuple[str, int] = "\0" + slot.unix_name
+    else:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        target = (slot.address, slot.port)
+    try:
+        sock.connect(target)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
 def _send(sock: socket.socket, edge: int, payload: Any, received: _Received) -> Iterator[pa.RecordBatch]:

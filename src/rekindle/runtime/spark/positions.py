@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rekindle.checkpoint.metadata import SourceLog, SparkPosition
@@ -38,7 +39,7 @@ class SparkScratch:
         self._layout = layout
         self._sources = sum(source.count for source in layout)
 
-    def prepare(self, positions: dict[str, SparkPosition], now: int) -> None:
+    def prepare(self, positions: Mapping[str, SparkPosition], now: int) -> None:
         """Write a directory from which Spark starts at the given positions, and at its own beginning elsewhere."""
         if not self._layout:
             return

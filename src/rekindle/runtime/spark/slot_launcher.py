@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from rekindle.exceptions import SlotLostError
-from rekindle.runtime.master.failures import spark_error
 from rekindle.runtime.slot.slot_deployment import SlotDeployment
+from rekindle.runtime.spark.errors import spark_error
 from rekindle.runtime.spark.session import cloned_session, query_settings
 from rekindle.runtime.spark.slot_starter import NOT_STARTED, StartSlot
 from rekindle.runtime.spark.versions import repartition_by_id

@@ -5,31 +5,19 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
-from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
+
+from rekindle.runtime.master.cluster import ClusterLoss
 
 _DYING_SECONDS = 10.0  # a JVM that no longer answers is given so long to end: its end says more than its silence
 _STOPPING_SECONDS = 2.0  # a context that stops by itself may be the first sign of a JVM that is shut down
 _OUT_OF_MEMORY = (3, 52)  # with -XX:+ExitOnOutOfMemoryError; by Spark, when a task runs out of it
 
 
-@dataclass(frozen=True, slots=True)
-class SparkLoss:
-    """Say what has become of Spark.
-
-    Attributes:
-        what: In words, such as "Spark's JVM (process 42) was killed by SIGKILL".
-        wanted: Whether the program stopped it itself.
-    """
-
-    what: str
-    wanted: bool = False
-
-
-def spark_loss(session: SparkSession) -> SparkLoss | None:
+def spark_loss(session: SparkSession) -> ClusterLoss | None:
     """Look whether the Spark of a session is gone; None while it is there."""
     context: Any = getattr(session, "sparkContext", None)
     gateway = getattr(context, "_gateway", None)
@@ -40,14 +28,14 @@ def spark_loss(session: SparkSession) -> SparkLoss | None:
     if ended is not None:
         return ended
     if context._jsc is None:
-        return SparkLoss("the SparkSession that it ran on was stopped (spark.stop())", wanted=True)
+        return ClusterLoss("the SparkSession that it ran on was stopped (spark.stop())", wanted=True)
     try:
         stopped = context._jsc.sc().isStopped()
     except (Py4JError, OSError):
         return _ended(process, _DYING_SECONDS) or _unreachable(gateway)
     if not stopped:
         return None
-    return _ended(process, _STOPPING_SECONDS) or SparkLoss("Spark has stopped its SparkContext; its own log says why")
+    return _ended(process, _STOPPING_SECONDS) or ClusterLoss("Spark has stopped its SparkContext; its own log says why")
 
 
 def jvm_process(gateway: Any) -> subprocess.Popen[bytes] | None:
@@ -56,14 +44,14 @@ def jvm_process(gateway: Any) -> subprocess.Popen[bytes] | None:
     return process
 
 
-def _ended(process: subprocess.Popen[bytes] | None, wait: float) -> SparkLoss | None:
+def _ended(process: subprocess.Popen[bytes] | None, wait: float) -> ClusterLoss | None:
     if process is None:
         return None
     try:
         code = process.wait(wait)
     except subprocess.TimeoutExpired:
         return None
-    return SparkLoss(f"Spark's JVM (process {process.pid}) {how_it_ended(code)}")
+    return ClusterLoss(f"Spark's JVM (process {process.pid}) {how_it_ended(code)}")
 
 
 def how_it_ended(code: int) -> str:
@@ -83,11 +71,11 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _unreachable(gateway: Any) -> SparkLoss | None:
+def _unreachable(gateway: Any) -> ClusterLoss | None:
     """Look whether somebody listens where the JVM should: a lost connection alone does not mean that it is gone."""
     parameters = gateway.gateway_parameters
     try:
         socket.create_connection((parameters.address, parameters.port), timeout=_DYING_SECONDS).close()
     except OSError as error:
-        return SparkLoss(f"Spark's JVM is gone: nothing answers at {parameters.address}:{parameters.port} ({error})")
+        return ClusterLoss(f"Spark's JVM is gone: nothing answers at {parameters.address}:{parameters.port} ({error})")
     return None

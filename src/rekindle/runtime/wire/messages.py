@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle
+from rekindle.checkpoint.slot_snapshot import OperatorSnapshot, SlotSnapshot
 from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.iteration_phase import IterationPhase
-from rekindle.state.operator_state.stored import DistributionMode
 
 
 class _Message(msgspec.Struct, frozen=True, tag=True):
@@ -176,25 +176,6 @@ class Output(_Message, frozen=True):
     data: bytes
 
 
-class ListStateSize(msgspec.Struct, frozen=True, array_like=True):
-    """Say how many items an operator state has in a snapshot, and how they are dealt out."""
-
-    mode: DistributionMode
-    items: int
-
-
-class OperatorSnapshot(msgspec.Struct, frozen=True):
-    """Say what an operator put into a snapshot, and what that cost."""
-
-    uid: str
-    keyed_states: list[str]
-    list_states: dict[str, ListStateSize]
-    sync_ms: int = 0  # the slot stood still for it
-    async_ms: int = 0  # encoding and storing beside the next epochs
-    size: int = 0  # bytes of its state
-    written: int = 0  # of these, stored for this checkpoint
-
-
 class SnapshotDone(_Message, frozen=True):
     """Acknowledge a checkpoint: this slot's state is safe."""
 
@@ -202,10 +183,12 @@ class SnapshotDone(_Message, frozen=True):
     checkpoint_id: int
     handle: StateHandle
     operators: list[OperatorSnapshot]
-    sync_ms: int
-    async_ms: int
     start_delay_ms: int = 0  # from the trigger until the slot knew of it
     alignment_ms: int = 0  # from then until the slot was between two chunks
+
+    def snapshot(self) -> SlotSnapshot:
+        """Return what the checkpoint coordinator is to know of it."""
+        return SlotSnapshot(self.handle, tuple(self.operators), self.start_delay_ms, self.alignment_ms)
 
 
 class SnapshotFailed(_Message, frozen=True):

@@ -7,28 +7,18 @@ from typing import Any
 
 from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.contracts.state import (
-    AggregatingStateDescriptor,
-    ReducingStateDescriptor,
-    State,
-    StateDescriptor,
     StateTtlConfig,
 )
 from rekindle.state.block_encoding import BlockEncoder
-from rekindle.state.blocks import KeyGroupBlock, StateKind, StateSpec
-from rekindle.state.heap.states import (
-    HeapAggregatingState,
-    HeapListState,
-    HeapMapState,
-    HeapReducingState,
-    HeapState,
-    HeapValueState,
-)
+from rekindle.state.blocks import KeyGroupBlock, StateSpec
+from rekindle.state.heap.primitives import HeapPrimitives
 from rekindle.state.heap.table import HeapTable
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.read_back import BlockReadBack
 from rekindle.state.scope import Scope
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
+from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import StateSerializers
 from rekindle.state.ttl.cleanup import TtlCleanup
 
@@ -144,31 +134,8 @@ class HeapKeyedStateBackend(KeyedStateBackend):
         per_record = size if strategy.run_cleanup_for_every_record() else 0
         return TtlCleanup(size, per_record, size, lambda: now() - ttl)
 
-    def _plain(
-        self, descriptor: StateDescriptor, spec: StateSpec, serializers: StateSerializers, scope: Scope
-    ) -> State:
-        if not isinstance(descriptor, ReducingStateDescriptor | AggregatingStateDescriptor):
-            return super()._plain(descriptor, spec, serializers, scope)
-        table = self._opened(spec, serializers)
-        handle: HeapState
-        if isinstance(descriptor, ReducingStateDescriptor):
-            handle = HeapReducingState(scope, table.entries, descriptor.get_reduce_function().reduce)
-        else:
-            handle = HeapAggregatingState(scope, table.entries, descriptor.get_agg_function())
-        table.attach(handle)
-        return handle
-
-    def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope, default: Any = None) -> State:
-        table = self._opened(spec, serializers)
-        handle: HeapState
-        if spec.kind is StateKind.LIST:
-            handle = HeapListState(scope, table.entries, spec.name)
-        elif spec.kind is StateKind.MAP:
-            handle = HeapMapState(scope, table.entries)
-        else:
-            handle = HeapValueState(scope, table.entries, default)
-        table.attach(handle)
-        return handle
+    def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope) -> StatePrimitives:
+        return HeapPrimitives(self._opened(spec, serializers), scope, serializers.map_key)
 
     def _opened(self, spec: StateSpec, serializers: StateSerializers) -> HeapTable:
         """Make the table of a state, with what was restored of it: read as it was written, by today's types."""

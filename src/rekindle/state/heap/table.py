@@ -9,11 +9,12 @@ import numpy as np
 
 from rekindle.base.object_size import typical_size
 from rekindle.state.block_encoding import BLOCK_BYTES, BlockEncoder, unwritable
-from rekindle.state.blocks import KeyGroupBlock, MapChange, StateKind, StateSpec, unexpired
+from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.heap.changes import StateChanges, union
 from rekindle.state.heap.states import HeapState
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
 from rekindle.state.read_back import BlockReadBack
+from rekindle.state.shapes.map_shape import MapChange
 
 
 class HeapTable:
@@ -103,7 +104,8 @@ class HeapTable:
         """Encode all entries but those that were accessed last at ``expired_until`` or before."""
         entries = self.entries
         if expired_until is not None:
-            left = ((key, unexpired(self.spec.kind, value, expired_until)) for key, value in entries.items())
+            unexpired = self.spec.kind.shape.unexpired
+            left = ((key, unexpired(value, expired_until)) for key, value in entries.items())
             entries = {key: value for key, value in left if value is not None}
         for key_group, keys in self._by_key_group(list(entries), max_parallelism):
             yield from self._whole(key_group, keys, list(map(entries.__getitem__, keys)))
@@ -125,12 +127,12 @@ class HeapTable:
         entries = self.entries
         if whole:
             changes = changes.of_whole_entries()
-        changed = self._changed(changes)
+        changed, replacement = self._changed(changes), self.spec.kind.shape.replacement
         touched = [*changes.keys, *(key for key in changed if key not in changes.keys)]
         for key_group, keys in self._by_key_group(touched, max_parallelism):
             kept = [key for key in keys if key in entries]
             removed = [key for key in keys if key not in entries]
-            values = [changed[key] if key in changed else self._replaced(entries[key]) for key in kept]
+            values = [changed[key] if key in changed else replacement(entries[key]) for key in kept]
             at_once = max(1, BLOCK_BYTES // typical_size(values))
             for start in range(0, len(kept) or 1, at_once):
                 some = slice(start, start + at_once)
@@ -138,29 +140,21 @@ class HeapTable:
 
     def _changed(self, changes: StateChanges) -> dict[Any, Any]:
         """Give the changes of entries that were not replaced as a whole, by key."""
-        if self.spec.kind is StateKind.LIST:
-            lists = ((key, start) for key, start in changes.starts.items() if key not in changes.keys)
-            return {key: (start, self.entries[key][start:] if key in self.entries else []) for key, start in lists}
-        changed: dict[Any, MapChange] = {}
+        lists = ((key, start) for key, start in changes.starts.items() if key not in changes.keys)
+        grown = {key: (start, self.entries[key][start:] if key in self.entries else []) for key, start in lists}
+        maps: dict[Any, MapChange] = {}
         for key, map_key in changes.map_entries:
             if key in changes.keys:
                 continue
-            change = changed.get(key)
+            change = maps.get(key)
             if change is None:
-                change = changed[key] = MapChange(False, {}, [])
+                change = maps[key] = MapChange(False, {}, [])
             mapping = self.entries.get(key, {})
             if map_key in mapping:
                 change.put[map_key] = mapping[map_key]
             else:
                 change.removed.append(map_key)
-        return changed
-
-    def _replaced(self, value: Any) -> Any:
-        if self.spec.kind is StateKind.LIST:
-            return 0, value
-        if self.spec.kind is StateKind.MAP:
-            return MapChange(True, value, [])
-        return value
+        return grown | maps
 
     def _by_key_group(self, keys: list[Any], max_parallelism: int) -> Iterator[tuple[int, list[Any]]]:
         if not keys:
@@ -180,7 +174,7 @@ class HeapTable:
 
     def sweep(self, limit: int, expired_until: int) -> None:
         """Visit the next entries, beginning anew after the last, and remove what has expired."""
-        entries, kind = self.entries, self.spec.kind
+        entries, shape = self.entries, self.spec.kind.shape
         restarted = False
         for _ in range(limit):
             key = next(self._sweep, _END)
@@ -193,10 +187,10 @@ class HeapTable:
             value = entries.get(key)
             if value is None:
                 continue
-            left = unexpired(kind, value, expired_until)
+            left = shape.unexpired(value, expired_until)
             if left is None:
                 del entries[key]
-            elif kind in (StateKind.LIST, StateKind.MAP) and len(left) < len(value):
+            elif shape.several and len(left) < len(value):
                 entries[key] = left
             else:
                 continue

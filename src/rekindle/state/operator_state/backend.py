@@ -45,6 +45,7 @@ class _Registered:
     descriptor: StateDescriptor
     mode: DistributionMode
     state: OperatorListState | OperatorBroadcastState
+    create: Callable[[StateName, StoredList], object]
 
 
 class OperatorStateBackend(OperatorStateStore):
@@ -114,14 +115,10 @@ class OperatorStateBackend(OperatorStateStore):
         Raises:
             SerializationError: It cannot be read.
         """
-        restored = OperatorStateBackend(self._operator, self._uid, self._subtask, self._parallelism, lists)
-        for name, registered in list(self._registered.items()):
-            with reading_back(StateName(self._operator, self._uid, name)):
-                descriptor = registered.descriptor
-                if isinstance(descriptor, MapStateDescriptor):
-                    restored._broadcast(descriptor)
-                elif isinstance(descriptor, ListStateDescriptor):
-                    restored._list(descriptor, registered.mode)
+        for state, registered in list(self._registered.items()):
+            name = StateName(self._operator, self._uid, state)
+            with reading_back(name):
+                registered.create(name, lists[state])
 
     def _list(self, descriptor: ListStateDescriptor, mode: DistributionMode) -> OperatorListState:
         def create(name: StateName, stored: StoredList) -> OperatorListState:
@@ -166,7 +163,7 @@ class OperatorStateBackend(OperatorStateStore):
             )
         state = create(name, stored)
         self._restored.pop(name.state, None)
-        self._registered[name.state] = _Registered(descriptor, mode, state)
+        self._registered[name.state] = _Registered(descriptor, mode, state, create)
         return state
 
     def _as_restored(self, stored: StoredList) -> StoredList:

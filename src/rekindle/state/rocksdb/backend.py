@@ -9,27 +9,27 @@ from contextlib import closing
 from typing import Any
 
 from rekindle.contracts.key_groups import KeyGroupRange
-from rekindle.contracts.state import State, StateTtlConfig
+from rekindle.contracts.state import StateTtlConfig
 from rekindle.exceptions import SerializationError, StateMigrationException
 from rekindle.state.blocks import StateSpec
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.read_back import reading_back
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.database import Database, walk
-from rekindle.state.rocksdb.entries import write_entries
 from rekindle.state.rocksdb.layout import end_of_key
 from rekindle.state.rocksdb.native import drop_expired, native_blocks
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.rocksdb.options import plain_options, settle_options
+from rekindle.state.rocksdb.primitives import RocksDBPrimitives, cache_of
 from rekindle.state.rocksdb.restoring import restored_database
 from rekindle.state.rocksdb.settings import RocksDBSettings
-from rekindle.state.rocksdb.states import cache_of, handle_of
 from rekindle.state.rocksdb.sweep import Sweeper
 from rekindle.state.rocksdb.table import StateTable
 from rekindle.state.same_state import check_same_state
 from rekindle.state.scope import Scope
 from rekindle.state.snapshots import KeyedSnapshot, NativeSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
+from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import EvolvedSerializers, StateSerializers, evolved_serializers
 from rekindle.state.ttl.cleanup import TtlCleanup
 
@@ -107,11 +107,11 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
     def state_names(self) -> list[str]:
         return sorted({*self._database.states, *self._restored.names()})
 
-    def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope, default: Any = None) -> State:
+    def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope) -> StatePrimitives:
         table = self._tables[spec.name] = self._opened(spec, serializers)
         cache = self._caches[spec.name] = cache_of(table, self._settings.cache_entries)
         self._sweepers[spec.name] = Sweeper(cache)
-        return handle_of(cache, scope, default, cached=self._settings.cache_entries > 0)
+        return RocksDBPrimitives(cache, scope, serializers.map_key, cached=self._settings.cache_entries > 0)
 
     def _opened(self, spec: StateSpec, serializers: StateSerializers) -> StateTable:
         """Make the table of a state, with what was restored of it, all of it written by today's types."""
@@ -120,7 +120,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         record = self._database.states.get(spec.name)
         if record is None:
             stored = claimed.writer.stored(name)
-            self._database.create(spec.name, spec.kind, spec.ttl, spec.namespaced, stored)
+            self._database.create(spec.name, spec.kind.name, spec.ttl, spec.namespaced, stored)
             table = StateTable(self._database, spec.name, self.max_parallelism, claimed.writer)
         else:
             check_same_state(name, record.spec(spec.name), spec)
@@ -136,7 +136,9 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
                 table.describe_serializers(evolved.writer.stored(name))
         table.set_ttl(spec.ttl, self.now())
         for entries in claimed.by_key_group():
-            write_entries(table, entries)
+            restored = cache_of(table, 0)
+            restored.fill(entries)
+            restored.flush()
         if table.unproven is not None:
             table.unproven.clear()
         return table

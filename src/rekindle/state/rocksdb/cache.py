@@ -9,7 +9,7 @@ or moves anything: an access of a dirty cell, the most frequent, is one lookup.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -84,6 +84,10 @@ class WriteBackCache(ABC):
             lately.append(self.dirty[scope_key])
         largest = max((object_size(cell) // max(1, self._weight({None: cell})) for cell in lately), default=1)
         return max(_SAMPLES, _MOST_BYTES // largest)
+
+    def fill(self, entries: Mapping[Any, Any]) -> None:
+        """Put in scope keys and what they have, in the form of blocks. RocksDB must have nothing of them."""
+        self.dirty.update(entries)
 
     def flush(self) -> None:
         """Write what is dirty."""

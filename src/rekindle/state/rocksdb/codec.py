@@ -29,16 +29,16 @@ _decode_parts = msgspec.msgpack.Decoder(list[bytes]).decode
 class Codec:
     """Encode and decode the values of one state; with ``ttl`` they are pairs (value, last access)."""
 
-    __slots__ = ("_from_bytes", "_is_map", "_namespaced", "_serializers", "_to_bytes", "ttl")
+    __slots__ = ("_from_bytes", "_has_map_keys", "_namespaced", "_serializers", "_to_bytes", "ttl")
 
     def __init__(
-        self, ttl: bool, serializers: StateSerializers, is_map: bool = False, namespaced: bool = False
+        self, ttl: bool, serializers: StateSerializers, has_map_keys: bool = False, namespaced: bool = False
     ) -> None:
         self.ttl = ttl
         self._serializers = serializers
         self._to_bytes = serializers.value.to_bytes
         self._from_bytes = serializers.value.from_bytes
-        self._is_map = is_map
+        self._has_map_keys = has_map_keys
         self._namespaced = namespaced
 
     def encode(self, value: Any) -> bytes:
@@ -67,8 +67,8 @@ class Codec:
         start, is_none = _value_start(data, 0)
         return None if is_none else self._from_bytes(data[start:])
 
-    def key_in(self, data: bytes) -> tuple[Any] | None:
-        """Give the key that was encoded with a value; None if there was none."""
+    def key_in(self, data: bytes) -> tuple[Any, Any] | None:
+        """Give the scope key that was encoded with a value, and the map key, None without maps; None if none was."""
         at = LAST_ACCESS_BYTES if self.ttl else 0
         if not data[at] & _WITH_KEY:
             return None
@@ -77,7 +77,7 @@ class Codec:
         scope_key = self._serializers.key.from_bytes(parts[0])
         if self._namespaced:
             scope_key = (scope_key, self._serializers.namespace.from_bytes(parts[1]))
-        return ((scope_key, self._serializers.map_key.from_bytes(parts[-1])),) if self._is_map else (scope_key,)
+        return scope_key, self._serializers.map_key.from_bytes(parts[-1]) if self._has_map_keys else None
 
     def _flagged(self, value: Any) -> bytes:
         return bytes([_NONE]) if value is None else _PLAIN_FLAGS + self._to_bytes(value)
@@ -85,7 +85,7 @@ class Codec:
     def _key_to_bytes(self, key: Any) -> bytes:
         parts = []
         map_key = None
-        if self._is_map:
+        if self._has_map_keys:
             key, map_key = key
         if self._namespaced:
             key, namespace = key
@@ -95,7 +95,7 @@ class Codec:
             ]
         else:
             parts = [self._serializers.key.to_readable_bytes(key)]
-        if self._is_map:
+        if self._has_map_keys:
             parts.append(self._serializers.map_key.to_readable_bytes(map_key))
         return _encode_parts(parts)
 

@@ -14,7 +14,8 @@ import msgspec
 from rocksdict import AccessType, Checkpoint, Rdict, RdictIter, ReadOptions, WriteBatch, WriteOptions
 
 from rekindle.exceptions import CheckpointCorruptError, ConfigurationError
-from rekindle.state.blocks import StateKind, StateSpec
+from rekindle.state.blocks import StateSpec
+from rekindle.state.kinds.registry import kind_named
 from rekindle.state.rocksdb.options import RocksDBOptions
 from rekindle.state.state_serializers import StoredSerializers
 
@@ -32,7 +33,7 @@ class StateRecord(msgspec.Struct, frozen=True):
     """Say of a state what is needed to read it.
 
     Attributes:
-        kind: A StateKind.
+        kind: The name of its kind.
         ttl: Whether its values carry the time of their last access.
         namespaced: Whether its keys carry a namespace.
         column: Its column family.
@@ -49,7 +50,7 @@ class StateRecord(msgspec.Struct, frozen=True):
 
     def spec(self, name: str) -> StateSpec:
         """Give the state that this is the record of."""
-        return StateSpec(name, StateKind(self.kind), self.ttl, self.namespaced)
+        return StateSpec(name, kind_named(self.kind), self.ttl, self.namespaced)
 
 
 class Database:

@@ -5,7 +5,7 @@ So adding to a list reads nothing, neither the elements before nor how many they
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rekindle.contracts.state import ListState
@@ -37,6 +37,9 @@ class ListCache(WriteBackCache):
     """Cache lists; a cell is the Elements of one, and only in one of ``dirty``, ``clean`` and ``old``."""
 
     __slots__ = ()
+
+    def fill(self, entries: Mapping[Any, Any]) -> None:
+        self.dirty.update((scope_key, Elements(elements)) for scope_key, elements in entries.items())
 
     def to_append(self, scope_key: Any) -> Elements:
         """Give the cell of a list that is not dirty, and is about to be."""

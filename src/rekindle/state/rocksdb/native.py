@@ -13,7 +13,7 @@ from typing import Any
 from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.exceptions import SerializerSnapshotError
 from rekindle.state.block_encoding import BLOCK_BYTES, BlockEncoder
-from rekindle.state.blocks import KeyGroupBlock, StateKind
+from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.rocksdb.codec import last_access_of, split_value
 from rekindle.state.rocksdb.database import Database, damage_reported, walk
 from rekindle.state.rocksdb.layout import key_group_at, key_group_start
@@ -115,8 +115,8 @@ def _block(
     entries: Iterable[tuple[bytes, bytes]],
     threshold: int | None,
 ) -> KeyGroupBlock:
-    kind, ttl, split = table.spec.kind, table.spec.ttl, table.layout.split
-    is_map, together = kind is StateKind.MAP, kind in (StateKind.LIST, StateKind.MAP)
+    shape, ttl, split = table.spec.kind.shape, table.spec.ttl, table.layout.split
+    several, has_map_keys = shape.several, shape.has_map_keys
     keys: list[Any] = []
     values: list[bytes | None] = []
     lengths: list[int] = []
@@ -129,7 +129,7 @@ def _block(
             if threshold is not None and last_access <= threshold:
                 continue
             stamps.append(last_access)
-        if together:
+        if several:
             at = split(database_key)
             prefix = database_key[:at]
             if prefix != last:
@@ -137,7 +137,7 @@ def _block(
                 keys.append(table.scope_key(database_key, data))
                 lengths.append(0)
             lengths[-1] += 1
-            if is_map:
+            if has_map_keys:
                 map_keys.append(table.map_key(database_key, at, data))
         else:
             keys.append(table.scope_key(database_key, data))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from rekindle.state.blocks import StateKind
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.codec import last_access_of
 from rekindle.state.rocksdb.database import walk
@@ -64,7 +63,7 @@ class Sweeper:
     def _sweep_stored(self, limit: int, clock: _Clock) -> tuple[int, bool]:
         """Visit entries in RocksDB; give how many more may be visited, and whether the last one was reached."""
         table, cache = self._cache.table, self._cache
-        is_map = table.spec.kind is StateKind.MAP
+        has_map_keys = table.spec.kind.shape.has_map_keys
         expired = []
         database_key = None
         visited = 0
@@ -72,7 +71,7 @@ class Sweeper:
             visited += 1
             if last_access_of(data) <= clock.threshold():
                 scope_key = table.scope_key(database_key, data)
-                map_key = table.map_key(database_key, table.layout.split(database_key), data) if is_map else None
+                map_key = table.map_key(database_key, table.layout.split(database_key), data) if has_map_keys else None
                 if cache.release(scope_key, map_key):
                     expired.append(database_key)
         if database_key is not None:

@@ -11,7 +11,6 @@ import msgspec
 from rocksdict import Rdict
 
 from rekindle.exceptions import SerializationError, StateRestoreError
-from rekindle.state.blocks import StateKind
 from rekindle.state.rocksdb.codec import LAST_ACCESS_BYTES, Codec, pack_last_access, split_value
 from rekindle.state.rocksdb.database import Database, walk
 from rekindle.state.rocksdb.key_decoding import decode_at
@@ -94,20 +93,19 @@ class StateTable:
         known = self.codec.key_in(data)
         if known is None:
             return self.layout.scope_key(database_key)
-        return known[0][0] if self.spec.kind is StateKind.MAP else known[0]
+        return known[0]
 
     def key(self, database_key: bytes, data: bytes) -> Any:
         """Give the key of an entry, without its namespace."""
         known = self.codec.key_in(data)
         if known is None:
             return key_of(database_key)
-        scope_key = known[0][0] if self.spec.kind is StateKind.MAP else known[0]
-        return scope_key[0] if self.spec.namespaced else scope_key
+        return known[0][0] if self.spec.namespaced else known[0]
 
     def map_key(self, database_key: bytes, at: int, data: bytes) -> Any:
         """Give the map key of an entry of a map, whose encoding starts at an index of the database key."""
         known = self.codec.key_in(data)
-        return decode_at(database_key, at)[0] if known is None else known[0][1]
+        return decode_at(database_key, at)[0] if known is None else known[1]
 
     # --- writing ---
 
@@ -198,7 +196,7 @@ class StateTable:
                     expected = self.layout.place((_again(keys.key, key), _again(keys.namespace, namespace)))[0]
                 else:
                     expected = self.layout.place(_again(keys.key, scope_key))[0]
-                if map_keys and self.spec.kind is StateKind.MAP:
+                if map_keys and self.spec.kind.shape.has_map_keys:
                     map_key = self.map_key(database_key, self.layout.split(database_key), data)
                     shown = f"{map_key!r}, in the map of {shown},"
                     expected += encode_key(_again(keys.map_key, map_key))
@@ -229,7 +227,7 @@ class StateTable:
 
     def _codec(self) -> Codec:
         spec = self.spec
-        return Codec(spec.ttl, self._serializers, spec.kind is StateKind.MAP, spec.namespaced)
+        return Codec(spec.ttl, self._serializers, spec.kind.shape.has_map_keys, spec.namespaced)
 
     def describe(self) -> None:
         """Bring the state's record in the database up to date."""

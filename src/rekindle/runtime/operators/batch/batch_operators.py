@@ -8,7 +8,7 @@ from rekindle.runtime.operators.batch.key_by_key import KeyByKeyOperator
 from rekindle.runtime.operators.broadcast import BroadcastOperator
 from rekindle.runtime.operators.keyed import KeyedOperator, ReduceOperator
 from rekindle.runtime.operators.operator import Operator
-from rekindle.runtime.operators.window import WindowOperator
+from rekindle.runtime.operators.windows.window_operator import WindowOperator
 
 
 def batch_operator(operator: Operator, memory_records: int) -> Operator:

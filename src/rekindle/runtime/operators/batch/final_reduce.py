@@ -10,9 +10,9 @@ from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.batch.gathered import GatheredRecords
 from rekindle.runtime.operators.batch.key_order import order_of_key
 from rekindle.runtime.operators.batch.sorted_batch import BATCH_RECORDS
-from rekindle.runtime.operators.detached import detached
 from rekindle.runtime.operators.keyed import REDUCED, ReduceOperator
 from rekindle.runtime.operators.operator import MAX_WATERMARK, OperatorContext
+from rekindle.runtime.operators.result_copies import detached
 
 
 class FinalReduceOperator(ReduceOperator):

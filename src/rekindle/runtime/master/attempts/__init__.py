@@ -1,0 +1,1 @@
+"""One attempt at running a job: what decides, and the threads around it."""

@@ -1,0 +1,336 @@
+"""What happens to an attempt (events) and what it orders (instructions). Both are values; see ``attempt_machine``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TypeAlias
+
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.checkpoint.events import DropCompleted, WriteMetadata
+from rekindle.checkpoint.slot_snapshot import SlotSnapshot
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from rekindle.exceptions import RekindleError
+from rekindle.ha.entry import CheckpointReference
+from rekindle.runtime.master.attempts.stopping import StopRequest
+from rekindle.runtime.wire import messages as m
+
+
+class Outcome(Enum):
+    """Say how an attempt ended, when it did not fail."""
+
+    FINISHED = auto()
+    CANCELLED = auto()
+
+
+# ---------------------------------------------------------------------------------------------- events
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """Time has passed, or somebody has asked for a savepoint or the end of the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpochWaits:
+    """An epoch could begin. Its thread waits for leave."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochEnded:
+    """All slots have reported the end of an epoch.
+
+    Attributes:
+        epoch: Its number.
+        finished: Whether all operators have seen the end of their input.
+        more: Whether another epoch has something to do at once.
+        next_timer: When the next processing-time timer is due.
+    """
+
+    epoch: int
+    finished: bool = False
+    more: bool = False
+    next_timer: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRequested:
+    """An operator has something to emit that did not come from Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTaken:
+    """A slot acknowledges a checkpoint."""
+
+    attempt: int
+    checkpoint_id: int
+    slot: int
+    snapshot: SlotSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotDeclined:
+    """A slot declines a checkpoint; ``curable``: a restart may help."""
+
+    attempt: int
+    checkpoint_id: int
+    slot: int
+    message: str
+    curable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class OutputCommitted:
+    """A slot has done what the completion of a checkpoint asks for; 0 stands for the end of a job without any."""
+
+    slot: int
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierFailed:
+    """A checkpoint could not begin."""
+
+    checkpoint_id: int
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataStored:
+    """The metadata of a checkpoint is durable."""
+
+    checkpoint_id: int
+    location: StoredCheckpoint
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointNoted:
+    """The job's log has a completed checkpoint; ``ids_to`` is the highest checkpoint id that may be used now."""
+
+    checkpoint_id: int
+    location: StoredCheckpoint
+    ids_to: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointNotStored:
+    """The metadata of a checkpoint, or its entry in the job's log, could not be written."""
+
+    checkpoint_id: int
+    error: RekindleError
+
+
+@dataclass(frozen=True, slots=True)
+class IdsReserved:
+    """Checkpoint ids up to this one may be used."""
+
+    ids_to: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputNoted:
+    """The job's log says that output becomes visible without a checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something has failed, the ownership of the job included. ``primary``: it follows from nothing else."""
+
+    error: BaseException
+    primary: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CauseOverdue:
+    """Nobody has named a better cause of a failure in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequested:
+    """The job is to be cancelled."""
+
+
+StorageOutcome: TypeAlias = MetadataStored | CheckpointNoted | CheckpointNotStored | IdsReserved | OutputNoted
+Event: TypeAlias = (
+    StorageOutcome
+    | Woken
+    | EpochWaits
+    | EpochEnded
+    | EpochRequested
+    | SnapshotTaken
+    | SnapshotDeclined
+    | OutputCommitted
+    | BarrierFailed
+    | Failed
+    | CauseOverdue
+    | CancelRequested
+)
+
+
+# ---------------------------------------------------------------------------------------- instructions
+
+
+@dataclass(frozen=True, slots=True)
+class BeginEpoch:
+    """Let an epoch begin that waits."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkipEpoch:
+    """Let an epoch that waits end without having begun: all input has ended."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Ask for an epoch, though Spark's own sources may have nothing new."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrainSources:
+    """End all sources where they stand after the last epoch, and let the next ones go without them."""
+
+    last_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceBarrier:
+    """Take down where Spark's sources stand, and let all slots take a snapshot."""
+
+    order: m.TriggerSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class TellSlots:
+    """Tell all slots something."""
+
+    message: m.ToSlot
+
+
+@dataclass(frozen=True, slots=True)
+class NoteCheckpoint:
+    """Enter a checkpoint whose metadata is durable into the job's log, with all that are retained then."""
+
+    checkpoint_id: int
+    location: StoredCheckpoint
+    retained: tuple[CheckpointReference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveIds:
+    """Reserve checkpoint ids, this one and some more, in the job's log."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoteOutput:
+    """Enter into the job's log that output becomes visible without a checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardFiles:
+    """Delete all that was written for a checkpoint that will never be complete."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCheckpoint:
+    """Tell people of a completed checkpoint; what was collected before it becomes visible."""
+
+    checkpoint: CompletedCheckpoint
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCheckpointFailure:
+    """Tell people of a failed checkpoint that the job can do without."""
+
+    checkpoint_id: int
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStopSavepoint:
+    """Tell people of the complete savepoint that the job ends with."""
+
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRecovery:
+    """Tell people that the job runs again."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteSavepoint:
+    """Hand over a savepoint to whoever asked for it."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailSavepoint:
+    """Tell whoever asked for a savepoint that there is none."""
+
+    checkpoint_id: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUpStop:
+    """Tell whoever asked for the end of the job that it did not come about; ``then``: what the job does instead."""
+
+    request: StopRequest
+    message: str
+    then: str = "goes on"
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptStop:
+    """Leave the end of the job to the next attempt, unless too many have tried."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitCause:
+    """Report ``CauseOverdue`` if nobody names the cause of a failure in a short time."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """End the attempt: it is finished or cancelled, or has failed by an error."""
+
+    outcome: Outcome | BaseException
+
+
+StorageInstruction: TypeAlias = WriteMetadata | NoteCheckpoint | ReserveIds | NoteOutput | DiscardFiles | DropCompleted
+News: TypeAlias = (
+    ShowCheckpoint
+    | ShowCheckpointFailure
+    | ShowStopSavepoint
+    | ShowRecovery
+    | CompleteSavepoint
+    | FailSavepoint
+    | GiveUpStop
+    | InterruptStop
+)
+Instruction: TypeAlias = (
+    StorageInstruction
+    | News
+    | BeginEpoch
+    | SkipEpoch
+    | Tick
+    | DrainSources
+    | PlaceBarrier
+    | TellSlots
+    | AwaitCause
+    | End
+)

@@ -1,0 +1,1 @@
+"""Checkpoints and savepoints as the job master writes, keeps and deletes them."""

@@ -1,0 +1,74 @@
+"""Which checkpoints outlive a job, by how it ended: what is kept, what is deleted, what people are told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.checkpoint.job_directory import JobCheckpointDirectory
+from rekindle.contracts.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from rekindle.contracts.job.job_status import JobStatus
+from rekindle.runtime.master.checkpoints.restart_advice import restart_advice
+from rekindle.runtime.master.job_settings import JobSettings
+
+log = logging.getLogger(__name__)
+
+_KEPT = {
+    ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION: {JobStatus.CANCELED, JobStatus.FAILED},
+    ExternalizedCheckpointRetention.DELETE_ON_CANCELLATION: {JobStatus.FAILED},
+    ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS: set(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCheckpoints:
+    """Settle what remains of a job.
+
+    Attributes:
+        settings: The job's.
+        status: How it ended.
+        completed: The checkpoints it could have been restarted from, oldest first.
+        damaged: Completed ones that cannot be read.
+        savepoint: The savepoint it was cancelled with, if it was.
+        keeps_all: Whether nothing is deleted, whatever the retention says: somebody is to go on with the job.
+        unreadable: The checkpoint that it failed to read, if it failed by that.
+    """
+
+    settings: JobSettings
+    status: JobStatus
+    completed: Sequence[CompletedCheckpoint]
+    damaged: Sequence[CompletedCheckpoint]
+    savepoint: str | None = None
+    keeps_all: bool = False
+    unreadable: CompletedCheckpoint | None = None
+
+    def kept(self) -> list[CompletedCheckpoint]:
+        """Give the checkpoints that outlive the job; all of one that another driver may go on with."""
+        kept = self.keeps_all or self.status in _KEPT[self.settings.retention]
+        return [*self.completed, *self.damaged] if kept else []
+
+    def describe(self) -> str:
+        """Say in one line how to go on."""
+        if self.status is JobStatus.SUSPENDED and self.settings.high_availability is not None:
+            return "Start the program again, and the job goes on from its last checkpoint"
+        return restart_advice(self.settings, self.completed, self.kept(), self.savepoint, self.unreadable)
+
+    def advice(self) -> str:
+        """Say in an error how to go on, if the job was to be able to."""
+        return f". {self.describe()}" if self.settings.checkpointing else ""
+
+    def delete(self, checkpoints: JobCheckpointDirectory) -> list[int]:
+        """Delete what is not kept; give the ids of the checkpoints that are gone."""
+        kept = self.kept()
+        try:
+            checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in kept if not checkpoint.savepoint})
+            for checkpoint in [*self.completed, *self.damaged]:
+                if checkpoint.claimed and checkpoint not in kept:
+                    checkpoints.drop(checkpoint.location, claimed=True)
+        except Exception:
+            log.exception("the checkpoints of job %s could not be cleaned up", self.settings.job_id)
+            return []
+        gone = [checkpoint for checkpoint in [*self.completed, *self.damaged] if checkpoint not in kept]
+        return [checkpoint.checkpoint_id for checkpoint in gone if checkpoint.claimed or not checkpoint.savepoint]

@@ -1,0 +1,59 @@
+"""Tells people what is left of a job that was cancelled or has failed, and how to go on from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.runtime.master.job_settings import JobSettings
+
+
+def restart_advice(
+    settings: JobSettings,
+    completed: Sequence[CompletedCheckpoint],
+    kept: Collection[CompletedCheckpoint],
+    savepoint: str | None = None,
+    unreadable: CompletedCheckpoint | None = None,
+) -> str:
+    """Say in one line from where the job can be started again, or why from nowhere.
+
+    Args:
+        settings: The job's.
+        completed: The checkpoints it could have been restarted from, oldest first.
+        kept: Those of them that are kept now that it has ended.
+        savepoint: The savepoint it was cancelled with, if it was.
+        unreadable: The checkpoint that the job failed to read, if it failed by that: it is no place to start from.
+    """
+    if savepoint is not None:
+        return f"Savepoint {savepoint} was taken at the end: {_start_from(savepoint)}"
+    for checkpoint in reversed([checkpoint for checkpoint in completed if checkpoint is not unreadable]):
+        path = _path(checkpoint)
+        if path is not None and checkpoint.savepoint:
+            return f"No checkpoint is newer than what the job was started from: start it from {path} again"
+        if path is not None and checkpoint in kept:
+            return f"Checkpoint {checkpoint.checkpoint_id} is kept: {_start_from(path)}"
+    if unreadable is not None:
+        name = "what the job was started from" if unreadable.savepoint else f"checkpoint {unreadable.checkpoint_id}"
+        return f"No checkpoint is left to start from: {name} ({_path(unreadable) or 'in memory'}) cannot be read"
+    return f"No checkpoint is left to start from: {_why(settings, completed)}"
+
+
+def _start_from(path: str) -> str:
+    return f"start from it with 'rekindle run -s {path} PROGRAM', or set execution.state-recovery.path to {path}"
+
+
+def _why(settings: JobSettings, completed: Sequence[CompletedCheckpoint]) -> str:
+    if not settings.checkpointing:
+        return "checkpoints are off; execution.checkpointing.interval turns them on"
+    if settings.checkpoint_files is None:
+        return "they were in memory; set execution.checkpointing.dir to have them in files"
+    if not completed:
+        return "none was complete"
+    return (
+        "they are deleted with the job; set execution.checkpointing.externalized-checkpoint-retention to "
+        "RETAIN_ON_CANCELLATION to keep them"
+    )
+
+
+def _path(checkpoint: CompletedCheckpoint) -> str | None:
+    return checkpoint.location.external_path

@@ -1,0 +1,1 @@
+"""How a driver becomes the owner of a job."""

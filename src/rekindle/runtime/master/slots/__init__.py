@@ -1,0 +1,1 @@
+"""The slots of a job: how they are started and reached."""

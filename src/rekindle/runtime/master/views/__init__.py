@@ -1,0 +1,1 @@
+"""What people see of a job, and what is kept of it."""

@@ -1,0 +1,1 @@
+"""Operators of the program's own: their state, timers and output."""

@@ -1,0 +1,1 @@
+"""Windows: what is in them, when they fire, how they merge."""

@@ -1,0 +1,84 @@
+"""An environment whose jobs run in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NoReturn
+
+from rekindle.config.configuration import Configuration
+from rekindle.config.configuration_layers import lay_over
+from rekindle.config.rest_options import RestOptions
+from rekindle.datastream import StreamExecutionEnvironment
+from rekindle.exceptions import NotSupportedError
+from rekindle.graph.job_graph import JobGraph
+from rekindle.runtime.master.checkpoints.restore_check import check_restore_setting
+from rekindle.runtime.master.views.progress import ProgressView
+from rekindle.testing.in_process.cluster import InProcessCluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["LocalEnvironment", "local_environment"]
+
+
+class LocalEnvironment(StreamExecutionEnvironment):
+    """Run programs in this process, without Spark; made by :func:`local_environment`.
+
+    Attributes:
+        cluster: What the jobs run on; its :meth:`~InProcessCluster.kill_slot` lets a slot die.
+    """
+
+    def __init__(self, configuration: Configuration | None = None, cluster: InProcessCluster | None = None) -> None:
+        """Make an environment; see :func:`local_environment`."""
+        settings = Configuration()
+        settings.set(RestOptions.ENABLED, False)
+        if configuration is not None:
+            lay_over(settings, configuration)
+        super().__init__(settings)
+        self.cluster = cluster or InProcessCluster()
+
+    def from_data_frame(
+        self, data_frame: DataFrame | Callable[[SparkSession], DataFrame], uid: str, bounded: bool | None = None
+    ) -> NoReturn:
+        """Raise NotSupportedError: only Spark can read a DataFrame."""
+        raise _needs_spark(f"from_data_frame (source {uid!r})", "Give the records with env.from_collection(…)")
+
+    @property
+    def spark_session(self) -> NoReturn:
+        """Raise NotSupportedError: there is no Spark."""
+        raise _needs_spark("spark_session", "Make what the program needs of it without Spark")
+
+    def _cluster(self, graph: JobGraph, view: ProgressView) -> tuple[InProcessCluster, JobGraph]:
+        check_restore_setting(self._configuration)
+        self.cluster.epochs(graph)  # refuses at once what it cannot read
+        return self.cluster, graph
+
+
+def local_environment(
+    parallelism: int = 1,
+    configuration: Configuration | Mapping[str, str] | None = None,
+    cluster: InProcessCluster | None = None,
+) -> LocalEnvironment:
+    """Make an environment whose jobs run in this process: quickly, and without Spark or Java.
+
+    Everything else is as it is on Spark: the job master, checkpoints, restarts, savepoints, exchanges between slots.
+    The functions of a program are pickled for each slot, as on Spark, so they share no objects with the test: let
+    ``execute_and_collect`` give the results. The REST interface is off unless the configuration turns it on.
+
+    Args:
+        parallelism: The parallelism of operators that set none of their own. From 2 on, records cross exchanges.
+        configuration: Settings by key.
+        cluster: What the jobs run on; by default a cluster of its own.
+    """
+    if configuration is not None and not isinstance(configuration, Configuration):
+        configuration = Configuration.from_dict(dict(configuration))
+    env = LocalEnvironment(configuration, cluster)
+    env.set_parallelism(parallelism)
+    return env
+
+
+def _needs_spark(what: str, instead: str) -> NotSupportedError:
+    return NotSupportedError(
+        f"{what} needs Spark, and rekindle.testing.local_environment() runs without it. {instead} in the test, or run "
+        "it on Spark with StreamExecutionEnvironment.get_execution_environment()"
+    )

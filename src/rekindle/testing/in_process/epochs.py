@@ -1,0 +1,143 @@
+"""The epochs of one attempt in this process: what Spark's tasks and shuffles do, by calls from slot to slot."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from rekindle.checkpoint.metadata import SparkPosition
+from rekindle.exceptions import NotSupportedError, SlotLostError, SlotProtocolError
+from rekindle.graph.job_graph import JobGraph, SparkSource
+from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.master.cluster import Epoch
+from rekindle.runtime.master.epochs.hosted_sources import hosts_sources, polled_slots
+from rekindle.runtime.master.slots.slot_directory import SlotDirectory
+from rekindle.runtime.slot.slot import Frames
+from rekindle.runtime.spark.text_files import TextFiles
+from rekindle.runtime.wire import messages as m
+from rekindle.testing.in_process.epoch_loop import InProcessEpochLoop
+from rekindle.testing.in_process.slot import InProcessSlot
+from rekindle.testing.in_process.text_lines import found_files, line_batches
+
+FindSlot = Callable[[str], InProcessSlot | None]
+"""Finds a slot by its name; None: it is gone."""
+
+
+class InProcessEpochs:
+    """Run the epochs of an attempt, see :class:`rekindle.runtime.master.cluster.ClusterEpochs`.
+
+    Raises:
+        NotSupportedError: The job reads something that only Spark can read.
+        InvalidProgramError: It reads files that are not there.
+    """
+
+    def __init__(self, graph: JobGraph, find_slot: FindSlot) -> None:
+        self._graph = graph
+        self._find_slot = find_slot
+        self._files = {source.uid: _OpenedFiles(source) for source in graph.spark_sources}
+        self._parallelism = {node.id: node.parallelism for node in graph.nodes}
+        levels = {node.id: node.level for node in graph.nodes}
+        self._edge_levels = [levels[edge.target] for edge in graph.edges]
+        self._polled_slots = polled_slots(graph) if hosts_sources(graph) else 0
+
+    @property
+    def bounded_frames(self) -> set[str]:
+        """Return the files to be read, by the uid of their source."""
+        return set(self._files)
+
+    def prepare(self, positions: Mapping[str, SparkPosition], now: int) -> None:
+        """Do nothing: no stream is read here."""
+
+    def start(self, slots: SlotDirectory, run_epoch: Callable[[Epoch], None]) -> InProcessEpochLoop:
+        """Let epochs begin, once somebody asks for the first."""
+        loop = InProcessEpochLoop(lambda number: run_epoch(InProcessEpoch(self, number, slots, lambda: loop.stopped)))
+        return loop
+
+    def positions(self, epoch: int) -> list[SparkPosition]:
+        """Return nothing: no stream is read here."""
+        return []
+
+    def moved(self, epoch: int) -> set[str]:
+        """Return nothing: no stream is read here."""
+        return set()
+
+    def close(self) -> None:
+        """Do nothing: nothing is kept."""
+
+    def run(self, epoch: int, directory: SlotDirectory, unread: Collection[str], cancelled: Callable[[], bool]) -> None:
+        """Run the tasks of an epoch, level after level, and carry what leaves a slot to the next."""
+        exchanged: defaultdict[tuple[int, int], list[tuple[int, bytearray]]] = defaultdict(list)
+
+        def send(envelope: Envelope) -> None:
+            edge, target, payload = envelope
+            exchanged[self._edge_levels[edge], target].append((edge, bytearray(payload)))
+
+        def run_task(slot: int, task: m.OpenTask, frames: Frames) -> None:
+            if cancelled():
+                raise SlotProtocolError(f"epoch {epoch} was cut off")
+            running = self._find_slot(directory.slots[slot].unix_name)
+            if running is None:
+                raise SlotLostError(f"slot {slot} is gone", slot)
+            running.run_task(task, frames, send, cancelled)
+
+        attempt = directory.attempt
+        for uid in unread:
+            files = self._files[uid]
+            for partition, path in enumerate(files.paths):
+                task = m.OpenTask(attempt, epoch, 0, partition, 0, source=files.node)
+                run_task(partition % self._parallelism[files.node], task, line_batches(path, files.as_bytes))
+        for slot in range(self._polled_slots):
+            run_task(slot, m.OpenTask(attempt, epoch, 0, slot, 0, poll=True), iter(()))
+        for level in range(1, self._graph.levels):
+            for slot in range(self._graph.slots):
+                task = m.OpenTask(attempt, epoch, level, slot, 0)
+                run_task(slot, task, _consumed(exchanged.pop((level, slot), [])))
+
+
+class InProcessEpoch:
+    """Run one epoch, see :class:`rekindle.runtime.master.cluster.Epoch`."""
+
+    def __init__(
+        self, epochs: InProcessEpochs, number: int, slots: SlotDirectory, cancelled: Callable[[], bool]
+    ) -> None:
+        self._epochs = epochs
+        self._number = number
+        self._slots = slots
+        self._cancelled = cancelled
+
+    @property
+    def number(self) -> int:
+        """Return its number."""
+        return self._number
+
+    def source_tasks(self) -> int:
+        """Return 0: no stream is read here."""
+        return 0
+
+    def run(self, unread: Collection[str], draining: bool) -> None:
+        """Run all tasks of the epoch."""
+        self._epochs.run(self._number, self._slots, unread, self._cancelled)
+
+
+class _OpenedFiles:
+    """The files of a source."""
+
+    def __init__(self, source: SparkSource) -> None:
+        files = source.data_frame
+        if not isinstance(files, TextFiles) or files.monitored:
+            what = "a directory that is monitored" if isinstance(files, TextFiles) else "a DataFrame"
+            raise NotSupportedError(
+                f"source {source.uid!r} is {what}, which only Spark can read, and rekindle.testing.local_environment() "
+                "runs without it. Give the records with env.from_collection(…) in the test, or run it on Spark with "
+                "StreamExecutionEnvironment.get_execution_environment()"
+            )
+        self.node = source.node
+        self.as_bytes = files.as_bytes
+        self.paths = found_files(files)
+
+
+def _consumed(frames: list[tuple[int, bytearray]]) -> Iterator[tuple[int, bytearray]]:
+    """Hand out frames, and let go of each."""
+    frames.reverse()
+    while frames:
+        yield frames.pop()

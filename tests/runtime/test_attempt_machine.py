@@ -1,0 +1,287 @@
+"""The rules of an attempt, one test each: the test is the slots, the thread of epochs, the storage and the clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rekindle.checkpoint.events import CheckpointFailureReason, WriteMetadata
+from rekindle.checkpoint.metadata import CheckpointMetadata
+from rekindle.checkpoint.options import CheckpointOptions
+from rekindle.checkpoint.storage import LocalCheckpointFiles
+from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from rekindle.exceptions import CheckpointStorageError, JobFencedError, SlotLostError, StopFailedError
+from rekindle.runtime.master.attempts import attempt_events as a
+from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine
+from rekindle.runtime.master.attempts.stopping import StopMode, Stopping
+from rekindle.runtime.master.checkpoints.savepoints import Savepoints
+from rekindle.runtime.wire import messages as m
+from support.attempts import JOB, machine
+from support.slot_snapshots import snapshot
+
+PERIODIC = CheckpointOptions(interval_ms=100, timeout_ms=1_000, tolerable_failures=3, max_concurrent=3)
+LOST = SlotLostError("slot 0 was lost", 0)
+FULL = CheckpointStorageError("disk full")
+
+
+def location(checkpoint_id: int, savepoint: bool = False) -> StoredCheckpoint:
+    metadata = CheckpointMetadata(checkpoint_id, JOB, "name", 0, 0, [], [], [], savepoint)
+    return StoredCheckpoint(metadata, LocalCheckpointFiles("/checkpoints"), f"chk-{checkpoint_id}")
+
+
+def of(kind: type, instructions: list[a.Instruction]) -> list[Any]:
+    return [instruction for instruction in instructions if isinstance(instruction, kind)]
+
+
+def told(instructions: list[a.Instruction]) -> list[m.ToSlot]:
+    return [instruction.message for instruction in of(a.TellSlots, instructions)]
+
+
+def acknowledged(subject: AttemptMachine, checkpoint_id: int, now: int) -> list[a.Instruction]:
+    return subject.handle(now, a.SnapshotTaken(0, checkpoint_id, 0, snapshot()))
+
+
+def stored(subject: AttemptMachine, now: int, checkpoint_id: int, savepoint: bool = False) -> list[a.Instruction]:
+    """Let the slot acknowledge, and the metadata be durable."""
+    acknowledged(subject, checkpoint_id, now)
+    return subject.handle(now, a.MetadataStored(checkpoint_id, location(checkpoint_id, savepoint)))
+
+
+class TestEpochs:
+    def test_one_begins_when_it_waits_and_none_runs(self) -> None:
+        subject = machine()
+        assert subject.handle(1, a.EpochWaits(1)) == [a.BeginEpoch(1)]
+        assert subject.handle(2, a.EpochEnded(1, more=True)) == [a.Tick()]
+        assert subject.handle(3, a.EpochWaits(2)) == [a.BeginEpoch(2)]
+
+    def test_a_barrier_that_is_due_comes_first(self) -> None:
+        subject = machine(PERIODIC)
+        barrier, begin = subject.handle(100, a.EpochWaits(1))
+        assert isinstance(barrier, a.PlaceBarrier)
+        assert begin == a.BeginEpoch(1)
+
+    def test_a_timer_asks_for_one_when_it_is_due_and_none_runs(self) -> None:
+        subject = machine()
+        subject.handle(1, a.EpochWaits(1))
+        assert subject.handle(2, a.EpochEnded(1, next_timer=50)) == []
+        assert subject.next_due(2) == 50
+        assert subject.handle(49, a.Woken()) == []
+        assert subject.handle(50, a.Woken()) == [a.Tick()]
+        assert subject.handle(51, a.Woken()) == []
+
+    def test_after_the_end_of_the_input_what_waits_is_skipped(self) -> None:
+        subject = machine(PERIODIC)
+        subject.handle(1, a.EpochWaits(1))
+        subject.handle(2, a.EpochEnded(1, finished=True, more=True))
+        assert subject.handle(3, a.EpochWaits(2)) == [a.SkipEpoch(2)]
+
+
+class TestCheckpoints:
+    def test_one_is_complete_when_its_metadata_is_durable(self) -> None:
+        subject = machine(PERIODIC)
+        subject.handle(100, a.Woken())
+        [write] = acknowledged(subject, 1, 110)
+        assert isinstance(write, WriteMetadata)
+        instructions = subject.handle(120, a.MetadataStored(1, location(1)))
+        assert told(instructions) == [m.NotifyComplete(1)]
+
+    def test_with_a_log_it_is_complete_when_that_has_it(self) -> None:
+        subject = machine(PERIODIC, logged=True)
+        subject.handle(100, a.Woken())
+        [note] = stored(subject, 110, 1)
+        assert isinstance(note, a.NoteCheckpoint)
+        assert [reference.checkpoint_id for reference in note.retained] == [1]
+        assert told(subject.handle(120, a.CheckpointNoted(1, location(1), None))) == [m.NotifyComplete(1)]
+
+    def test_the_log_gets_the_next_one_when_the_outcome_of_the_one_before_is_known(self) -> None:
+        subject = machine(PERIODIC, logged=True)
+        for now in (100, 200):
+            subject.handle(now, a.Woken())
+        assert of(a.NoteCheckpoint, stored(subject, 210, 2))
+        assert stored(subject, 220, 1) == [], "if 2 is complete, nobody wants 1"
+        instructions = subject.handle(230, a.CheckpointNoted(2, location(2), None))
+        assert told(instructions) == [m.NotifyAborted(1), m.NotifyComplete(2)]
+        assert a.DiscardFiles(1) in instructions
+        assert of(a.NoteCheckpoint, instructions) == []
+
+    def test_and_the_older_one_if_the_newer_could_not_be_noted(self) -> None:
+        subject = machine(PERIODIC, logged=True)
+        for now in (100, 200):
+            subject.handle(now, a.Woken())
+        stored(subject, 210, 2)
+        stored(subject, 220, 1)
+        instructions = subject.handle(230, a.CheckpointNotStored(2, FULL))
+        assert told(instructions) == [m.NotifyAborted(2)]
+        [note] = of(a.NoteCheckpoint, instructions)
+        assert note.checkpoint_id == 1
+
+    def test_one_that_is_being_noted_does_not_expire(self) -> None:
+        subject = machine(CheckpointOptions(interval_ms=100, timeout_ms=50), logged=True)
+        subject.handle(100, a.Woken())
+        stored(subject, 110, 1)
+        assert subject.handle(1_000, a.Woken()) == []
+
+    def test_metadata_that_cannot_be_written_declines_it(self) -> None:
+        subject = machine(PERIODIC)
+        subject.handle(100, a.Woken())
+        acknowledged(subject, 1, 110)
+        instructions = subject.handle(120, a.CheckpointNotStored(1, FULL))
+        [shown] = of(a.ShowCheckpointFailure, instructions)
+        assert shown.reason == CheckpointFailureReason.METADATA_WRITE_FAILED.name
+        assert told(instructions) == [m.NotifyAborted(1)]
+        assert subject.outcome is None
+
+    @pytest.mark.parametrize("durable", [False, True], ids=["metadata", "log"])
+    def test_a_driver_that_has_lost_the_job_fails_by_that(self, durable: bool) -> None:
+        subject, fence = machine(PERIODIC, logged=True), JobFencedError("taken over")
+        subject.handle(100, a.Woken())
+        stored(subject, 110, 1) if durable else acknowledged(subject, 1, 110)
+        instructions = subject.handle(120, a.CheckpointNotStored(1, fence))
+        assert of(a.End, instructions) == [a.End(fence)]
+        assert m.NotifyComplete(1) not in told(instructions)
+
+    def test_an_id_is_reserved_before_it_is_used(self) -> None:
+        subject = machine(PERIODIC, logged=True, ids_to=0)
+        assert subject.handle(100, a.Woken()) == [a.ReserveIds(1)]
+        assert subject.handle(110, a.Woken()) == [], "once"
+        assert of(a.PlaceBarrier, subject.handle(120, a.IdsReserved(10)))
+
+    def test_a_savepoint_that_cannot_begin_fails_alone_and_another_checkpoint_fails_the_attempt(self) -> None:
+        savepoints, error = Savepoints(JOB), OSError("offsets are gone")
+        subject = machine(PERIODIC, savepoints=savepoints)
+        savepoints.request("/savepoints")
+        subject.handle(1, a.Woken())
+        [failed] = of(a.FailSavepoint, subject.handle(2, a.BarrierFailed(1, error)))
+        assert "it could not begin: offsets are gone" in failed.message
+        subject.handle(100, a.Woken())
+        assert subject.handle(101, a.BarrierFailed(2, error)) == [a.End(error)]
+
+
+class TestFailures:
+    def test_what_a_slot_said_ends_the_attempt_at_once(self) -> None:
+        assert machine().handle(1, a.Failed(LOST)) == [a.End(LOST)]
+
+    @pytest.mark.parametrize("named", [True, False])
+    def test_of_what_spark_said_a_better_cause_is_waited_for(self, named: bool) -> None:
+        subject, spark = machine(PERIODIC), RuntimeError("a stage failed")
+        assert subject.handle(1, a.Failed(spark, primary=False)) == [a.AwaitCause()]
+        assert subject.handle(500, a.Woken()) == [], "nothing is begun meanwhile"
+        assert subject.handle(501, a.EpochWaits(2)) == []
+        assert subject.handle(502, a.Failed(LOST) if named else a.CauseOverdue()) == [a.End(LOST if named else spark)]
+
+    def test_there_is_one_outcome(self) -> None:
+        subject = machine()
+        subject.handle(1, a.CancelRequested())
+        assert subject.handle(2, a.Failed(LOST)) == []
+        assert subject.outcome is a.Outcome.CANCELLED
+
+    def test_a_checkpoint_that_is_noted_after_the_failure_is_complete_for_the_next_attempt(self) -> None:
+        subject = machine(PERIODIC, logged=True)
+        subject.handle(100, a.Woken())
+        stored(subject, 110, 1)
+        subject.handle(120, a.Failed(LOST))
+        assert subject.handle(130, a.CheckpointNoted(1, location(1), None)) == []
+        assert told(subject.close(140, LOST)) == [m.NotifyComplete(1)]
+        latest = subject.coordinator.successor(1, frozenset({0}), 150).latest_completed()
+        assert latest is not None
+        assert latest.checkpoint_id == 1
+
+    @pytest.mark.parametrize("durable", [True, False])
+    def test_one_that_was_only_written_is_given_up(self, durable: bool) -> None:
+        subject = machine(PERIODIC, logged=True)
+        subject.handle(100, a.Woken())
+        acknowledged(subject, 1, 110)
+        subject.handle(120, a.Failed(LOST))
+        subject.handle(130, a.MetadataStored(1, location(1)) if durable else a.CheckpointNotStored(1, FULL))
+        instructions = subject.close(140, LOST)
+        assert told(instructions) == [m.NotifyAborted(1)]
+        assert a.DiscardFiles(1) in instructions
+
+    @pytest.mark.parametrize("noting", [True, False])
+    def test_files_of_one_whose_outcome_is_not_known_stay_if_the_log_may_name_it(self, noting: bool) -> None:
+        subject, bug = machine(PERIODIC, logged=True), KeyError("a bug")
+        subject.handle(100, a.Woken())
+        stored(subject, 110, 1) if noting else acknowledged(subject, 1, 110)
+        subject.handle(120, a.Failed(bug))
+        instructions = subject.close(130, bug)
+        assert told(instructions) == [m.NotifyAborted(1)]
+        assert (a.DiscardFiles(1) in instructions) is not noting
+
+
+class TestTheEnd:
+    def test_a_last_checkpoint_commits_all_output_and_all_slots_say_so(self) -> None:
+        subject = machine(PERIODIC, slots=2)
+        subject.handle(1, a.EpochWaits(1))
+        [barrier] = subject.handle(2, a.EpochEnded(1, finished=True))
+        assert barrier == a.PlaceBarrier(m.TriggerSnapshot(1, 1, timestamp=2))
+        for slot in (0, 1):
+            subject.handle(3, a.SnapshotTaken(0, 1, slot, snapshot(slot)))
+        assert told(subject.handle(4, a.MetadataStored(1, location(1)))) == [m.NotifyComplete(1)]
+        assert subject.handle(5, a.OutputCommitted(0, 1)) == []
+        assert subject.handle(6, a.OutputCommitted(1, 1)) == [a.End(a.Outcome.FINISHED)]
+
+    def test_a_last_checkpoint_that_fails_is_taken_again(self) -> None:
+        subject = machine(PERIODIC)
+        subject.handle(2, a.EpochEnded(1, finished=True))
+        assert of(a.PlaceBarrier, subject.handle(3, a.SnapshotDeclined(0, 1, 0, "no")))
+
+    def test_without_checkpoints_the_log_knows_before_output_is_committed(self) -> None:
+        subject = machine(ends_with_checkpoint=False)
+        assert subject.handle(2, a.EpochEnded(1, finished=True)) == [a.NoteOutput()]
+        assert subject.handle(3, a.Woken()) == []
+        assert subject.handle(4, a.OutputNoted()) == [a.TellSlots(m.CommitFinal())]
+        assert subject.handle(5, a.OutputCommitted(0, 0)) == [a.End(a.Outcome.FINISHED)]
+
+
+class TestStop:
+    def stopped(self, mode: StopMode) -> tuple[AttemptMachine, Stopping]:
+        stopping = Stopping()
+        subject = machine(PERIODIC, stopping=stopping)
+        subject.handle(1, a.EpochWaits(1))
+        stopping.request(mode, "/savepoints")
+        assert subject.handle(2, a.Woken()) == [], "not in the middle of an epoch"
+        return subject, stopping
+
+    def test_no_epoch_begins_after_the_barrier_and_the_job_is_finished_when_all_is_committed(self) -> None:
+        subject, stopping = self.stopped(StopMode.SUSPEND)
+        _, barrier = subject.handle(3, a.EpochEnded(1, more=True))
+        assert isinstance(barrier, a.PlaceBarrier)
+        assert subject.handle(4, a.EpochWaits(2)) == []
+        assert subject.handle(500, a.Woken()) == [], "nor another checkpoint"
+        instructions = stored(subject, 501, 1, savepoint=True)
+        assert told(instructions) == [m.NotifyComplete(1)]
+        assert stopping.savepoint == barrier.order.savepoint
+        assert subject.handle(502, a.OutputCommitted(0, 1)) == [a.End(a.Outcome.FINISHED)]
+
+    def test_a_savepoint_that_fails_lets_epochs_go_on(self) -> None:
+        subject, stopping = self.stopped(StopMode.SUSPEND)
+        subject.handle(3, a.EpochEnded(1, more=True))
+        subject.handle(4, a.EpochWaits(2))
+        instructions = subject.handle(5, a.SnapshotDeclined(0, 1, 0, "disk full"))
+        assert of(a.GiveUpStop, instructions)
+        assert a.BeginEpoch(2) in instructions
+        assert not stopping.waiting
+
+    def test_with_drain_epochs_go_on_without_sources_until_all_is_processed(self) -> None:
+        subject, _ = self.stopped(StopMode.DRAIN)
+        assert subject.handle(3, a.EpochEnded(1)) == [a.DrainSources(1), a.Tick()]
+        assert subject.handle(4, a.EpochWaits(2)) == [a.BeginEpoch(2)]
+        assert of(a.PlaceBarrier, subject.handle(5, a.EpochEnded(2, finished=True)))
+
+    def test_a_drain_that_fails_goes_back_to_the_checkpoint(self) -> None:
+        subject, _ = self.stopped(StopMode.DRAIN)
+        subject.handle(3, a.EpochEnded(1))
+        subject.handle(4, a.EpochWaits(2))
+        subject.handle(5, a.EpochEnded(2, finished=True))
+        [end] = of(a.End, subject.handle(6, a.SnapshotDeclined(0, 1, 0, "disk full")))
+        assert isinstance(end.outcome, StopFailedError)
+
+    def test_an_attempt_that_fails_leaves_the_request_to_the_next(self) -> None:
+        subject, stopping = self.stopped(StopMode.SUSPEND)
+        subject.handle(3, a.EpochEnded(1))
+        subject.handle(4, a.Failed(LOST))
+        instructions = subject.close(5, LOST)
+        assert of(a.GiveUpStop, instructions) == []
+        assert a.InterruptStop(str(LOST)) in instructions
+        assert stopping.waiting
