@@ -53,10 +53,10 @@ def cancel(
     token: Token = None,
     json: Json = False,
 ) -> None:
-    """Cancel a job: it ends at once, where it is; with -s, after a savepoint.
+    """Cancel a job: it ends immediately; with -s, after a savepoint.
 
-    Whoever goes on from its last checkpoint, or from the savepoint, does again
-    what came after. To end a job with all its output committed: rekindle stop.
+    A job that continues from its last checkpoint, or from the savepoint, repeats
+    what came after it. To end a job with all its output committed: rekindle stop.
 
     \b
     Examples:

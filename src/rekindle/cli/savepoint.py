@@ -26,7 +26,7 @@ def savepoint(
     token: Token = None,
     json: Json = False,
 ) -> None:
-    """Take a savepoint of a job, which goes on, and print its path.
+    """Take a savepoint of a job that continues to run, and print its path.
 
     \b
     Examples:

@@ -18,7 +18,7 @@ __all__ = ["Sink", "SinkWriter", "SinkWriterContext", "Source"]
 
 
 class Source:
-    """Describe where records come from, for ``env.from_source``.
+    """A description of where records come from, for ``env.from_source``.
 
     Attributes:
         type_info: The type of the records, if the source knows it.
@@ -34,7 +34,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class SinkWriterContext:
-    """Tell a writer where it runs.
+    """Where a writer runs.
 
     Attributes:
         subtask: Index of this writer, counted from 0.
@@ -98,7 +98,7 @@ class SinkWriter(ABC):
 
 
 class Sink(ABC):
-    """Describe where records go, for ``stream.sink_to``."""
+    """A description of where records go, for ``stream.sink_to``."""
 
     @abstractmethod
     def create_writer(self, context: SinkWriterContext) -> SinkWriter:

@@ -79,7 +79,7 @@ class PerCheckpoint(RateLimiter):
 
 @dataclass(frozen=True)
 class RateLimiterStrategy:
-    """Say how fast a source may emit, all subtasks together.
+    """How fast a source may emit, all subtasks together.
 
     Attributes:
         records_per_second: At most this many a second, if set.

@@ -40,4 +40,4 @@ class OperatorServices(ABC):
 
     @abstractmethod
     def fire_event_timers(self, watermark: int) -> None:
-        """Let event time go on in all timer services."""
+        """Advance event time in all timer services."""

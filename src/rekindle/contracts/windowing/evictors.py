@@ -30,7 +30,7 @@ class Evictor(ABC, Generic[T, W]):
     """Drop elements of a window that fires."""
 
     class EvictorContext(ABC):
-        """Give the time."""
+        """Provides the time."""
 
         @abstractmethod
         def get_current_processing_time(self) -> int:

@@ -55,12 +55,12 @@ class GlobalWindowSerializer(ScalarSerializer[GlobalWindow]):
     unpacks = True
 
     def pack(self, element: Any) -> None:
-        """Turn the window into nothing."""
+        """Pack the window, which has no contents, as None."""
         if type(element) is not GlobalWindow:
             raise _refused(element, GlobalWindow)
 
     def unpack(self, packed: Any) -> GlobalWindow:
-        """Turn nothing into the window."""
+        """Return the window."""
         return GlobalWindow.get()
 
 
