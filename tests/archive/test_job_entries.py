@@ -75,7 +75,7 @@ def test_a_job_whose_process_is_gone_without_a_word_is_lost(gone: str) -> None:
     assert (job.status, job.has_ended, job.ended) == ("LOST", True, START + 60_000)
     assert job.why is not None
     assert f"(pid {pid} on " in job.why
-    assert "ended without a word at about 2023-11-1" in job.why
+    assert "ended without reporting how, at about 2023-11-1" in job.why
 
 
 @pytest.mark.parametrize(("silent", "status"), [(1, "RUNNING"), (3_600, "LOST")])

@@ -109,7 +109,7 @@ def test_with_high_availability_the_driver_goes_on_with_a_new_jvm_whenever_it_wa
         job.stop_with_savepoint(str(tmp_path / "savepoints"), drain=False)
         kill_jvm(running)
         assert running.wait() == 0, running.output()
-        print(f"new JVMs: {running.output().count('Spark is started anew')}")  # 2 if the stop was quicker than the kill
+        print(f"new JVMs: {running.output().count('Restarting Spark')}")  # 2 if the stop was quicker than the kill
         wait_until(lambda: not tagged_pids(running.tag), "all processes are gone")
     assert (latest_entry(tmp_path).kind, latest_entry(tmp_path).status) == ("ended", "FINISHED")
     assert len(read_output(f"{tmp_path}/out")) < EVENTS, "the job was over before: the test proves nothing"
@@ -132,7 +132,7 @@ def test_a_program_with_a_session_and_data_frames_of_its_own_is_started_again_by
             os.kill(jvm if what == "JVM" else parent(jvm), signal.SIGKILL)
             wait_for(running, lambda jvm=jvm: jvms(running) - {jvm}, "there is another JVM")
         assert running.wait() == 0, running.output()
-        assert running.output().count("is started again in") == 2, running.output()
+        assert running.output().count("is restarted in") == 2, running.output()
     assert_golden(tmp_path)
 
 

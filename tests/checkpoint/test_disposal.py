@@ -102,7 +102,7 @@ def test_beside_a_damaged_checkpoint_shared_files_stay(tmp_path: Path) -> None:
 def test_what_is_no_savepoint_is_refused(tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "slot-0-0").write_text("mine")
-    with pytest.raises(ConfigurationError, match="photos is no savepoint or checkpoint"):
+    with pytest.raises(ConfigurationError, match="photos is not a savepoint or checkpoint"):
         dispose(str(tmp_path / "photos"))
     assert files_below(tmp_path) == {"photos/slot-0-0"}
     with pytest.raises(StateNotFoundError, match="there is no such directory"):
@@ -116,7 +116,7 @@ def test_what_is_no_savepoint_is_refused(tmp_path: Path) -> None:
 def test_the_directory_of_a_job_is_refused(tmp_path: Path) -> None:
     job = three_checkpoints(tmp_path)
     before = files_below(job)
-    with pytest.raises(ConfigurationError, match="is no savepoint or checkpoint"):
+    with pytest.raises(ConfigurationError, match="is not a savepoint or checkpoint"):
         dispose(str(job))
     assert files_below(job) == before
 

@@ -72,7 +72,7 @@ def test_all_shows_every_option_with_default_and_description() -> None:
     assert shown["execution.checkpointing.timeout"]["value"] == "10 min"
     assert shown["execution.checkpointing.data-inline-threshold"]["value"] == "1 kb"
     assert shown["parallelism.default"]["value"] is None
-    assert "How long a checkpoint may take before it is given up." in rekindle_here("config", "--all").out
+    assert "How long a checkpoint may take before it is abandoned." in rekindle_here("config", "--all").out
 
 
 def test_keys_that_are_named_are_shown_also_if_nobody_set_them() -> None:

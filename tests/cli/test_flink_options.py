@@ -12,7 +12,9 @@ from support.command_line import rekindle_here
 def test_a_yarn_application_is_named_by_nobody_here(command: str, option: str) -> None:
     ended = rekindle_here(*command.split(), option, "application_1_2")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(f"error: Flink's option {option} is not known here. There are no YARN applications")
+    assert ended.err.startswith(
+        f"error: Flink's option {option} is not known here. There are no Flink YARN applications"
+    )
     assert "--jobmanager HOST:PORT" in ended.err
 
 
@@ -60,7 +62,7 @@ def test_what_follows_the_program_is_the_programs_own() -> None:
 def test_yarn_cluster_is_no_address() -> None:
     ended = rekindle_here("list", "-m", "yarn-cluster")
     assert ended.code == 2
-    assert ended.err.startswith("error: 'yarn-cluster' is no address of a job")
+    assert ended.err.startswith("error: 'yarn-cluster' is not the address of a job")
 
 
 def test_json_has_the_same_sentence() -> None:

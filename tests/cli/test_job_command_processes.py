@@ -65,7 +65,7 @@ def start(*arguments: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[st
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("savepoint orders", "interrupted; job 'orders' goes on, and so does the savepoint (request 77)"),
+        ("savepoint orders", "interrupted; job 'orders' continues, and so does the savepoint (request 77)"),
         ("stop orders", "interrupted; job 'orders' is still being stopped (request 77)"),
         ("cancel -s orders", "interrupted; job 'orders' is still being cancelled"),
     ],

@@ -150,7 +150,7 @@ class TestFinding:
         ended = rekindle_here(command, "lost", "--json")
         assert ended.code == ended.json()["exit_code"] == 3
         error = ended.json()["error"]
-        assert error.startswith("there is no job 'lost'; it may have ended: rekindle list -a tells")
+        assert error.startswith("there is no job 'lost'; it may have ended: see rekindle list -a")
         assert f"There are:\n  {ORDERS}" in error
         assert "--jobmanager" not in ended.err
 
@@ -174,13 +174,13 @@ class TestFinding:
     def test_nobody_answers_is_code_4(self, command: str) -> None:
         ended = rekindle_here(*command.split(), "--json", "--jobmanager", "127.0.0.1:1")
         assert ended.code == ended.json()["exit_code"] == 4
-        assert "nobody answers at http://127.0.0.1:1" in ended.err
+        assert "nothing answers at http://127.0.0.1:1" in ended.err
 
     def test_tokens(self, rest: FakeRest, monkeypatch: pytest.MonkeyPatch) -> None:
         rest.token = "secret"
         ended = run(rest, "list")
         assert ended.code == 4
-        assert "wants a token" in ended.err
+        assert "requires a token" in ended.err
         assert "--token or $REKINDLE_TOKEN" in ended.err
         assert run(rest, "list", "--token", "wrong").code == 4
         assert run(rest, "list", "--token", "secret").code == 0
@@ -197,7 +197,7 @@ class TestFinding:
         assert ended.code == 4
         assert [(one["pid"], one["url"]) for one in ended.json()["unreachable"]] == [(pid, "http://127.0.0.1:1")]
         assert ended.json()["jobs"] == []
-        assert ended.err.startswith(f"warning: passed over a process that seems to run jobs: process {pid}: ")
+        assert ended.err.startswith(f"warning: skipped a process that seems to run jobs: process {pid}: ")
         ended = rekindle_here("list")
         assert ended.code == 4
         assert f"error: no job answers; 1 process does not answer (pid {pid})\n" in ended.err

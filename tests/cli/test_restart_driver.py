@@ -67,7 +67,7 @@ def test_a_driver_that_dies_is_started_again(lost: ProgramEnd, capsys: pytest.Ca
     assert drivers.run() is OVER
     assert drivers.waits == [1.0, 2.0]
     said = " ".join(capsys.readouterr().err.split())
-    assert "driver.py is started again in 1 s" in said
+    assert "driver.py is restarted in 1 s" in said
     assert ("driver.py was ended by" in said) == (lost.error is None), "an error the program has shown itself"
 
 
@@ -110,7 +110,7 @@ def test_a_program_whose_first_job_is_over_would_run_it_again_and_is_not_started
     lost = end(137, FINISHED, RUNNING)
     assert Drivers(lost, OVER).run() is lost
     said = " ".join(capsys.readouterr().err.split())
-    assert "driver.py is not started again: job 'job' is FINISHED, and would run again" in said
+    assert "driver.py is not restarted: job 'job' is FINISHED, and would run again" in said
 
 
 def test_neither_is_one_that_switches_high_availability_off_and_would_begin_anew(
@@ -118,7 +118,9 @@ def test_neither_is_one_that_switches_high_availability_off_and_would_begin_anew
 ) -> None:
     lost = ProgramEnd(137, (JobReport("a" * 32, "job", RUNNING.name),))
     assert Drivers(lost, OVER).run() is lost
-    assert "job 'job' would begin anew, as the program switches" in " ".join(capsys.readouterr().err.split())
+    assert "job 'job' would start from scratch, because the program switches" in " ".join(
+        capsys.readouterr().err.split()
+    )
 
 
 def test_drivers_take_over_by_a_log_of_the_command_which_is_gone_afterwards() -> None:
@@ -214,7 +216,7 @@ def test_a_request_to_end_ends_the_wait_for_the_next_start(tmp_path: Path, numbe
         env={**os.environ, "TMPDIR": str(tmp_path / "tmp"), "COLUMNS": "1000"},
     ) as process:
         assert process.stderr is not None
-        wait_until(lambda: "is started again in 4 s" in process.stderr.readline(), "it waits")
+        wait_until(lambda: "is restarted in 4 s" in process.stderr.readline(), "it waits")
         process.send_signal(number)
         assert process.wait(TIMEOUT) == code
     assert os.listdir(tmp_path / "tmp") == []

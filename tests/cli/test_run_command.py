@@ -60,7 +60,7 @@ def test_options_before_the_program_are_settings_and_those_after_it_its_own(tmp_
 def test_a_savepoint_named_after_the_program_is_warned_of(tmp_path: Path) -> None:
     program = write(tmp_path, SETTINGS)
     warned = rekindle("run", program, "0", "-s", "points/7")
-    assert f"warning: -s stands after {program}" in " ".join(warned.err.split())
+    assert f"warning: -s comes after {program}" in " ".join(warned.err.split())
     assert warned.json()["settings"] == {}
     assert "warning" not in rekindle("run", program, "0").err
 
@@ -102,7 +102,7 @@ def test_the_claim_mode_is_a_setting(tmp_path: Path, option: str) -> None:
     assert settings["execution.state-recovery.claim-mode"] == "CLAIM"
     ended = rekindle_here("run", option, "MINE", program, cwd=tmp_path)
     assert ended.code == 2
-    assert "'MINE' is none of CLAIM, NO_CLAIM (see rekindle run --help)" in ended.err
+    assert "'MINE' is not one of CLAIM, NO_CLAIM (see rekindle run --help)" in ended.err
 
 
 @pytest.mark.parametrize("option", ["-py", "--python", "-pym", "--pyModule"])
@@ -280,7 +280,7 @@ def test_an_error_of_rekindles_is_shown_without_a_traceback(tmp_path: Path, kind
 def test_a_detached_program_that_exits_with_a_code_of_its_own_gives_it_to_the_command(tmp_path: Path) -> None:
     ended = rekindle("run", "-d", "--log", str(tmp_path / "log"), write(tmp_path, "import sys\nsys.exit(9)"))
     assert ended.code == 9
-    assert "program.py ended with exit code 9 without a job that runs" in ended.err
+    assert "program.py ended with exit code 9 without a running job" in ended.err
 
 
 @pytest.mark.parametrize(

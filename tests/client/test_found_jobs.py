@@ -17,7 +17,7 @@ from rekindle.exceptions import AmbiguousJobError, NotFoundError, UnreachableErr
 from rekindle.rest.discovery import Endpoint, publish
 from support.fake_rest import FakeJob, FakeRest, serving
 
-ENDED = "it may have ended: rekindle list -a tells"
+ENDED = "it may have ended: see rekindle list -a"
 REST = RestClient("http://127.0.0.1:1")
 
 
@@ -129,7 +129,7 @@ def test_jobs_of_this_machine_are_found_with_their_tokens() -> None:
 def test_an_address_of_a_driver_on_this_machine_needs_no_token(host: str) -> None:
     with serving(FakeRest(FakeJob("a" * 32), token="secret")) as rest:
         port = rest.url.rpartition(":")[2]
-        with pytest.raises(UnreachableError, match="wants a token"):
+        with pytest.raises(UnreachableError, match="requires a token"):
             find_jobs(f"{host}:{port}")
         announce(rest.url, token="secret")
         (found,) = find_jobs(f"{host}:{port}")
@@ -159,7 +159,7 @@ def test_a_driver_that_does_not_answer_is_passed_over() -> None:
     assert [job.job_id for job in found.jobs] == ["a" * 32]
     (silent,) = found.silent
     assert (silent.pid, silent.url, found.drivers) == (sleeper.pid, "http://127.0.0.1:1", 2)
-    assert "nobody answers" in str(silent)
+    assert "nothing answers" in str(silent)
 
 
 def test_an_address_is_asked_instead_of_this_machine() -> None:
@@ -171,5 +171,5 @@ def test_an_address_is_asked_instead_of_this_machine() -> None:
             find_jobs(there.address, "wrong")
         assert get_job_client("orders", there.address, "t").get_job_id().to_hex_string() == "b" * 32
         assert get_job_client("aaaa").get_job_id().to_hex_string() == "a" * 32
-    with pytest.raises(UnreachableError, match="nobody answers"):
+    with pytest.raises(UnreachableError, match="nothing answers"):
         find_jobs("127.0.0.1:1")

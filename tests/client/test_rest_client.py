@@ -42,7 +42,7 @@ def test_a_document_is_read(server: Fixed) -> None:
 def test_a_list_is_read(server: Fixed) -> None:
     server.reply = (200, [{"id": "a"}])
     assert RestClient(server.url).get_list("/metrics") == [{"id": "a"}]
-    with pytest.raises(UnreachableError, match="no REST interface of a job"):
+    with pytest.raises(UnreachableError, match="not the REST interface of a job"):
         RestClient(server.url).get("/metrics")
 
 
@@ -65,10 +65,10 @@ def test_a_path_before_all_paths_is_kept(server: Fixed) -> None:
         (400, {"errors": ["no directory"]}, RestError, "^no directory$"),
         (500, {}, RestError, "HTTP 500"),
         (500, [], RestError, "HTTP 500"),
-        (401, {"errors": ["Unauthorized"]}, UnreachableError, "wants a token"),
-        (403, b"<html>", UnreachableError, "wants a token"),
-        (404, b"<html>", UnreachableError, r"no REST interface of a job \(HTTP 404\)"),
-        (200, b"<html>", UnreachableError, "no REST interface of a job"),
+        (401, {"errors": ["Unauthorized"]}, UnreachableError, "requires a token"),
+        (403, b"<html>", UnreachableError, "requires a token"),
+        (404, b"<html>", UnreachableError, r"not the REST interface of a job \(HTTP 404\)"),
+        (200, b"<html>", UnreachableError, "not the REST interface of a job"),
     ],
 )
 def test_a_refusal_is_told_in_the_servers_words(
@@ -92,7 +92,7 @@ def test_nobody_answers() -> None:
     with closing(socket.socket()) as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        with pytest.raises(UnreachableError, match=f"nobody answers at {url}.*refused") as caught:
+        with pytest.raises(UnreachableError, match=f"nothing answers at {url}.*refused") as caught:
             RestClient(url).get("/jobs")
     assert caught.value.status is None
     assert isinstance(caught.value.__cause__, ConnectionError)
@@ -117,6 +117,6 @@ def test_an_answer_that_breaks_off_counts_as_none() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as listening:
         thread = threading.Thread(target=hang_up, args=(listening,))
         thread.start()
-        with pytest.raises(UnreachableError, match="nobody answers"):
+        with pytest.raises(UnreachableError, match="nothing answers"):
             RestClient(f"http://127.0.0.1:{listening.getsockname()[1]}").get("/jobs")
         thread.join()

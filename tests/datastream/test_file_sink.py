@@ -671,7 +671,7 @@ def test_date_patterns_give_what_java_gives(pattern: str, zone: str, millis: int
     ("pattern", "reason"),
     [
         ("YYYY-ww", "letter 'Y' is not supported"),
-        ("ddd", "'d' stands 3 times in a row, at most 2"),
+        ("ddd", "'d' occurs 3 times in a row, at most 2"),
         ("yyyy[-MM]", r"'\[' at position 4"),
         ("yyyy 'open", '"\'" at position 5'),
     ],
@@ -683,7 +683,7 @@ def test_a_date_pattern_that_cannot_be_used_raises_at_once(pattern: str, reason:
 
 @pytest.mark.parametrize("zone", ["Nowhere/Land", "GMT+99", "", "../UTC"])
 def test_an_unknown_time_zone_raises_at_once(zone: str) -> None:
-    with pytest.raises(ConfigurationError, match="is no time zone"):
+    with pytest.raises(ConfigurationError, match="is not a time zone"):
         BucketAssigner.date_time_bucket_assigner(timezone_id=zone)
 
 
@@ -926,7 +926,7 @@ def test_a_file_removed_while_it_is_written_raises_at_the_barrier(local: Output)
     writer = local.writer()
     writer.write(["a"], None)
     (local.path / local.all()[0]).unlink()
-    with pytest.raises(FileSinkError, match=r"No such file or directory\. Somebody removed it"):
+    with pytest.raises(FileSinkError, match=r"No such file or directory\. It was removed"):
         writer.prepare_commit(1)
 
 

@@ -201,7 +201,7 @@ class TestProject:
             (TUPLE, (-1,), "the fields are 0 to 2"),
             (TUPLE, ("k",), "the fields are 0 to 2"),
             (TUPLE, (), "at least one field"),
-            (ROW, (1, 1), "stands twice"),
+            (ROW, (1, 1), "duplicate field names"),
         ],
     )
     def test_what_cannot_be_projected_is_refused_at_once(self, type_info: Any, places: Any, words: str) -> None:

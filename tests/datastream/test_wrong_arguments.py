@@ -175,7 +175,7 @@ class Generate(GeneratorFunction, WithState):
     ],
 )
 def test_operator_state_is_refused_where_nobody_would_call_for_it(given: Callable[[], Any]) -> None:
-    with pytest.raises(InvalidProgramError, match="wants to take part in checkpoints"):
+    with pytest.raises(InvalidProgramError, match="takes part in checkpoints"):
         given()
 
 

@@ -29,8 +29,8 @@ def rows(heading: str) -> dict[str, list[str]]:
     return found
 
 
-EFFECTIVE = rows("## What can be set")
-ACCEPTED = rows("Known, and without effect")
+EFFECTIVE = rows("## Settings")
+ACCEPTED = rows("These are accepted and have no effect")
 
 
 def options(group: type) -> list[ConfigOption[object]]:

@@ -15,7 +15,13 @@ from rekindle.config.options import all_options, known_key
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 CONFIGURATION = ROOT / "docs" / "configuration.md"
-DOCUMENTS = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "examples" / "README.md"]
+DOCUMENTS = [
+    README,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "examples" / "README.md",
+]
 OPTIONS = {option.key: option for option in all_options()}
 KEY = re.compile(r"[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+")
 KEY_FAMILIES = {key.split(".")[0] for option in all_options() for key in option.all_keys()}
@@ -35,6 +41,11 @@ def code_spans(document: Path) -> list[str]:
 def anchors(document: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", document.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= 180
+    assert len((ROOT / "CONTRIBUTING.md").read_text().splitlines()) <= 120
 
 
 def test_the_program_in_the_readme_is_the_quickstart() -> None:

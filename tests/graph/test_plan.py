@@ -189,7 +189,7 @@ def test_a_plan_is_read_back_as_it_was_written() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", '{"nodes": [{"id": 1}]}', '{"nodes": 3}'])
 def test_what_is_no_plan_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no execution plan"):
+    with pytest.raises(ValueError, match="not an execution plan"):
         read_plan(text)
 
 

@@ -434,7 +434,9 @@ class TestWhatCannotBeTakenOver:
         first.checkpoint()
         first.kill()
         next(tmp_path.glob("checkpoints/*/chk-1/_metadata")).unlink()
-        with pytest.raises(StateRestoreError, match=r"checkpoint 1, .*/ha/default/.*To let the job begin anew, delete"):
+        with pytest.raises(
+            StateRestoreError, match=r"checkpoint 1, .*/ha/default/.*To start the job from scratch, delete"
+        ):
             InProcessDriver(tmp_path, COUNT, OTHER_ID)
 
 

@@ -216,7 +216,7 @@ def test_a_token_that_is_set_counts_everywhere() -> None:
 
 @pytest.mark.parametrize("token", ["", " ", "with\nline", "tr\xe4ge", " padded "])
 def test_a_token_that_cannot_stand_in_a_header_is_refused(token: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"rest\.token has characters"):
+    with pytest.raises(ConfigurationError, match=r"rest\.token contains characters"):
         settings_of(token=token)
 
 

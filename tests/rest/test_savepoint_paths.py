@@ -120,7 +120,7 @@ def test_without_a_directory_it_is_a_bad_request(path: str, body: Any) -> None:
         (SAVEPOINTS, {"cancel-job": "maybe"}, "cancel-job"),
         (SAVEPOINTS, {"formatType": "weird"}, "formatType"),
         (SAVEPOINTS, {"targetDirectory": "/d"}, "unknown field `targetDirectory`"),
-        (SAVEPOINTS, {"target-directory": "/d", "triggerId": "xyz"}, "'xyz' is no trigger id"),
+        (SAVEPOINTS, {"target-directory": "/d", "triggerId": "xyz"}, "'xyz' is not a trigger id"),
         (STOP, {"target-directory": "/d"}, "unknown field `target-directory`"),
         (STOP, {"drain": 1}, "drain"),
         ("/savepoint-disposal", {}, "savepoint-path must not be omitted"),

@@ -298,7 +298,7 @@ class TestLostSlots:
             assert scene.listener.next() == Said(1, registration(1))
             lost = scene.listener.next()
             assert isinstance(lost, Lost)
-            assert lost.why.startswith("nothing was heard of it for")
+            assert lost.why.startswith("nothing was heard from it for")
             assert slot.is_turned_away()
             assert scene.server.connections() == {}
 

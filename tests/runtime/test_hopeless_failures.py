@@ -236,7 +236,7 @@ def test_a_program_that_can_never_work_fails_at_once(cluster: Cluster, what: str
 UNWRITABLE: dict[str, tuple[Program, str]] = {
     "a value that is not of its type": (
         keyed(Asks(ValueStateDescriptor("x", Types.INT()), use=lambda state: state.update("text"))),
-        "'text' (str) is no INT",
+        "'text' (str) is not of type INT",
     ),
     "a value that cannot be pickled": (
         keyed(Asks(ValueStateDescriptor("x", None), use=lambda state: state.update(threading.Lock()))),

@@ -477,7 +477,7 @@ def test_the_number_of_the_round_is_for_rounds() -> None:
     loop.close_with(loop.map(Asks()).filter(lambda n: False))
     with pytest.raises(OperatorError) as caught:
         InProcessJob(env)
-    assert "is in no iteration that has rounds" in str(caught.value.__cause__)
+    assert "is not in an iteration with rounds" in str(caught.value.__cause__)
 
 
 class MinusOneLater(AsyncFunction):

@@ -319,7 +319,7 @@ class TestLooking:
             assert look(None, broken, port) is None, "a lost connection alone does not mean that it is gone"
         loss = look(None, broken, port)
         assert loss is not None
-        assert f"nobody answers at 127.0.0.1:{port}" in loss.what
+        assert f"nothing answers at 127.0.0.1:{port}" in loss.what
 
     def test_one_that_is_there_is_there(self) -> None:
         with subprocess.Popen(["sleep", "60"]) as process:

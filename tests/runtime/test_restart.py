@@ -303,5 +303,5 @@ class TestChoice:
             def get_description(self) -> str:
                 return "odd"
 
-        with pytest.raises(ConfigurationError, match="Odd is no restart strategy"):
+        with pytest.raises(ConfigurationError, match="Odd is not a restart strategy"):
             chosen(Odd())

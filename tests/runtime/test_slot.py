@@ -117,7 +117,7 @@ class TestEpochs:
             yield
 
         slot.begin_epoch(m.BeginEpoch(6, 0, [], 10))
-        with pytest.raises(SlotProtocolError, match=r"slot 0 was not told of epoch 5, or it is over"):
+        with pytest.raises(SlotProtocolError, match=r"slot 0 does not know epoch 5, or it is over"):
             slot.run_task(m.OpenTask(3, 5, 1, 0, 0), frames(), lambda _: None)
 
     @pytest.mark.parametrize("attempt", [2, 4])
@@ -142,7 +142,7 @@ class TestEpochs:
 
     def test_a_task_whose_epoch_never_comes_is_refused(self, slot: Slot, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(slot_module, "_EPOCH_WAIT_SECONDS", 0)
-        with pytest.raises(SlotProtocolError, match="slot 0 was not told of epoch 6"):
+        with pytest.raises(SlotProtocolError, match="slot 0 does not know epoch 6"):
             self.run(slot, epoch=6)
 
     def test_a_task_that_is_overtaken_by_the_next_epoch_stops(self, slot: Slot) -> None:

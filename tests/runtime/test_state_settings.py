@@ -314,12 +314,12 @@ class TestRocksDB:
         assert rocksdb(state__backend__rocksdb__compression__per__level=text).compression == codec
 
     def test_an_unknown_compression_is_refused(self) -> None:
-        with pytest.raises(ConfigurationError, match=r"per\.level is 'rar'; 'rar' in it is none of bz2, lz4"):
+        with pytest.raises(ConfigurationError, match=r"per\.level is 'rar'; 'rar' in it is not one of bz2, lz4"):
             rocksdb(state__backend__rocksdb__compression__per__level="rar")
 
     @pytest.mark.parametrize("key", ["state__backend__rocksdb__localdir", "taskmanager__state__local__root-dirs"])
     def test_a_relative_directory_is_refused(self, key: str) -> None:
-        with pytest.raises(ConfigurationError, match="'here', which is no absolute path"):
+        with pytest.raises(ConfigurationError, match="'here', which is not an absolute path"):
             rocksdb(**{key: "/there,here"})
 
     def test_settings_of_rocksdb_do_not_matter_on_the_heap(self) -> None:

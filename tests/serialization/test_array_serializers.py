@@ -38,7 +38,7 @@ def test_a_primitive_array_of_bytes_is_bytes(given: Any) -> None:
 
 @pytest.mark.parametrize("given", [[1, 2], "ab", None, 5])
 def test_a_primitive_array_of_bytes_is_nothing_else(given: Any) -> None:
-    with pytest.raises(SerializationError, match=r"is no PRIMITIVE_ARRAY\(BYTE\): bytes are needed"):
+    with pytest.raises(SerializationError, match=r"is not of type PRIMITIVE_ARRAY\(BYTE\): bytes are needed"):
         _through(BYTES, given)
 
 
@@ -56,7 +56,7 @@ def test_elements_of_basic_and_object_arrays_may_be_none(type_info: TypeInformat
 
 
 def test_elements_of_primitive_arrays_are_never_none() -> None:
-    with pytest.raises(SerializationError, match=r"None \(NoneType\) is no INT"):
+    with pytest.raises(SerializationError, match=r"None \(NoneType\) is not of type INT"):
         _through(PRIMITIVE, [1, None])
 
 

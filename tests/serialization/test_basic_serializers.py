@@ -82,7 +82,7 @@ def test_whole_numbers_take_other_numbers_as_pyflink_does(type_name: str, given:
 @pytest.mark.parametrize("type_name", ["BYTE", "SHORT", "INT", "LONG", "BIG_INT"])
 @pytest.mark.parametrize("given", ["1", b"1", [], {}, 1e300, float("nan"), float("inf"), Decimal("NaN"), object])
 def test_whole_numbers_refuse_what_is_no_number_or_none_in_range(type_name: str, given: Any) -> None:
-    with pytest.raises(SerializationError, match=f"is no (TUPLE.)?{type_name}"):
+    with pytest.raises(SerializationError, match=f"is not of type (TUPLE.)?{type_name}"):
         _through(type_name, given)
 
 
@@ -97,7 +97,7 @@ def test_numbers_booleans_and_characters_are_never_none(type_name: str) -> None:
     serializer = serializer_of(getattr(Types, type_name)())
     assert not serializer.takes_none
     for refused in (lambda: serializer.to_bytes(None), lambda: serializer.all_to_bytes([None])):
-        with pytest.raises(SerializationError, match=rf"None \(NoneType\) is no {type_name}"):
+        with pytest.raises(SerializationError, match=rf"None \(NoneType\) is not of type {type_name}"):
             refused()
 
 
@@ -109,9 +109,9 @@ def test_strings_and_big_numbers_may_be_none(type_name: str) -> None:
 
 def test_the_error_names_the_first_value_that_is_refused() -> None:
     serializer = LongSerializer()
-    with pytest.raises(SerializationError, match=r"'x' \(str\) is no LONG"):
+    with pytest.raises(SerializationError, match=r"'x' \(str\) is not of type LONG"):
         serializer.all_to_bytes([*range(100), "x", None])
-    with pytest.raises(SerializationError, match=r"'x' \(str\) is no LONG"):
+    with pytest.raises(SerializationError, match=r"'x' \(str\) is not of type LONG"):
         serializer_of(Types.LIST(Types.LONG())).to_bytes([1, "x"])
 
 

@@ -42,7 +42,7 @@ def test_a_list_is_a_list(given: Any) -> None:
         if given is None and serializer is nested:
             continue  # An element of a list may be None, also if it is a list.
         for refused in (serializer.to_bytes, lambda it, by=serializer: by.all_to_bytes([it])):
-            with pytest.raises(SerializationError, match=r"is no LIST\(.*: a list is needed"):
+            with pytest.raises(SerializationError, match=r"is not of type LIST\(.*: a list is needed"):
                 refused(value)
 
 
@@ -55,14 +55,14 @@ def test_a_list_of_another_class_becomes_a_list() -> None:
 
 def test_values_of_a_map_may_be_none_and_keys_only_where_their_type_allows_it() -> None:
     assert _through(COUNTS, {"a": None, None: 1}) == {"a": None, None: 1}
-    with pytest.raises(SerializationError, match=r"None \(NoneType\) is no INT"):
+    with pytest.raises(SerializationError, match=r"None \(NoneType\) is not of type INT"):
         serializer_of(Types.MAP(Types.INT(), Types.INT())).to_bytes({None: 1})
 
 
 @pytest.mark.parametrize("given", [[("a", 1)], None, "a", {"a"}])
 def test_a_map_is_a_dict(given: Any) -> None:
     for refused in (COUNTS.to_bytes, lambda value: COUNTS.all_to_bytes([value])):
-        with pytest.raises(SerializationError, match=r"is no MAP\(STRING, INT\): a dict is needed"):
+        with pytest.raises(SerializationError, match=r"is not of type MAP\(STRING, INT\): a dict is needed"):
             refused(given)
 
 

@@ -365,7 +365,7 @@ def test_state_of_a_class_that_is_gone_names_it(versions: Versions) -> None:
     with pytest.raises(SerializerSnapshotError, match=f"{MODULE}.User"):
         old.restore_serializer_for(old)
     versions.struct("User", [("x", int)])
-    with pytest.raises(SerializerSnapshotError, match="no dataclass any more"):
+    with pytest.raises(SerializerSnapshotError, match="no longer a dataclass"):
         old.restore_serializer()
 
 

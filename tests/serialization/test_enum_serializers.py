@@ -52,14 +52,14 @@ def test_a_member_is_written_as_its_name(member: Enum) -> None:
 @pytest.mark.parametrize("given", [1, "RED", None, Number.ONE])
 def test_what_is_no_member_is_refused(given: Any) -> None:
     for refused in (EnumSerializer(Light).to_bytes, lambda value: EnumSerializer(Light).all_to_bytes([value])):
-        with pytest.raises(SerializationError, match=f"is no enum {__name__}.Light"):
+        with pytest.raises(SerializationError, match=f"is not a member of enum {__name__}.Light"):
             refused(given)
 
 
 def test_a_name_that_is_no_member_is_refused() -> None:
     other = _version(RED=1, BLUE=3)
     assert EnumSerializer(Light).from_bytes(EnumSerializer(other).to_bytes(other.RED)) is Light.RED
-    with pytest.raises(SerializationError, match="'BLUE' is no member of enum"):
+    with pytest.raises(SerializationError, match="'BLUE' is not a member of enum"):
         EnumSerializer(Light).from_bytes(EnumSerializer(other).to_bytes(other.BLUE))
 
 
@@ -68,7 +68,7 @@ def test_flags_are_written_as_their_names() -> None:
     for flags in (Access(0), Access.READ | Access.WRITE):
         assert serializer.from_bytes(serializer.to_bytes(flags)) is flags
     assert b"READ|WRITE" in serializer.to_bytes(Access.READ | Access.WRITE)
-    with pytest.raises(SerializationError, match="is no member"):
+    with pytest.raises(SerializationError, match="is not a member"):
         serializer.from_bytes(b"\xa5READ|")
 
 

@@ -71,14 +71,14 @@ def test_tuples_of_all_kinds_may_be_mixed() -> None:
 def test_what_is_no_tuple_of_as_many_fields_is_refused(given: Any, reason: str) -> None:
     for serializer in (PAIR, MIXED):
         for refused in (serializer.to_bytes, lambda value, by=serializer: by.all_to_bytes([("a", 1), value])):
-            with pytest.raises(SerializationError, match=rf"is no TUPLE\(STRING, (INT|FLOAT)\): {reason}"):
+            with pytest.raises(SerializationError, match=rf"is not of type TUPLE\(STRING, (INT|FLOAT)\): {reason}"):
                 refused(given)
 
 
 def test_a_field_of_another_type_is_refused() -> None:
-    with pytest.raises(SerializationError, match=r"None \(NoneType\) is no INT"):
+    with pytest.raises(SerializationError, match=r"None \(NoneType\) is not of type INT"):
         PAIR.to_bytes(("a", None))
-    with pytest.raises(SerializationError, match=r"5 \(int\) is no STRING"):
+    with pytest.raises(SerializationError, match=r"5 \(int\) is not of type STRING"):
         MIXED.all_to_bytes([("a", 1.0), (5, 1.0)])
 
 
@@ -90,7 +90,7 @@ def test_rows_get_the_names_of_their_type() -> None:
 def test_named_fields_are_found_by_name() -> None:
     assert same(_through(NAMED, Row(visits=3, city="Oslo")), Row(city="Oslo", visits=3))
     for row in (Row(city="Oslo", guests=3), Row(city="Oslo")):
-        with pytest.raises(SerializationError, match=r"is no ROW\(city STRING, visits INT\)"):
+        with pytest.raises(SerializationError, match=r"is not of type ROW\(city STRING, visits INT\)"):
             NAMED.to_bytes(row)
     with pytest.raises(SerializationError, match="Field names"):
         ROW.to_bytes(Row(city="Oslo", visits=3))
@@ -119,7 +119,7 @@ def test_tuples_lists_and_dicts_become_rows(given: Any) -> None:
 def test_what_is_no_row_of_as_many_fields_is_refused(given: Any) -> None:
     for serializer in (NAMED, MIXED_ROW):
         for refused in (serializer.to_bytes, lambda value, by=serializer: by.all_to_bytes([Row("a", 1), value])):
-            with pytest.raises(SerializationError, match=r"is no ROW\(city STRING"):
+            with pytest.raises(SerializationError, match=r"is not of type ROW\(city STRING"):
                 refused(given)
 
 

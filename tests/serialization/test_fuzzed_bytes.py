@@ -89,7 +89,7 @@ def test_msgpack_of_another_type_is_an_element_or_refused(case: Case) -> None:
 def test_an_element_that_ends_too_early_is_refused_with_the_type() -> None:
     case = next(case for case in CATALOGUE if case.name == "LIST-LONG")
     data = case.serializer.to_bytes([1, 2, 3])
-    with pytest.raises(SerializationError, match=r"bytes are no LIST\(LONG\)"):
+    with pytest.raises(SerializationError, match=r"bytes cannot be read as LIST\(LONG\)"):
         case.serializer.from_bytes(data[:-1])
 
 

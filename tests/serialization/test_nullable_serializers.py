@@ -65,7 +65,7 @@ def test_a_serializer_that_takes_none_is_not_wrapped() -> None:
 def test_what_the_inner_serializer_refuses_is_refused() -> None:
     serializer = NullableSerializer(IntSerializer())
     for refused in (lambda: serializer.to_bytes("x"), lambda: serializer.all_to_bytes([None, "x"])):
-        with pytest.raises(SerializationError, match=r"'x' .* is no INT"):
+        with pytest.raises(SerializationError, match=r"'x' .* is not of type INT"):
             refused()
 
 

@@ -241,7 +241,7 @@ def test_a_stream_that_ends_too_early_raises() -> None:
         DataInputView(b"\0\0\0\x09x").read_utf()
     with pytest.raises(SerializationError, match="-1 bytes follow"):
         DataInputView(b"\xff" * 4).read_sized()
-    with pytest.raises(SerializationError, match="are no text"):
+    with pytest.raises(SerializationError, match="are not text"):
         DataInputView(b"\0\0\0\1\xff").read_utf()
 
 
@@ -255,7 +255,7 @@ def test_a_serializer_of_ones_own_needs_only_a_stream() -> None:
     assert serializer.converted(["a"]) == ["a"]
     assert serializer.copy("a") == "a"
     assert serializer.get_length() == -1
-    with pytest.raises(SerializationError, match="are no elements"):
+    with pytest.raises(SerializationError, match="are not elements"):
         serializer.all_from_bytes(b"\xc1")
 
 
@@ -343,7 +343,7 @@ def test_a_snapshot_that_fails_to_read_names_its_class() -> None:
         ("gone.module:Snapshot", "there is no such class any more"),
         (".relative:Snapshot", "there is no such class any more"),
         (f"{__name__}:GoneSnapshot", "there is no such class any more"),
-        ("builtins:int", "is no TypeSerializerSnapshot"),
+        ("builtins:int", "is not a TypeSerializerSnapshot"),
         ("rekindle.serialization:TypeSerializerSnapshot", "no constructor without arguments"),
         (
             "rekindle.serialization.scalars.scalar_serializer:ScalarSerializerSnapshot",

@@ -181,7 +181,7 @@ def test_bytes_that_are_no_struct_are_refused(data: bytes) -> None:
 
 
 def test_what_is_no_struct_is_refused() -> None:
-    with pytest.raises(SerializationError, match=r"is no msgspec\.Struct"):
+    with pytest.raises(SerializationError, match=r"is not a msgspec\.Struct"):
         StructSerializer(dict)
 
 

@@ -147,7 +147,7 @@ def test_a_savepoint_is_disposed_of(tmp_path: Path) -> None:
     assert not Path(savepoint).exists()
     assert rekindle("dispose", savepoint, "--yes", code=3).stderr
     (job,) = (path for path in tmp_path.iterdir() if path.name != "savepoints")
-    assert "is no savepoint" in rekindle("dispose", str(job), "--yes", code=2).stderr
+    assert "is not a savepoint" in rekindle("dispose", str(job), "--yes", code=2).stderr
     shown = rekindle("dispose", str(job / "chk-1"), "-y")
     assert "still running" in shown.stderr
     assert "deleted checkpoint" in shown.stdout

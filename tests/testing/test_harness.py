@@ -117,9 +117,9 @@ def test_every_function_of_a_stream_without_a_key_can_be_run(function: Any, resu
 
 
 def test_a_function_of_the_other_kind_of_stream_is_refused() -> None:
-    with pytest.raises(TypeError, match="Now is no function of a keyed stream"):
+    with pytest.raises(TypeError, match="Now is not a function of a keyed stream"):
         OperatorHarness.keyed(Now(), user)
-    with pytest.raises(TypeError, match="CountPerKey is no function of a stream without a key"):
+    with pytest.raises(TypeError, match="CountPerKey is not a function of a stream without a key"):
         OperatorHarness.unkeyed(CountPerKey())
 
 

@@ -15,17 +15,17 @@ from rekindle.base.own_directory import durable_directory
 
 
 def archive_directory() -> Path:
-    """Give the directory of this user's files, and make it if it is not there.
+    """Return the directory of this user's files, and make it if it is not there.
 
     Raises:
-        ConfigurationError: It is no directory, or belongs to somebody else.
+        ConfigurationError: It is not a directory, or belongs to another user.
         OSError: It cannot be made.
     """
-    return durable_directory("jobs", "what became of jobs is not kept there")
+    return durable_directory("jobs", "jobs are not recorded there")
 
 
 def log_directory() -> Path:
-    """Give the directory for the logs of detached programs, and make it if it is not there.
+    """Return the directory for the logs of detached programs, and make it if it is not there.
 
     Raises:
         ConfigurationError: It belongs to somebody else.
@@ -59,7 +59,7 @@ def _writable(value: Any) -> Any:
 
 
 def kept_jobs() -> list[KeptJob]:
-    """Give all jobs that are known, the oldest first; of several drivers of a job, what the last one wrote."""
+    """Return all jobs that are known, the oldest first; of several drivers of a job, what the last one wrote."""
     jobs = sorted(_all(archive_directory()), key=lambda job: (job.started, job.job_id))
     return list({job.job_id: job for job in jobs}.values())
 

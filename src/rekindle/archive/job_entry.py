@@ -95,32 +95,32 @@ class KeptJob(msgspec.Struct, frozen=True):
 
     @property
     def job_id(self) -> str:
-        """Give the job's id."""
+        """Return the job's id."""
         return self.entry.job_id
 
     @property
     def name(self) -> str:
-        """Give the job's name."""
+        """Return the job's name."""
         return self.entry.job_name
 
     @property
     def started(self) -> int:
-        """Give the time at which the job was started, in milliseconds."""
+        """Return the time at which the job was started, in milliseconds."""
         return self.entry.started
 
     @property
     def status(self) -> str:
-        """Give the job's state: that of JobStatus, or LOST."""
+        """Return the job's state: that of JobStatus, or LOST."""
         return LOST if self.lost else self.entry.status
 
     @property
     def has_ended(self) -> bool:
-        """Tell whether the job is over."""
+        """Return whether the job is over."""
         return self.entry.ended is not None or self.lost
 
     @property
     def lost(self) -> bool:
-        """Tell whether the process ended without having said how the job ended."""
+        """Return whether the process ended without having said how the job ended."""
         entry = self.entry
         if entry.ended is not None:
             return False
@@ -130,16 +130,16 @@ class KeptJob(msgspec.Struct, frozen=True):
 
     @property
     def ended(self) -> int | None:
-        """Give the time at which the job ended, or was last heard of, in milliseconds; None: it goes on."""
+        """Return the time at which the job ended, or was last heard of, in milliseconds; None: it goes on."""
         return round(self.heartbeat * 1000) if self.lost else self.entry.ended
 
     @property
     def why(self) -> str | None:
-        """Say why the job ended, if there is anything to say."""
+        """Return why the job ended, if there is anything to say."""
         if not self.lost:
             return self.entry.why
         moment = datetime.fromtimestamp(self.heartbeat).astimezone().isoformat(timespec="seconds")
-        return f"its process (pid {self.entry.pid} on {self.entry.host}) ended without a word at about {moment}"
+        return f"its process (pid {self.entry.pid} on {self.entry.host}) ended without reporting how, at about {moment}"
 
     def __str__(self) -> str:
         return f"{self.job_id}  {self.name}  {self.status}"

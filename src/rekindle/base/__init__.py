@@ -1,1 +1,1 @@
-"""What every part of Rekindle may use: time, sizes, processes and directories of one's own."""
+"""What every part of Rekindle may use: time, sizes, processes and directories of the user."""

@@ -10,7 +10,7 @@ class Clock(Protocol):
     """Tell the time, in milliseconds since the epoch."""
 
     def now(self) -> int:
-        """Give the current time."""
+        """Return the current time."""
         ...
 
 
@@ -18,5 +18,5 @@ class SystemClock:
     """Tell the time of this machine."""
 
     def now(self) -> int:
-        """Give the current time."""
+        """Return the current time."""
         return time.time_ns() // 1_000_000

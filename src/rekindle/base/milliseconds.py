@@ -20,7 +20,7 @@ def milliseconds(time: Any, what: str) -> int:
         what: What it is the time of, for messages: "the time of a timer".
 
     Raises:
-        InvalidCallError: It is no integer; this is a TypeError, too.
+        InvalidCallError: It is not an integer; this is a TypeError, too.
         InvalidArgumentError: It does not fit into 64 bits.
     """
     number = None

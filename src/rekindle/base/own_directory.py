@@ -14,13 +14,13 @@ DIRECTORY_VARIABLE = "REKINDLE_STATE_DIR"
 
 
 def named_directory() -> Path | None:
-    """Give the directory that the user named for what is kept of running jobs, if there is one."""
+    """Return the directory that the user named for what is kept of running jobs, if there is one."""
     named = os.environ.get(DIRECTORY_VARIABLE)
     return Path(named) if named else None
 
 
 def durable_directory(name: str, purpose: str) -> Path:
-    """Give a directory for files that outlive a login, and make it if it is not there.
+    """Return a directory for files that outlive a login, and make it if it is not there.
 
     It is in the directory that the user named, else in ``$XDG_STATE_HOME/rekindle``, ``~/.local/state/rekindle``, or,
     where there is no home to write to, in the directory for temporary files.
@@ -30,7 +30,7 @@ def durable_directory(name: str, purpose: str) -> Path:
         purpose: What cannot be done without it, for the message.
 
     Raises:
-        ConfigurationError: It is no directory, belongs to somebody else, or others may write to it.
+        ConfigurationError: It is not a directory, belongs to another user, or others may write to it.
         OSError: It cannot be made.
     """
     named = named_directory()
@@ -60,7 +60,7 @@ def make_own(path: Path, purpose: str) -> Path:
         purpose: What cannot be done without it, for the message.
 
     Raises:
-        ConfigurationError: It is no directory, belongs to somebody else, or others may write to it.
+        ConfigurationError: It is not a directory, belongs to another user, or others may write to it.
     """
     with suppress(FileExistsError):
         path.mkdir(mode=0o700, parents=True)

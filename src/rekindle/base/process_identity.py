@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def start_ticks(pid: int) -> int | None:
-    """Tell when a process started, in ticks since the start of the machine; None if it is gone or nobody knows."""
+    """Return when a process started, in ticks since the start of the machine; None if it is gone or nobody knows."""
     try:
         status = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
@@ -18,7 +18,7 @@ def start_ticks(pid: int) -> int | None:
 
 
 def process_runs(pid: int, started: int | None) -> bool:
-    """Tell whether a process runs.
+    """Return whether a process runs.
 
     Args:
         pid: Its number.

@@ -33,32 +33,32 @@ class Duration:
 
     @staticmethod
     def of_days(days: int) -> Duration:
-        """Return a duration of so many days of 24 hours."""
+        """Return a duration of this many days of 24 hours."""
         return Duration(days * 86_400 * _NANOS_PER_SECOND)
 
     @staticmethod
     def of_hours(hours: int) -> Duration:
-        """Return a duration of so many hours."""
+        """Return a duration of this many hours."""
         return Duration(hours * 3_600 * _NANOS_PER_SECOND)
 
     @staticmethod
     def of_minutes(minutes: int) -> Duration:
-        """Return a duration of so many minutes."""
+        """Return a duration of this many minutes."""
         return Duration(minutes * 60 * _NANOS_PER_SECOND)
 
     @staticmethod
     def of_seconds(seconds: int) -> Duration:
-        """Return a duration of so many seconds."""
+        """Return a duration of this many seconds."""
         return Duration(seconds * _NANOS_PER_SECOND)
 
     @staticmethod
     def of_millis(millis: int) -> Duration:
-        """Return a duration of so many milliseconds."""
+        """Return a duration of this many milliseconds."""
         return Duration(millis * _NANOS_PER_MILLI)
 
     @staticmethod
     def of_nanos(nanos: int) -> Duration:
-        """Return a duration of so many nanoseconds."""
+        """Return a duration of this many nanoseconds."""
         return Duration(nanos)
 
     def to_millis(self) -> int:
@@ -112,7 +112,7 @@ class Instant:
 
     @staticmethod
     def of_epoch_milli(epoch_milli: int) -> Instant:
-        """Return the instant so many milliseconds after the epoch."""
+        """Return the instant this many milliseconds after the epoch."""
         seconds, millis = divmod(epoch_milli, 1000)
         return Instant(seconds, millis * _NANOS_PER_MILLI)
 
@@ -134,27 +134,27 @@ class Time:
 
     @staticmethod
     def milliseconds(milliseconds: int) -> Time:
-        """Return an interval of so many milliseconds."""
+        """Return an interval of this many milliseconds."""
         return Time(milliseconds)
 
     @staticmethod
     def seconds(seconds: int) -> Time:
-        """Return an interval of so many seconds."""
+        """Return an interval of this many seconds."""
         return Time(seconds * 1_000)
 
     @staticmethod
     def minutes(minutes: int) -> Time:
-        """Return an interval of so many minutes."""
+        """Return an interval of this many minutes."""
         return Time(minutes * 60_000)
 
     @staticmethod
     def hours(hours: int) -> Time:
-        """Return an interval of so many hours."""
+        """Return an interval of this many hours."""
         return Time(hours * 3_600_000)
 
     @staticmethod
     def days(days: int) -> Time:
-        """Return an interval of so many days of 24 hours."""
+        """Return an interval of this many days of 24 hours."""
         return Time(days * 86_400_000)
 
     def __eq__(self, other: object) -> bool:
@@ -178,7 +178,7 @@ def duration_to_millis(amount: Duration | Time | timedelta | int, parameter: str
         parameter: What the amount is for; named in the error.
 
     Raises:
-        TypeError: The amount is none of these.
+        TypeError: The amount is not one of these.
     """
     if isinstance(amount, Duration):
         return amount.to_millis()

@@ -204,6 +204,6 @@ def _no_savepoint(location: str, names: list[str]) -> CheckpointError | Configur
     if not names and name not in checkpoint_files(above or "/").list(""):
         return StateNotFoundError(f"there is no savepoint or checkpoint at {location}: there is no such directory")
     return ConfigurationError(
-        f"{location} is no savepoint or checkpoint: there is no {paths.METADATA} file in it. Give the directory of "
+        f"{location} is not a savepoint or checkpoint: there is no {paths.METADATA} file in it. Give the directory of "
         "one; nothing was deleted"
     )

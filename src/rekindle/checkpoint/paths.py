@@ -33,20 +33,21 @@ def checked_location(location: str, what: str) -> str:
     """
     control = next((letter for letter in location if unicodedata.category(letter) == "Cc"), None)
     if control is not None:
-        raise ConfigurationError(
-            f"the {what} {_shown(location)} has the control character {control!r} in it: leave it out"
-        )
+        raise ConfigurationError(f"the {what} {_shown(location)} contains the control character {control!r}: remove it")
     try:
         data = location.encode()
     except UnicodeEncodeError:
-        raise ConfigurationError(f"the {what} {_shown(location)} is no text in UTF-8: choose another name") from None
+        raise ConfigurationError(f"the {what} {_shown(location)} is not UTF-8 text: choose another name") from None
     if len(data) > _LONGEST:
-        raise ConfigurationError(f"the {what} {_shown(location)} has {len(data):,} bytes: {_LONGEST:,} are the most")
+        raise ConfigurationError(
+            f"the {what} {_shown(location)} has {len(data):,} bytes, more than the {_LONGEST:,} allowed"
+        )
     if "://" not in location or location.startswith("file:"):
         longest = max(map(len, data.split(b"/")))
         if longest > _LONGEST_NAME:
             raise ConfigurationError(
-                f"the {what} {_shown(location)} has a name of {longest:,} bytes in it: {_LONGEST_NAME} are the most"
+                f"the {what} {_shown(location)} contains a name of {longest:,} bytes, more than the "
+                f"{_LONGEST_NAME} allowed"
             )
     return location
 

@@ -73,12 +73,12 @@ app.command(context_settings=_OWN_OPTIONS_FIRST, short_help="Print the plan of a
 app.command("list", short_help="List jobs, with -a also those that have ended.")(list_jobs)
 app.command(short_help="Print the log of a job that was started with run -d.")(logs)
 app.command(short_help="Show the checkpoints of a job.")(checkpoints)
-app.command(short_help="Take a savepoint of a job, which goes on.")(savepoint)
+app.command(short_help="Take a savepoint of a job that continues to run.")(savepoint)
 app.command(short_help="Stop a job with a savepoint.")(stop)
-app.command(cls=CancelCommand, short_help="Cancel a job, after a savepoint if wanted.")(cancel)
-app.command(short_help="Look into a savepoint or checkpoint.")(state)
+app.command(cls=CancelCommand, short_help="Cancel a job, optionally after a savepoint.")(cancel)
+app.command(short_help="Inspect a savepoint or checkpoint.")(state)
 app.command(short_help="Delete a savepoint or checkpoint.")(dispose)
-app.command(short_help="Print the settings in force, and who set them.")(config)
+app.command(short_help="Print the settings in effect, and where they come from.")(config)
 app.command(short_help="Watch a job survive the death of a process.")(demo)
 
 
@@ -149,7 +149,7 @@ def _failed(message: str, code: int) -> int:
 
 
 def asks_for_json(arguments: Sequence[str]) -> bool:
-    """Tell whether a command line asks for JSON, also one that was not understood.
+    """Return whether a command line asks for JSON, also one that was not understood.
 
     What follows the program of ``run`` and ``info`` is the program's own.
     """

@@ -24,7 +24,7 @@ class CancelCommand(TyperCommand):
     """Parse ``-s [DIR]``: an option whose value may be missing, which Typer has no notion of."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Give the option an empty value where none follows; what follows may be JOB, which ``cancel`` sorts out."""
+        """Give the option an empty value if none follows; what follows may be JOB, which ``cancel`` sorts out."""
         given = []
         for index, argument in enumerate(args):
             last = index + 1 == len(args) or args[index + 1].startswith("-")
@@ -53,10 +53,10 @@ def cancel(
     token: Token = None,
     json: Json = False,
 ) -> None:
-    """Cancel a job: it ends at once, where it is; with -s, after a savepoint.
+    """Cancel a job: it ends immediately; with -s, after a savepoint.
 
-    Whoever goes on from its last checkpoint, or from the savepoint, does again
-    what came after. To end a job with all its output committed: rekindle stop.
+    A job that continues from its last checkpoint, or from the savepoint, repeats
+    what came after it. To end a job with all its output committed: rekindle stop.
 
     \b
     Examples:

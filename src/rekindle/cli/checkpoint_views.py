@@ -100,7 +100,7 @@ def _outcome(checkpoint: Mapping[str, Any]) -> str:
 
 
 def _brief(checkpoint: Mapping[str, Any]) -> str:
-    """Give the outcome as one line of a table; the whole reason is shown with the checkpoint itself."""
+    """Return the outcome as one line of a table; the whole reason is shown with the checkpoint itself."""
     return _outcome(checkpoint).partition("\n")[0]
 
 

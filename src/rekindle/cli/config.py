@@ -22,11 +22,11 @@ _NO_VALUE = "-"
 
 def config(
     keys: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY", help="Only these keys, also if they are not set.")
+        list[str] | None, typer.Argument(metavar="KEY", help="Only these keys, even if they are not set.")
     ] = None,
     properties: Properties = None,
     show_all: Annotated[
-        bool, typer.Option("--all", "-a", help="Also what nobody set, with defaults and descriptions.")
+        bool, typer.Option("--all", "-a", help="Also keys that are not set, with defaults and descriptions.")
     ] = False,
     json: Json = False,
 ) -> None:

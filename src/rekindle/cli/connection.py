@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 JobManager = Annotated[
     str | None,
     typer.Option(
-        "--jobmanager", "-m", metavar="HOST:PORT", help="Where the job listens. Not given: this machine is searched."
+        "--jobmanager", "-m", metavar="HOST:PORT", help="Where the job listens. By default this machine is searched."
     ),
 ]
 """The option for jobs elsewhere."""
@@ -32,7 +32,7 @@ Token = Annotated[
         "--token",
         envvar="REKINDLE_TOKEN",
         metavar="TOKEN",
-        help="What the job wants to see (rest.token). On this machine it is found.",
+        help="The token of the job (rest.token). On this machine it is found automatically.",
     ),
 ]
 """The option for jobs that listen beyond their own machine."""
@@ -45,7 +45,7 @@ Job = Annotated[
 """The job that a command is about."""
 
 HINT = (
-    "Jobs of yours on this machine are found by themselves, if rest.enabled is not false and REKINDLE_STATE_DIR and "
+    "Your jobs on this machine are found automatically, if rest.enabled is not false and REKINDLE_STATE_DIR and "
     "TMPDIR are the same here and there. For a job elsewhere give --jobmanager HOST:PORT."
 )
 
@@ -58,10 +58,10 @@ def search_jobs(jobmanager: str | None, token: str | None) -> Search:
     try:
         result = search(jobmanager, token)
     except UnreachableError as error:
-        hint = " Give it by --token or $REKINDLE_TOKEN." if error.status in (401, 403) else ""
+        hint = " Pass it with --token or $REKINDLE_TOKEN." if error.status in (401, 403) else ""
         raise CommandError(f"{error}.{hint}", ExitCode.UNREACHABLE) from error
     for driver in result.silent:
-        messages().print(f"warning: passed over a process that seems to run jobs: {driver}", markup=False)
+        messages().print(f"warning: skipped a process that seems to run jobs: {driver}", markup=False)
     return result
 
 
@@ -90,7 +90,7 @@ def the_job(wanted: str, jobmanager: str | None, token: str | None) -> FoundJob:
 
 
 def _ended_before(wanted: str) -> str | None:
-    """Say how a job ended that is meant, if it is known on disk."""
+    """Return how a job ended that is meant, if it is known on disk."""
     from rekindle.archive.directory import kept_jobs
     from rekindle.client.found_job import resolve
     from rekindle.exceptions import RekindleError
@@ -114,7 +114,7 @@ def running_job(wanted: str, jobmanager: str | None, token: str | None) -> Found
 
 
 def directory_for(job: FoundJob, directory: str | None) -> str | None:
-    """Give a directory as the job is to be told it: on this machine, a relative one is relative to here.
+    """Return a directory as the job is to be told it: on this machine, a relative one is relative to here.
 
     Raises:
         ConfigurationError: There can be no such directory anywhere.

@@ -93,7 +93,7 @@ def start_detached(program: Program, log: str | None, restart_driver: bool = Fal
 
 
 def _restarting(program: Program) -> list[str]:
-    """Give the command line of a command that runs a program in the foreground, and starts it again."""
+    """Return the command line of a command that runs a program in the foreground, and starts it again."""
     program.command()  # raises if there is no such program
     options = [*(f"-D{key}={value}" for key, value in program.properties.items()), *["--module"][: program.module]]
     return [sys.executable, "-m", "rekindle.cli", "run", "--restart-driver", *options, program.name, *program.arguments]
@@ -131,13 +131,13 @@ def _start_writer(log: str, program: Program) -> subprocess.Popen[bytes]:
 def _lost(
     process: subprocess.Popen[bytes], writer: subprocess.Popen[bytes], report: str, name: str, log: str
 ) -> CommandError:
-    """Say why no job was left running; the end of the log is shown, unless Rekindle can tell better."""
+    """Return why no job was left running; the end of the log is shown, unless Rekindle can tell better."""
     code = int(ExitCode.FAILED)
     with suppress(subprocess.TimeoutExpired):
         code = as_exit_code(process.wait(_LAST_WORDS_SECONDS))
         writer.wait(_LAST_WORDS_SECONDS)
     end = read_end(code, report)
-    problem = end.problem(name) or f"{name} ended with exit code {code} without a job that runs"
+    problem = end.problem(name) or f"{name} ended with exit code {code} without a running job"
     if end.error is None:
         _show_end_of(Path(log))
     return CommandError(f"{problem}\n(full output: {log})", end.exit_code)

@@ -43,13 +43,13 @@ def dispose(
         out.print(f"warning: {warning}", markup=False, style="yellow")
     if not yes:
         if not sys.stdin.isatty():
-            raise CommandError("nobody can be asked whether to delete it; add --yes", ExitCode.USAGE)
+            raise CommandError("there is no terminal to ask for confirmation; add --yes", ExitCode.USAGE)
         out.print(
             f"{kind} {metadata.checkpoint_id} of job {metadata.job_name!r}, "
             f"taken {formats.moment(metadata.timestamp)}, {formats.size(plan.size)}\n  {plan.location}",
             markup=False,
         )
-        if not typer.confirm("Delete it for good?", err=True):
+        if not typer.confirm("Delete it permanently?", err=True):
             raise CommandError("nothing was deleted")
     report = carry_out(plan)
     if json:
@@ -60,7 +60,7 @@ def dispose(
         if report.kept:
             shown.print(f"kept {len(report.kept)} files that other checkpoints of the job need")
         if report.unknown:
-            shown.print(f"left alone what does not belong to it: {', '.join(report.unknown)}", markup=False)
+            shown.print(f"did not touch what does not belong to it: {', '.join(report.unknown)}", markup=False)
     if report.failed:
         raise CommandError(
             "the savepoint is gone, and some of its files could not be deleted, which are of no use any more: "

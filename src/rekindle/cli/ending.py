@@ -26,7 +26,7 @@ def wait_for_end(job: RemoteJob) -> str | None:
 
 
 def retained_checkpoint(job: RemoteJob) -> str | None:
-    """Give the path of the last checkpoint that a cancelled job kept; None if it kept none, or cannot be asked."""
+    """Return the path of the last checkpoint that a cancelled job kept; None if it kept none, or cannot be asked."""
     from rekindle.exceptions import RestError
 
     try:

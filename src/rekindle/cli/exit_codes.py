@@ -34,7 +34,7 @@ class CommandError(RekindleError):
 
 
 def exit_code_of(error: RekindleError) -> int:
-    """Tell how the process ends after an error."""
+    """Return how the process ends after an error."""
     from rekindle import exceptions
 
     if isinstance(error, CommandError):
@@ -45,7 +45,7 @@ def exit_code_of(error: RekindleError) -> int:
 
 
 def exit_code_of_kind(kind: type[RekindleError]) -> ExitCode:
-    """Tell how the process ends after an error of some class."""
+    """Return how the process ends after an error of some class."""
     from rekindle import exceptions
 
     codes = {

@@ -6,19 +6,19 @@ import re
 from collections.abc import Iterable
 
 _JOB = (
-    "jobs on this machine are found by themselves, and one elsewhere by --jobmanager HOST:PORT (-m), the address of "
-    "its REST interface"
+    "jobs on this machine are found automatically, and a job elsewhere with --jobmanager HOST:PORT (-m), the address "
+    "of its REST interface"
 )
 _SPARK = "Spark's master says where a job runs: -D spark.master=yarn"
-_SETTING = "give it as a setting of Spark's: -D"
+_SETTING = "set it as a Spark setting: -D"
 _FILES = "give -D python.files=PATH,PATH, or call env.add_python_file(PATH) in the program"
 
 _INSTEAD: dict[tuple[str, ...], str] = {
-    ("-yid", "--yarnapplicationId"): f"There are no YARN applications of Flink's here: {_JOB}.",
+    ("-yid", "--yarnapplicationId"): f"There are no Flink YARN applications here: {_JOB}.",
     ("-yD",): "Use -D KEY=VALUE.",
-    ("-m", "--jobmanager"): f"A program is submitted to no cluster, it runs in a process here: {_SPARK}.",
+    ("-m", "--jobmanager"): f"Programs are not submitted to a cluster, they run in a process here: {_SPARK}.",
     ("-t", "--target", "-e", "--executor"): f"There is no target to choose: {_SPARK} (or k8s://..., local[4]).",
-    ("-yjm", "--yarnjobManagerMemory"): f"The driver is a process of Spark's: {_SETTING} spark.driver.memory=2g.",
+    ("-yjm", "--yarnjobManagerMemory"): f"The driver is a Spark process: {_SETTING} spark.driver.memory=2g.",
     ("-ytm", "--yarntaskManagerMemory"): f"Slots run on Spark's executors: {_SETTING} spark.executor.memory=4g.",
     ("-ys", "--yarnslots"): f"Slots run on Spark's executors: {_SETTING} spark.executor.cores=4.",
     ("-yqu", "--yarnqueue"): f"The queue is Spark's: {_SETTING} spark.yarn.queue=NAME.",
@@ -27,11 +27,11 @@ _INSTEAD: dict[tuple[str, ...], str] = {
     ("-yj", "--yarnjar", "-yt", "--yarnship"): f"Nothing has to be shipped: {_SPARK}. For Python files, {_FILES}.",
     ("-ynl", "--yarnnodeLabel"): f"Nodes are Spark's: {_SETTING} spark.yarn.executor.nodeLabelExpression=LABEL.",
     ("-yat", "--yarnapplicationType", "-yz", "--yarnzookeeperNamespace", "-yh", "--yarnhelp", "-yq", "--yarnquery"): (
-        f"There are no YARN applications of Flink's here: {_SPARK}."
+        f"There are no Flink YARN applications here: {_SPARK}."
     ),
     ("-z", "--zookeeperNamespace"): "High availability needs no ZooKeeper: -D high-availability.cluster-id=NAME.",
-    ("-pyfs", "--pyFiles"): f"To bring Python files along, {_FILES}.",
-    ("-pyarch", "--pyArchives"): f"To bring archives along, {_SETTING} spark.archives=PATH.",
+    ("-pyfs", "--pyFiles"): f"To ship Python files, {_FILES}.",
+    ("-pyarch", "--pyArchives"): f"To ship archives, {_SETTING} spark.archives=PATH.",
     ("-pyreq", "--pyRequirements"): "Packages are those of the Python that Spark's executors run.",
     ("-pyexec", "--pyExecutable"): "To choose the Python that runs functions, give -D python.executable=PATH.",
     ("-pyclientexec", "--pyClientExecutable"): "A program runs in the Python that runs this command.",
@@ -43,7 +43,7 @@ _YARN_PROPERTY = re.compile(r"-yD.")
 
 
 def advice_for(arguments: Iterable[str], unknown: str) -> str | None:
-    """Return what to use in place of an option of Flink's; None if it is none of them.
+    """Return what to use in place of an option of Flink's; None if it is not one of them.
 
     Args:
         arguments: Those of the command.
@@ -57,5 +57,5 @@ def advice_for(arguments: Iterable[str], unknown: str) -> str | None:
 
 
 def _same(option: str, unknown: str) -> bool:
-    """Tell whether what was not understood is this option, or the first letter of it."""
+    """Return whether what was not understood is this option, or the first letter of it."""
     return option.startswith(unknown) or option.replace("-", "").lower() == unknown.replace("-", "").lower()

@@ -27,7 +27,7 @@ def info(
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the plan as a Mermaid flowchart.")] = False,
     dot: Annotated[bool, typer.Option("--dot", help="Print the plan in Graphviz's language.")] = False,
     svg: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the plan into this file, as SVG; needs Graphviz.")
+        str | None, typer.Option(metavar="FILE", help="Draw the plan to this file, as SVG; needs Graphviz.")
     ] = None,
     json: Json = False,
 ) -> None:

@@ -67,7 +67,7 @@ def on_disk(job: KeptJob) -> dict[str, Any]:
 
 
 def _from_disk(job: KeptJob | None) -> dict[str, Any]:
-    """Give what only the archive knows."""
+    """Return what only the archive knows."""
     return {
         "why": None if job is None else job.why,
         "savepoint": None if job is None else job.entry.savepoint,

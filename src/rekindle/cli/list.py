@@ -70,7 +70,7 @@ def list_jobs(
 
 
 def _kept(everything: bool) -> list[KeptJob]:
-    """Give the jobs that are known on disk; without them running ones can be listed all the same."""
+    """Return the jobs that are known on disk; running ones can be listed without them."""
     from rekindle.archive.directory import kept_jobs
     from rekindle.exceptions import ConfigurationError
 

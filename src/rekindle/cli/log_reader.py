@@ -64,7 +64,7 @@ class LogReader:
             following.close()  # files were exchanged meanwhile
 
     def _place(self, file: BinaryIO) -> int | None:
-        """Tell how many files were begun after this one; None: it is gone."""
+        """Return how many files were begun after this one; None: it is gone."""
         own = os.fstat(file.fileno())
         for number, path in enumerate(self._files()):
             with suppress(OSError):
@@ -84,7 +84,7 @@ class LogReader:
 
 
 def last_lines(chunks: Iterable[bytes], count: int) -> bytes:
-    """Give the last lines of a text; 0: all of it."""
+    """Return the last lines of a text; 0: all of it."""
     if count == 0:
         return b"".join(chunks)
     lines: deque[bytes] = deque(maxlen=count)

@@ -26,9 +26,9 @@ def logs(
     job: Annotated[
         str, typer.Argument(metavar="JOB", help=JOB_HELP, show_default=False, autocompletion=complete_known_job)
     ],
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until the job ends.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines until the job ends.")] = False,
     lines: Annotated[
-        int, typer.Option("--lines", "-n", min=0, metavar="N", help="How many of the last lines are shown; 0: all.")
+        int, typer.Option("--lines", "-n", min=0, metavar="N", help="How many of the last lines to show; 0: all.")
     ] = 100,
     json: Json = False,
 ) -> None:
@@ -41,7 +41,7 @@ def logs(
       rekindle logs --lines 0 orders | grep WARNING
     """
     if follow and json:
-        raise typer.BadParameter("a log that is followed is no document", param_hint="--json")
+        raise typer.BadParameter("a log that is followed cannot be one JSON document", param_hint="--json")
     found = _kept_job(job)
     path = _log_of(found)
     reader = LogReader(path)

@@ -23,12 +23,12 @@ def print_json(document: Any) -> None:
 
 
 def console() -> Console:
-    """Give the console that results are printed on."""
+    """Return the console that results are printed on."""
     return Console(soft_wrap=True, highlight=False)
 
 
 def messages() -> Console:
-    """Give the console for progress and errors: standard error, so that results can be piped."""
+    """Return the console for progress and errors: standard error, so that results can be piped."""
     return Console(stderr=True, soft_wrap=True, highlight=False)
 
 

@@ -8,7 +8,7 @@ from rekindle.cli.exit_codes import CommandError, ExitCode
 
 
 def not_empty(path: str, given_as: str) -> str:
-    """Give the path back: an empty one would mean the current directory, which nobody meant.
+    """Return the path back: an empty one would mean the current directory, which nobody meant.
 
     Args:
         path: What was given.

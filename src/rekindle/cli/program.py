@@ -39,7 +39,7 @@ class Program:
     properties: Mapping[str, str]
 
     def command(self) -> list[str]:
-        """Give the command line of its process.
+        """Return the command line of its process.
 
         Raises:
             CommandError: There is no such file.
@@ -51,7 +51,7 @@ class Program:
         return [sys.executable, self.name, *self.arguments]
 
     def environment(self, **variables: str) -> dict[str, str]:
-        """Give the variables of its process."""
+        """Return the variables of its process."""
         return {**os.environ, DYNAMIC_PROPERTIES: json.dumps(dict(self.properties)), **variables}
 
 
@@ -77,7 +77,7 @@ def run_to_end(command: Sequence[str], environment: Mapping[str, str], output: I
 
 
 def as_exit_code(returncode: int) -> int:
-    """Give the exit code of a process; that of one that a signal has ended is 128 and the signal."""
+    """Return the exit code of a process; that of one that a signal has ended is 128 and the signal."""
     return returncode if returncode >= 0 else 128 - returncode
 
 

@@ -30,7 +30,7 @@ class ProgramEnd:
 
     @property
     def exit_code(self) -> int:
-        """Tell how the command ends, by the exit code of the program, its error, and how its last job ended."""
+        """Return how the command ends, by the exit code of the program, its error, and how its last job ended."""
         last = JobStatus[self.jobs[-1].status] if self.jobs else None
         if last is JobStatus.CANCELED and self.code in (ExitCode.OK, ExitCode.FAILED):
             return int(ExitCode.CANCELLED)
@@ -42,13 +42,13 @@ class ProgramEnd:
 
     @property
     def driver_lost(self) -> bool:
-        """Tell whether the program was killed, or lost its Spark: it could go on where it was."""
+        """Return whether the program was killed, or lost its Spark: it could go on where it was."""
         number = _signal_of(self.code)
         lost_spark = self.error is not None and self.exit_code == ExitCode.DRIVER_LOST
         return lost_spark or (number is not None and number not in _REQUESTS)
 
     def problem(self, name: str) -> str | None:
-        """Say what went wrong; None where nothing did, or only the program itself can say it.
+        """Return what went wrong; None where nothing did, or only the program itself can say it.
 
         Args:
             name: The name of the program.

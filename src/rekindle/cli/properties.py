@@ -32,7 +32,7 @@ def properties_of(
     allow_non_restored_state: bool = False,
     claim_mode: str | None = None,
 ) -> dict[str, str]:
-    """Give the settings that a command line makes; an option of its own wins over ``-D``.
+    """Return the settings that a command line makes; an option of its own wins over ``-D``.
 
     Raises:
         ConfigurationError: A ``-D`` does not read key=value.

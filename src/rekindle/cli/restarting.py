@@ -27,7 +27,7 @@ from rekindle.runtime.master.restarts.restart_strategies import GiveUp, driver_r
 
 @contextmanager
 def taken_over(properties: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Give the settings with which drivers of a program take over from each other."""
+    """Return the settings with which drivers of a program take over from each other."""
     mode = HighAvailabilityOptions.HA_MODE
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the program itself warns
@@ -61,7 +61,7 @@ def run_restarting(
         name: The name of the program.
         run: Runs it once.
         clock: Tells the time.
-        wait: Waits so many seconds.
+        wait: Waits this many seconds.
     """
     restarts = driver_restarts(random.random)
     while True:
@@ -71,23 +71,23 @@ def run_restarting(
         what = "" if end.error is not None else f"{end.problem(name)}\n"  # an error the program has shown itself
         obstacle = next(filter(None, map(_obstacle, end.jobs)), None)
         if obstacle is not None:
-            _say(f"{what}{name} is not started again: {obstacle}")
+            _say(f"{what}{name} is not restarted: {obstacle}")
             return end
         decision = restarts.on_failure(clock.now())
         if isinstance(decision, GiveUp):
-            _say(f"{what}{name} is not started again: that has happened too often in a row")
+            _say(f"{what}{name} is not restarted: it was restarted too often in a row")
             return end
         seconds = decision.delay_ms / 1000
-        _say(f"{what}{name} is started again in {seconds:.0f} s")
+        _say(f"{what}{name} is restarted in {seconds:.0f} s")
         wait(seconds)
 
 
 def _obstacle(job: JobReport) -> str | None:
-    """Say why a program cannot be started again without doing something twice, if a job of it is the reason."""
+    """Return why a program cannot be started again without doing something twice, if a job of it is the reason."""
     if JobStatus[job.status].is_globally_terminal_state():
         return f"job {job.job_name!r} is {job.status}, and would run again"
     if not job.recoverable:
-        return f"job {job.job_name!r} would begin anew, as the program switches high availability off"
+        return f"job {job.job_name!r} would start from scratch, because the program switches high availability off"
     return None
 
 

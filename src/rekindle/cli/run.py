@@ -30,7 +30,7 @@ _CLAIM_MODES = ("CLAIM", "NO_CLAIM")
 
 def _claim_mode(value: str | None) -> str | None:
     if value is not None and value.upper() not in _CLAIM_MODES:
-        raise typer.BadParameter(f"{value!r} is none of {', '.join(_CLAIM_MODES)}")
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(_CLAIM_MODES)}")
     return None if value is None else value.upper()
 
 
@@ -70,17 +70,17 @@ def run(
             "-cm",
             metavar="MODE",
             callback=_claim_mode,
-            help="CLAIM: the job owns what it starts from, and deletes it in its time; NO_CLAIM: it does not.",
+            help="CLAIM: the job owns what it starts from, and eventually deletes it; NO_CLAIM: it does not.",
         ),
     ] = None,
     parallelism: Parallelism = None,
     detached: Annotated[
-        bool, typer.Option("--detached", "-d", help="Leave the job running, and return as soon as it runs.")
+        bool, typer.Option("--detached", "-d", help="Return as soon as the job runs, and leave it running.")
     ] = False,
     restart_driver: Annotated[
         bool,
         typer.Option(
-            "--restart-driver", help="Start the program again when its process, or its Spark, dies: the job goes on."
+            "--restart-driver", help="Restart the program when its process, or its Spark, dies: the job continues."
         ),
     ] = False,
     log: Annotated[
@@ -151,5 +151,5 @@ def _run_in_foreground(program: Program, quiet: bool, also: str | None = None) -
 def _warn_of_misplaced(program: Program, restore_path: str | None) -> None:
     """Say that a savepoint named after the program is nothing to this command: the job begins anew."""
     if restore_path is None and "-s" in program.arguments:
-        text = f"warning: -s stands after {program.name}, so it is an argument of the program: the job does not start "
-        messages().print(f"{text}from a savepoint. To let it, put -s before the program", style="yellow", markup=False)
+        text = f"warning: -s comes after {program.name}, so it is an argument of the program: the job does not start "
+        messages().print(f"{text}from a savepoint. Put -s before the program", style="yellow", markup=False)

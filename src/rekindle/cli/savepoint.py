@@ -17,7 +17,7 @@ def savepoint(
     job: Job,
     directory: Annotated[
         str | None,
-        typer.Argument(metavar="DIR", help="Where it goes. Not given: state.savepoints.dir of the job."),
+        typer.Argument(metavar="DIR", help="Where it goes. Default: state.savepoints.dir of the job."),
     ] = None,
     detached: Annotated[
         bool, typer.Option("--detached", help="Do not wait: print the id of the request instead.")
@@ -26,7 +26,7 @@ def savepoint(
     token: Token = None,
     json: Json = False,
 ) -> None:
-    """Take a savepoint of a job, which goes on, and print its path.
+    """Take a savepoint of a job that continues to run, and print its path.
 
     \b
     Examples:
@@ -45,7 +45,7 @@ def savepoint(
             console().print(request, markup=False)
         return
     with (
-        left_alone(f"job {found.name!r} goes on, and so does the savepoint (request {request})"),
+        left_alone(f"job {found.name!r} continues, and so does the savepoint (request {request})"),
         progress(f"Savepoint of {found.name}") as advance,
     ):
         location = wait_for_savepoint(remote, request, advance)

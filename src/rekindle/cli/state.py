@@ -24,18 +24,16 @@ def state(
         ),
     ],
     operator: Annotated[
-        str | None, typer.Option("--operator", "-o", metavar="UID", help="Show this operator only, in detail.")
+        str | None, typer.Option("--operator", "-o", metavar="UID", help="Show only this operator, in detail.")
     ] = None,
     state: Annotated[
         str | None, typer.Option("--state", "-s", metavar="NAME", help="Show the entries of this state.")
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(
-            "--key", "-k", metavar="K", help="Show what is kept for this key. A tuple is given as JSON: [1, 2]."
-        ),
+        typer.Option("--key", "-k", metavar="K", help="Show what is kept for this key. Write a tuple as JSON: [1, 2]."),
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", help="How many entries of a state are shown; 0: all.", min=0)] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", help="How many entries of a state to show; 0: all.", min=0)] = 20,
     json: Json = False,
 ) -> None:
     """Look into a snapshot: operators, states, types, sizes, entries.

@@ -85,7 +85,7 @@ def print_listing(listed: Sequence[SavepointSummary], of_a_job: bool) -> None:
     out.print(table)
     whole = [summary.location for summary in listed if summary.problem is None]
     if of_a_job and whole:
-        out.print(f"To look into the newest: rekindle state {whole[0]}", markup=False)
+        out.print(f"To inspect the newest: rekindle state {whole[0]}", markup=False)
 
 
 def print_overview(description: SnapshotDescription) -> None:

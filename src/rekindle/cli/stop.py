@@ -26,7 +26,7 @@ def stop(
             "--savepoint-path",
             "-p",
             metavar="DIR",
-            help="Where the savepoint goes. Not given: state.savepoints.dir of the job.",
+            help="Where the savepoint goes. Default: state.savepoints.dir of the job.",
         ),
     ] = None,
     jobmanager: JobManager = None,
@@ -35,8 +35,8 @@ def stop(
 ) -> None:
     """Stop a job with a savepoint: sources end, all output is committed, nothing is lost.
 
-    The path of the savepoint is printed; rekindle run -s PATH goes on from there.
-    Do not drain a job that is to go on: its windows fire before they are full.
+    The path of the savepoint is printed; rekindle run -s PATH continues from there.
+    Do not drain a job that is to continue: its windows fire before they are full.
 
     \b
     Examples:

@@ -40,7 +40,7 @@ def wait_for_savepoint(job: RemoteJob, request: str, advance: Advance) -> str:
             raise
         raise CommandError(
             f"the process of the job ended while the savepoint was being waited for ({error}); its log and the "
-            "directory of savepoints tell whether there is one",
+            "directory of savepoints say whether there is one",
             ExitCode.UNREACHABLE,
         ) from error
 

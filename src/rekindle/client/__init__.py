@@ -12,7 +12,7 @@ __all__ = ["FoundJob", "RemoteJobClient", "RestClient", "find_jobs", "get_job_cl
 
 
 def get_job_client(job: str, address: str | None = None, token: str | None = None) -> JobClient:
-    """Give the client of a job that runs in another process.
+    """Return the client of a job that runs in another process.
 
     Args:
         job: The job's id, the beginning of it (four digits at least), or a name that only one running job has.

@@ -10,15 +10,15 @@ DEFAULT_PORT = 8081
 
 
 def base_url(address: str) -> str:
-    """Give the URL for ``host``, ``host:port``, ``[::1]:port`` or a URL, without a slash at its end.
+    """Return the URL for ``host``, ``host:port``, ``[::1]:port`` or a URL, without a slash at its end.
 
     Raises:
-        ConfigurationError: It is none of these.
+        ConfigurationError: It is not one of these.
     """
     text = address.strip()
     if text == "yarn-cluster":
         raise ConfigurationError(
-            "'yarn-cluster' is no address of a job: a job listens in the process of its program, wherever Spark's "
+            "'yarn-cluster' is not the address of a job: a job listens in the process of its program, wherever Spark's "
             f"executors run. Write HOST:PORT, as in localhost:{DEFAULT_PORT}, or nothing for a job on this machine"
         )
     # A bare IPv6 address has colons of its own.
@@ -39,4 +39,6 @@ def base_url(address: str) -> str:
 
 
 def _wrong(address: str) -> ConfigurationError:
-    return ConfigurationError(f"{address!r} is no address of a job: write HOST:PORT, as in localhost:{DEFAULT_PORT}")
+    return ConfigurationError(
+        f"{address!r} is not the address of a job: write HOST:PORT, as in localhost:{DEFAULT_PORT}"
+    )

@@ -12,7 +12,7 @@ from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import AmbiguousJobError, NotFoundError
 
 SHORTEST_PREFIX = 4
-_MAY_HAVE_ENDED = "it may have ended: rekindle list -a tells"
+_MAY_HAVE_ENDED = "it may have ended: see rekindle list -a"
 
 
 class NamedJob(Protocol):
@@ -47,31 +47,31 @@ class FoundJob:
 
     @property
     def job_id(self) -> str:
-        """Give the job's id."""
+        """Return the job's id."""
         return str(self.overview["jid"])
 
     @property
     def name(self) -> str:
-        """Give the job's name."""
+        """Return the job's name."""
         return str(self.overview["name"])
 
     @property
     def started(self) -> int:
-        """Give the time at which the job was started, in milliseconds."""
+        """Return the time at which the job was started, in milliseconds."""
         return int(self.overview.get("start-time", 0))
 
     @property
     def status(self) -> JobStatus:
-        """Give the job's state when it was found."""
+        """Return the job's state when it was found."""
         return JobStatus[str(self.overview["state"])]
 
     @property
     def has_ended(self) -> bool:
-        """Tell whether the job is over."""
+        """Return whether the job is over."""
         return self.status.is_terminal_state()
 
     def remote(self) -> RemoteJob:
-        """Give what the job can be asked by."""
+        """Return what the job can be asked by."""
         return RemoteJob(self.rest, self.job_id)
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class FoundJob:
 
 
 def resolve(jobs: Sequence[J], wanted: str) -> J:
-    """Give the job that somebody means by an id, the beginning of one, or a name.
+    """Return the job that somebody means by an id, the beginning of one, or a name.
 
     A name means the running job of that name; only if none runs, the last one that has ended. A job that another
     driver has taken over is known to two drivers: the one that runs it is meant, else the one that ran it last.
@@ -104,7 +104,7 @@ def resolve(jobs: Sequence[J], wanted: str) -> J:
 
 
 def _once(jobs: Iterable[J]) -> list[J]:
-    """Give each job once: where two drivers know it, as the one that runs it, or ran it last, describes it."""
+    """Return each job once: where two drivers know it, as the one that runs it, or ran it last, describes it."""
     best_last = sorted(jobs, key=lambda job: (not job.has_ended, job.started))
     return list({job.job_id: job for job in best_last}.values())
 

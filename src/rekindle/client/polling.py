@@ -17,7 +17,7 @@ _GROWTH = 1.3
 
 
 def pauses() -> Iterator[float]:
-    """Give the seconds to wait before each next question."""
+    """Return the seconds to wait before each next question."""
     pause = FIRST_PAUSE
     while True:
         yield pause

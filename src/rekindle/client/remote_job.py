@@ -76,7 +76,7 @@ class RemoteJob:
         return str(self.rest.post(f"{self._path}/stop", body)["request-id"])
 
     def savepoint_location(self, request_id: str) -> str | None:
-        """Give the path of a savepoint that was asked for; None while it is being written.
+        """Return the path of a savepoint that was asked for; None while it is being written.
 
         Raises:
             CheckpointError: There will be no savepoint.

@@ -29,7 +29,7 @@ class RestClient:
 
     def __init__(self, url: str, token: str | None = None, timeout: float = TIMEOUT) -> None:
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise ConfigurationError("the token has characters that none can have: give the one of rest.token")
+            raise ConfigurationError("the token contains invalid characters: pass the value of rest.token")
         self.url = url
         self._token = token
         self._timeout = timeout
@@ -91,22 +91,24 @@ class RestClient:
         except TimeoutError as error:
             raise UnreachableError(f"{self.url} did not answer within {self._timeout:g} s") from error
         except (OSError, HTTPException, UnicodeError) as error:
-            raise UnreachableError(f"nobody answers at {self.url}: {error or type(error).__name__}") from error
+            raise UnreachableError(f"nothing answers at {self.url}: {error or type(error).__name__}") from error
         finally:
             connection.close()
 
     def _foreign(self, status: int) -> UnreachableError:
-        return UnreachableError(f"what listens at {self.url} is no REST interface of a job (HTTP {status})", status)
+        return UnreachableError(
+            f"what listens at {self.url} is not the REST interface of a job (HTTP {status})", status
+        )
 
     def _refusal(self, status: int, text: str) -> RestError:
         if status in _REFUSED:
-            problem = "refuses this token" if self._token else "wants a token"
-            return UnreachableError(f"{self.url} {problem}: give the one it was started with (rest.token)", status)
+            problem = "refuses this token" if self._token else "requires a token"
+            return UnreachableError(f"{self.url} {problem}: pass the one it was started with (rest.token)", status)
         return (NotFoundError if status == HTTPStatus.NOT_FOUND else RestError)(text, status)
 
 
 def _text(document: Any, status: int) -> str:
-    """Give the server's own words: the first of Flink's ``errors``; a stack trace may follow it."""
+    """Return the server's own words: the first of Flink's ``errors``; a stack trace may follow it."""
     errors = document.get("errors") if isinstance(document, dict) else None
     if isinstance(errors, list) and errors:
         return str(errors[0])

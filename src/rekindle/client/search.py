@@ -64,7 +64,7 @@ def find_jobs(address: str | None = None, token: str | None = None) -> list[Foun
     """
     result = search(address, token)
     for driver in result.silent:
-        log.warning("passed over a process that seems to run jobs: %s", driver)
+        log.warning("skipped a process that seems to run jobs: %s", driver)
     return result.jobs
 
 
@@ -84,7 +84,7 @@ def search(address: str | None = None, token: str | None = None) -> Search:
 
 
 def _is_same(known: str, url: str) -> bool:
-    """Tell whether a URL is that of a driver on this machine: localhost is a name of it."""
+    """Return whether a URL is that of a driver on this machine: localhost is a name of it."""
     one, other = urlsplit(known), urlsplit(url)
     hosts = {one.hostname, other.hostname}
     same_host = len(hosts) == 1 or hosts <= {*_THIS_MACHINE}

@@ -16,14 +16,14 @@ class AcceptedCheckpointingOptions:
         _key("execution.checkpointing.interval-during-backlog")
         .duration_type()
         .no_default_value()
-        .with_description("Accepted; no source tells that it works off a backlog.")
+        .with_description("Accepted; no source reports that it is working through a backlog.")
     )
     CHECKPOINTS_AFTER_TASKS_FINISH = (
         _key("execution.checkpointing.checkpoints-after-tasks-finish")
         .boolean_type()
         .default_value(True)
         .with_fallback_keys("execution.checkpointing.checkpoints-after-tasks-finish.enabled")
-        .with_description("Accepted; checkpoints go on when sources have ended, up to the last, which commits.")
+        .with_description("Accepted; checkpoints continue after sources have ended; the last one commits.")
     )
     DURING_RECOVERY = (
         _key("execution.checkpointing.during-recovery.enabled")

@@ -131,7 +131,7 @@ class Configuration:
             return bytearray(default_value)
         if not isinstance(value, bytes):
             raise ConfigurationError(
-                f"The configuration key {key!r} holds {value!r}, which is not bytes; set it by set_bytearray()."
+                f"The configuration key {key!r} holds {value!r}, which is not bytes; set it with set_bytearray()."
             )
         return bytearray(value)
 

@@ -54,7 +54,7 @@ def parse_properties(definitions: Iterable[str]) -> dict[str, str]:
     for definition in definitions:
         key, equals, value = definition.partition("=")
         if not equals or not key.strip():
-            raise ConfigurationError(f"Cannot use {definition!r}: a setting reads key=value, parallelism.default=4.")
+            raise ConfigurationError(f"Cannot use {definition!r}: write key=value, as in parallelism.default=4.")
         properties[key.strip()] = value.strip()
     return properties
 

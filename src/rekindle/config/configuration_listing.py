@@ -45,7 +45,7 @@ class Setting:
 
     @property
     def is_set(self) -> bool:
-        """Tell whether somebody set it."""
+        """Return whether somebody set it."""
         return self.origin is not DEFAULT
 
 

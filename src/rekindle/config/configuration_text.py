@@ -48,7 +48,7 @@ def read_configuration(text: str, kind: OriginKind, place: str) -> Configuration
     if root is None or _is_null(root):
         return configuration
     if not isinstance(root, yaml.MappingNode):
-        raise _unreadable(kind, place, root.start_mark, "lines read 'key: value'")
+        raise _unreadable(kind, place, root.start_mark, "write 'key: value'")
     for key, value, mark in _flattened(root, "", kind, place, 0):
         earlier = configuration.origin_of(key)
         if earlier is not None:
@@ -61,7 +61,7 @@ def _flattened(
     mapping: yaml.MappingNode, prefix: str, kind: OriginKind, place: str, depth: int
 ) -> Iterator[tuple[str, str, yaml.Mark]]:
     if depth > _DEEPEST:
-        raise _unreadable(kind, place, mapping.start_mark, "mappings are nested too deep")
+        raise _unreadable(kind, place, mapping.start_mark, "mappings are nested too deeply")
     for name, value in mapping.value:
         if not isinstance(name, yaml.ScalarNode):
             raise _unreadable(kind, place, name.start_mark, "a key is a name")
@@ -79,15 +79,15 @@ def _flattened(
 
 def _element(node: yaml.Node, kind: OriginKind, place: str) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise _unreadable(kind, place, node.start_mark, "a list of lists or mappings is the value of no option")
+        raise _unreadable(kind, place, node.start_mark, "no option takes a list of lists or mappings")
     text = str(node.value)
     if "," in text:
-        raise _unreadable(kind, place, node.start_mark, f"{text!r} has a comma in it, which stands between elements")
+        raise _unreadable(kind, place, node.start_mark, f"{text!r} contains a comma, which separates elements")
     return text
 
 
 def _holds_mapping(key: str) -> bool:
-    """Tell whether a mapping below the key is its value, and not a group of further keys."""
+    """Return whether a mapping below the key is its value, and not a group of further keys."""
     return key in known_keys() and not any(known.startswith(f"{key}.") for known in known_keys())
 
 

@@ -52,7 +52,7 @@ class ExecutionConfig(JavaSerializerConfig):
         self._input_dependency_constraint = InputDependencyConstraint.ANY
 
     def configure(self, configuration: Configuration) -> None:
-        """Take over what a configuration says of these settings; what it does not say stays as it is.
+        """Apply what a configuration says about these settings; the others stay as they are.
 
         Raises:
             ConfigurationError: A value in it does not fit.

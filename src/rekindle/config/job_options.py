@@ -38,7 +38,7 @@ class RestartStrategyOptions:
         _key("restart-strategy.fixed-delay.attempts")
         .int_type(minimum=0)
         .default_value(1)
-        .with_description("How many restarts there are at most.")
+        .with_description("Maximum number of restarts.")
     )
     FIXED_DELAY_DELAY = (
         _key("restart-strategy.fixed-delay.delay")
@@ -80,25 +80,25 @@ class RestartStrategyOptions:
         _key("restart-strategy.exponential-delay.backoff-multiplier")
         .double_type()
         .default_value(1.5)
-        .with_description("What a delay is multiplied by to get the next one.")
+        .with_description("The factor from one delay to the next.")
     )
     EXPONENTIAL_DELAY_RESET_BACKOFF_THRESHOLD = (
         _key("restart-strategy.exponential-delay.reset-backoff-threshold")
         .duration_type()
         .default_value("1 h")
-        .with_description("How long the job must run well for the delay to start anew.")
+        .with_description("How long the job must run well for the delay to be reset.")
     )
     EXPONENTIAL_DELAY_JITTER_FACTOR = (
         _key("restart-strategy.exponential-delay.jitter-factor")
         .double_type()
         .default_value(0.1)
-        .with_description("By what part of itself a delay is shifted at random.")
+        .with_description("The fraction by which a delay is shifted at random.")
     )
     EXPONENTIAL_DELAY_ATTEMPTS = (
         _key("restart-strategy.exponential-delay.attempts-before-reset-backoff")
         .int_type(minimum=1)
         .default_value((1 << 31) - 1)
-        .with_description("How many restarts there are at most before the delay starts anew.")
+        .with_description("Maximum number of restarts before the delay is reset.")
     )
 
 
@@ -141,7 +141,7 @@ class PipelineOptions:
         _key("pipeline.object-reuse")
         .boolean_type()
         .default_value(False)
-        .with_description("Whether functions of one chain hand each other the same objects.")
+        .with_description("Whether functions of one chain pass each other the same objects.")
     )
     GLOBAL_JOB_PARAMETERS = (
         _key("pipeline.global-job-parameters")
@@ -153,13 +153,13 @@ class PipelineOptions:
         _key("pipeline.jars")
         .string_type()
         .no_default_value()
-        .with_description("Accepted; there is no Flink that could load a jar.")
+        .with_description("Accepted; there is no Flink to load a jar.")
     )
     CLASSPATHS = (
         _key("pipeline.classpaths")
         .string_type()
         .no_default_value()
-        .with_description("Accepted; there is no Flink that could load a class.")
+        .with_description("Accepted; there is no Flink to load a class.")
     )
 
 

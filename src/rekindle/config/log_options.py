@@ -28,11 +28,13 @@ class LogOptions:
         _key("rekindle.log.max-size")
         .memory_type()
         .default_value("10 mb")
-        .with_description("How large a log file of a detached program gets before the next one is begun; 0: no limit.")
+        .with_description(
+            "How large a log file of a detached program may get before a new one is started; 0: no limit."
+        )
     )
     MAX_FILES = (
         _key("rekindle.log.max-files")
         .int_type(minimum=1)
         .default_value(5)
-        .with_description("How many log files of a detached program are kept, with the one that is being written.")
+        .with_description("How many log files of a detached program are kept, including the current one.")
     )

@@ -84,7 +84,7 @@ def parse_duration_ms(value: object, key: str | None = None) -> int:
     if match is not None:
         nanos = _NANOS_OF_UNIT.get(match[2].lower() or "ms")
         if nanos is None:
-            raise _unusable(value, key, f"{match[2]!r} is no unit of time; {_DURATION_HINT}")
+            raise _unusable(value, key, f"{match[2]!r} is not a unit of time; {_DURATION_HINT}")
         return int(match[1]) * nanos // 1_000_000
     iso = _ISO_DURATION.fullmatch(text)
     if iso is not None and len(text) > 2 and text[-1] not in "Tt":
@@ -202,7 +202,7 @@ def parse_string(value: object, key: str | None = None) -> str:
     """Return a value as text, the way Flink writes it (``true``, not ``True``).
 
     Raises:
-        ConfigurationError: It is no simple value.
+        ConfigurationError: It is not a simple value.
     """
     if isinstance(value, str):
         return value
@@ -237,7 +237,7 @@ def parse_enum(
         aliases: Other spellings, each with the choice it stands for.
 
     Raises:
-        ConfigurationError: It is none of the choices.
+        ConfigurationError: It is not one of the choices.
     """
     if isinstance(choices, type):
         if isinstance(value, choices):

@@ -22,7 +22,7 @@ class RestOptions:
         _key("rest.bind-address")
         .string_type()
         .default_value("127.0.0.1")
-        .with_description("The address to listen on; any but this machine's own loopback needs a token.")
+        .with_description("The address to listen on; any other than loopback requires a token.")
     )
     BIND_PORT = (
         _key("rest.bind-port")
@@ -41,7 +41,7 @@ class RestOptions:
         _key("rest.token")
         .string_type()
         .no_default_value()
-        .with_description("What clients must send as 'Authorization: Bearer …'; unset: made up where one is needed.")
+        .with_description("What clients must send as 'Authorization: Bearer …'; unset: generated if one is needed.")
     )
     MAX_CONTENT_LENGTH = (
         _key("rest.server.max-content-length")

@@ -38,7 +38,7 @@ class RestartStrategies:
         """Return the strategy of a number of restarts with the same delay before each.
 
         Args:
-            restart_attempts: How many restarts there are at most.
+            restart_attempts: Maximum number of restarts.
             delay_between_attempts: The delay; an integer is milliseconds.
         """
         return configurations.FixedDelayRestartStrategyConfiguration(restart_attempts, delay_between_attempts)
@@ -70,7 +70,7 @@ class RestartStrategies:
             initial_backoff: The first delay; an integer is milliseconds.
             max_backoff: The longest delay; an integer is milliseconds.
             backoff_multiplier: What a delay is multiplied by to get the next one; above 1.
-            reset_backoff_threshold: How long the job must run well for the delay to start anew.
+            reset_backoff_threshold: How long the job must run well for the delay to be reset.
             jitter_factor: By what part of itself a delay is shifted at random; 0 to 1.
         """
         return configurations.ExponentialDelayRestartStrategyConfiguration(

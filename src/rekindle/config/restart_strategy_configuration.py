@@ -66,7 +66,7 @@ class FixedDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
     """Restart a number of times, each after the same delay.
 
     Attributes:
-        restart_attempts: How many restarts there are at most.
+        restart_attempts: Maximum number of restarts.
         delay_ms: How long to wait before each.
     """
 
@@ -143,10 +143,10 @@ class ExponentialDelayRestartStrategyConfiguration(RestartStrategyConfiguration)
     Attributes:
         initial_backoff_ms: The first delay.
         max_backoff_ms: The longest delay.
-        backoff_multiplier: What a delay is multiplied by to get the next one.
-        reset_backoff_threshold_ms: How long the job must run well for the delay to start anew.
+        backoff_multiplier: The factor from one delay to the next.
+        reset_backoff_threshold_ms: How long the job must run well for the delay to be reset.
         jitter_factor: By what part of itself a delay is shifted at random, up or down.
-        attempts_before_reset_backoff: How many restarts there are at most before the delay starts anew.
+        attempts_before_reset_backoff: Maximum number of restarts before the delay is reset.
     """
 
     initial_backoff_ms: int

@@ -26,7 +26,7 @@ class HeartbeatOptions:
         _key("heartbeat.timeout")
         .duration_type()
         .default_value("50 s")
-        .with_description("After how long without a heartbeat a slot counts as lost.")
+        .with_description("How long a slot may be silent before it counts as lost.")
     )
 
 
@@ -114,19 +114,19 @@ class RekindleOptions:
         _key("rekindle.slot.orphan-timeout")
         .duration_type()
         .default_value("8 s")
-        .with_description("After how long without its job master a slot ends itself.")
+        .with_description("A slot that hears nothing from its job master for this long ends itself.")
     )
     EPOCH_MAX_DURATION = (
         _key("rekindle.epoch.max-duration")
         .duration_type()
         .default_value("1 s")
-        .with_description("How long an epoch takes in records before it ends.")
+        .with_description("Target duration of an epoch of sources in the slots.")
     )
     EPOCH_MAX_RECORDS = (
         _key("rekindle.epoch.max-records")
         .long_type(minimum=1)
         .default_value(1_000_000)
-        .with_description("How many records hosted sources give to an epoch at most, all subtasks together.")
+        .with_description("Maximum number of records per epoch from sources in the slots, all subtasks together.")
     )
     BATCH_MEMORY_RECORDS = (
         _key("rekindle.batch.memory-records")
@@ -138,7 +138,7 @@ class RekindleOptions:
         _key("rekindle.errors.show-records")
         .boolean_type()
         .default_value(True)
-        .with_description("Whether an error of user code names the record, and its key, at which it was raised.")
+        .with_description("Whether an error in user code names the record, and its key, at which it was raised.")
     )
     PROGRESS = (
         _key("rekindle.progress")
@@ -150,7 +150,7 @@ class RekindleOptions:
         _key("rekindle.archive.max-jobs")
         .int_type(minimum=0)
         .default_value(100)
-        .with_description("Of how many jobs it is kept on disk what became of them; 0: of none.")
+        .with_description("How many ended jobs are kept on disk; 0: none.")
     )
     SIGNAL_ACTION = (
         _key("rekindle.signal.action")
@@ -172,7 +172,7 @@ class PythonOptions:
         _key("python.files")
         .string_type()
         .no_default_value()
-        .with_description("Modules, packages, zips and directories that functions import, with commas between them.")
+        .with_description("Modules, packages, zips and directories that functions import, separated by commas.")
     )
     PYTHON_EXECUTABLE = (
         _key("python.executable")

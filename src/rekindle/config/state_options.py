@@ -28,13 +28,13 @@ class CheckpointingOptions(AcceptedCheckpointingOptions):
         _key("execution.checkpointing.mode")
         .enum_type(("EXACTLY_ONCE", "AT_LEAST_ONCE"))
         .default_value("EXACTLY_ONCE")
-        .with_description("What a record's effect on the state is worth after a failure.")
+        .with_description("What is guaranteed about a record's effect on the state after a failure.")
     )
     CHECKPOINTING_TIMEOUT = (
         _key("execution.checkpointing.timeout")
         .duration_type()
         .default_value("10 min")
-        .with_description("How long a checkpoint may take before it is given up.")
+        .with_description("How long a checkpoint may take before it is abandoned.")
     )
     MIN_PAUSE = (
         _key("execution.checkpointing.min-pause")
@@ -46,7 +46,7 @@ class CheckpointingOptions(AcceptedCheckpointingOptions):
         _key("execution.checkpointing.max-concurrent-checkpoints")
         .int_type(minimum=1)
         .default_value(1)
-        .with_description("How many checkpoints may be under way at once.")
+        .with_description("How many checkpoints may be in progress at once.")
     )
     TOLERABLE_FAILED_CHECKPOINTS = (
         _key("execution.checkpointing.tolerable-failed-checkpoints")
@@ -58,7 +58,7 @@ class CheckpointingOptions(AcceptedCheckpointingOptions):
         _key("execution.checkpointing.externalized-checkpoint-retention")
         .enum_type(("NO_EXTERNALIZED_CHECKPOINTS", "DELETE_ON_CANCELLATION", "RETAIN_ON_CANCELLATION"))
         .default_value("NO_EXTERNALIZED_CHECKPOINTS")
-        .with_description("What becomes of the last checkpoint when the job is cancelled.")
+        .with_description("What happens to checkpoints when the job is cancelled or fails.")
     )
     NUM_RETAINED = (
         _key("execution.checkpointing.num-retained")
@@ -79,7 +79,7 @@ class CheckpointingOptions(AcceptedCheckpointingOptions):
         .string_type()
         .no_default_value()
         .with_fallback_keys("state.savepoints.dir", "savepoints.state.backend.fs.dir")
-        .with_description("Where savepoints are written when the command names no directory.")
+        .with_description("Where savepoints are written if no directory is given.")
     )
     CHECKPOINT_STORAGE = (
         _key("execution.checkpointing.storage")
@@ -93,7 +93,7 @@ class CheckpointingOptions(AcceptedCheckpointingOptions):
         .boolean_type()
         .default_value(False)
         .with_fallback_keys("state.backend.incremental")
-        .with_description("Whether a checkpoint writes only what changed since the one before.")
+        .with_description("Whether a checkpoint writes only what changed since the previous one.")
     )
     MEMORY_THRESHOLD = (
         _key("execution.checkpointing.data-inline-threshold")
@@ -119,7 +119,7 @@ class CheckpointingOptions(AcceptedCheckpointingOptions):
         _key("execution.checkpointing.force")
         .boolean_type()
         .default_value(False)
-        .with_description("Whether also programs with iterations have checkpoints.")
+        .with_description("Whether programs with iterations have checkpoints, too.")
     )
     UNALIGNED = (
         _key("execution.checkpointing.unaligned.enabled")
@@ -153,7 +153,7 @@ class CheckpointingOptions(AcceptedCheckpointingOptions):
         .int_type(minimum=0)
         .default_value(10)
         .with_fallback_keys("jobmanager.web.checkpoints.history")
-        .with_description("Of how many ended checkpoints the statistics are kept.")
+        .with_description("How many ended checkpoints the statistics cover.")
     )
     LOCAL_BACKUP_DIRS = (
         _key("execution.checkpointing.local-backup.dirs")
@@ -184,7 +184,7 @@ class StateBackendOptions:
         _key("state.backend.async")
         .boolean_type()
         .default_value(True)
-        .with_description("Whether snapshots are written while the job goes on.")
+        .with_description("Whether snapshots are written while the job continues.")
     )
 
 
@@ -204,10 +204,10 @@ class RocksDBOptions:
         _key("state.backend.rocksdb.localdir")
         .string_type()
         .no_default_value()
-        .with_description("Local directories for RocksDB's files, with commas or colons between.")
+        .with_description("Local directories for RocksDB's files, separated by commas or colons.")
     )
     WRITE_BUFFER_SIZE = _rocksdb_size("writebuffer.size", "Size of a state's write buffer.")
-    WRITE_BUFFER_COUNT = _rocksdb_count("writebuffer.count", "How many write buffers a state has at most.")
+    WRITE_BUFFER_COUNT = _rocksdb_count("writebuffer.count", "Maximum number of write buffers of a state.")
     WRITE_BUFFERS_TO_MERGE = _rocksdb_count(
         "writebuffer.number-to-merge", "How many write buffers are merged before they are written to a file."
     )
@@ -217,13 +217,13 @@ class RocksDBOptions:
         _key("state.backend.rocksdb.use-bloom-filter")
         .boolean_type()
         .no_default_value()
-        .with_description("Whether files have bloom filters, which spare reads of keys that are not there.")
+        .with_description("Whether files have bloom filters, which avoid reads of keys that do not exist.")
     )
     COMPRESSION_PER_LEVEL = (
         _key("state.backend.rocksdb.compression.per.level")
         .string_type()
         .no_default_value()
-        .with_description("Compression of the files, by RocksDB's names; the first of a list holds for all levels.")
+        .with_description("Compression of the files, by RocksDB's names; the first of a list applies to all levels.")
     )
     THREADS = _rocksdb_count("thread.num", "How many threads flush and compact.")
     OPEN_FILES = _rocksdb_count("files.open", "How many files may be open at once; -1: all.", minimum=-1)
@@ -293,14 +293,16 @@ class StateRecoveryOptions:
         _key("execution.state-recovery.fallback-to-earlier")
         .boolean_type()
         .default_value(False)
-        .with_description("Whether an earlier checkpoint stands in for a damaged one.")
+        .with_description("Whether to fall back to an earlier checkpoint if one is damaged.")
     )
     CLAIM_MODE = (
         _key("execution.state-recovery.claim-mode")
         .enum_type(("NO_CLAIM", "CLAIM", "LEGACY"))
         .default_value("NO_CLAIM")
         .with_fallback_keys("execution.savepoint-restore-mode")
-        .with_description("Whether the job owns what it started from, and deletes it in its time; LEGACY is NO_CLAIM.")
+        .with_description(
+            "Whether the job owns what it started from, and eventually deletes it; LEGACY means NO_CLAIM."
+        )
     )
     LOCAL_RECOVERY = (
         _key("execution.state-recovery.from-local")

@@ -22,7 +22,7 @@ class NumberSequenceSource(SlotSource):
     def __init__(self, start: int, end: int) -> None:
         start, end = sequence_number(start), sequence_number(end)
         if start > end:
-            raise ValueError(f"a number sequence goes upwards: start {start} is above end {end}")
+            raise ValueError(f"a number sequence must ascend: start {start} is above end {end}")
         self._start = start
         self._end = end
 

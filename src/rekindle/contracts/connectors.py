@@ -18,7 +18,7 @@ __all__ = ["Sink", "SinkWriter", "SinkWriterContext", "Source"]
 
 
 class Source:
-    """Describe where records come from, for ``env.from_source``.
+    """A description of where records come from, for ``env.from_source``.
 
     Attributes:
         type_info: The type of the records, if the source knows it.
@@ -28,13 +28,13 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """Give what uids are derived from: it has to stay the same as long as positions of the source are kept."""
+        """Return what uids are derived from: it has to stay the same as long as positions of the source are kept."""
         return type(self).__name__
 
 
 @dataclass(frozen=True, slots=True)
 class SinkWriterContext:
-    """Tell a writer where it runs.
+    """Where a writer runs.
 
     Attributes:
         subtask: Index of this writer, counted from 0.
@@ -81,7 +81,7 @@ class SinkWriter(ABC):
     def keep(self, committables: list[bytes]) -> None:  # noqa: B027
         """Let :meth:`abort_leftovers` not remove committables: a savepoint refers to them, whatever becomes of the job.
 
-        They may be committed all the same, or never. Nothing to do where nothing is removed.
+        They may still be committed, or never. Nothing to do where nothing is removed.
         """
 
     @abstractmethod
@@ -98,7 +98,7 @@ class SinkWriter(ABC):
 
 
 class Sink(ABC):
-    """Describe where records go, for ``stream.sink_to``."""
+    """A description of where records go, for ``stream.sink_to``."""
 
     @abstractmethod
     def create_writer(self, context: SinkWriterContext) -> SinkWriter:

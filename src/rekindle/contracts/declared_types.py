@@ -14,14 +14,14 @@ RecordType = TypeInformation | TypeSerializer[Any] | type[Any] | Any
 
 
 def declared_type(given: RecordType | None, place: str) -> TypeInformation | None:
-    """Give the type that a program declared; None if it declared none.
+    """Return the type that a program declared; None if it declared none.
 
     Args:
         given: What the program gave.
         place: Where; named in errors.
 
     Raises:
-        TypeError: It is no type.
+        TypeError: It is not a type.
         SerializationError: Records of it could not be serialized.
     """
     if given is None:

@@ -31,7 +31,7 @@ class KeyGroupRange:
         return iter(range(self.start, self.end + 1))
 
     def intersects(self, other: KeyGroupRange) -> bool:
-        """Tell whether the two ranges share a key group."""
+        """Return whether the two ranges share a key group."""
         return self.start <= other.end and other.start <= self.end
 
 
@@ -56,12 +56,12 @@ def check_parallelism(parallelism: int, max_parallelism: int) -> None:
 
 
 def subtask_of_key_group(key_group: int, parallelism: int, max_parallelism: int) -> int:
-    """Tell which subtask owns a key group."""
+    """Return which subtask owns a key group."""
     return key_group * parallelism // max_parallelism
 
 
 def key_group_range(subtask: int, parallelism: int, max_parallelism: int) -> KeyGroupRange:
-    """Give the key groups that a subtask owns."""
+    """Return the key groups that a subtask owns."""
     start = (subtask * max_parallelism + parallelism - 1) // parallelism
     end = ((subtask + 1) * max_parallelism - 1) // parallelism
     return KeyGroupRange(start, end)

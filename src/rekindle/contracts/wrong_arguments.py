@@ -13,7 +13,7 @@ def with_article(noun: str) -> str:
 
 
 def wrong_kind(method: str, takes: str, given: Any, kind: type) -> TypeError:
-    """Say what a method takes and what it was given.
+    """Return what a method takes and what it was given.
 
     Args:
         method: The method, and what it was called on where that matters.
@@ -38,6 +38,6 @@ class Unfinished:
     if not TYPE_CHECKING:  # a checker of types shall go on to find misspelt names
 
         def __getattr__(self, name: str) -> Any:
-            """Say which method comes next, where one is called that is not there."""
+            """Return which method comes next, where one is called that is not there."""
             cls = type(self)
             raise AttributeError(f"{cls.__name__} has no {name!r}: {cls._next_step} comes next", name=name, obj=self)

@@ -98,7 +98,7 @@ class ConnectedStreams(Unfinished):
     def transform(
         self, operator_name: str, output_type: RecordType | None, operator: TwoInputStreamOperator
     ) -> DataStream:
-        """Put an operator of one's own on both streams; see ``rekindle.datastream.operators``.
+        """Put a custom operator on both streams; see ``rekindle.datastream.operators``.
 
         Args:
             operator_name: The operator's name.
@@ -111,7 +111,7 @@ class ConnectedStreams(Unfinished):
         return two_input_stream(self.stream1, self.stream2, operator_name, custom, output_type, None)
 
     def _keyed(self) -> bool:
-        """Tell whether both streams are keyed; raise if only one is."""
+        """Return whether both streams are keyed; raise if only one is."""
         first, second = self.stream1, self.stream2
         if isinstance(first, KeyedStream) and isinstance(second, KeyedStream):
             check_one_key_type(first, second)

@@ -142,12 +142,12 @@ class DataStream:
         return self
 
     def uid(self, uid: str) -> DataStream:
-        """Give the operator an identity: by it, its state is found again when the program has changed."""
+        """Set the identity of the operator, by which its state is found again when the program has changed."""
         self._own_node("uid").uid = uid
         return self
 
     def set_uid_hash(self, uid_hash: str) -> DataStream:
-        """Give the operator the uid that was derived for it before, 32 hexadecimal digits, to find its state again."""
+        """Set the uid that was derived for the operator before, 32 hexadecimal digits, to find its state again."""
         self._own_node("set_uid_hash").uid = checked_uid_hash(uid_hash)
         return self
 
@@ -249,7 +249,7 @@ class DataStream:
     def transform(
         self, operator_name: str, output_type: RecordType | None, operator: OneInputStreamOperator
     ) -> DataStream:
-        """Put an operator of one's own on the stream; see ``rekindle.datastream.operators``.
+        """Put a custom operator on the stream; see ``rekindle.datastream.operators``.
 
         Args:
             operator_name: The operator's name.
@@ -259,7 +259,7 @@ class DataStream:
         return self._transform(operator_name, one_input(operator, self._keyed), output_type)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
-        """Give the records timestamps and the stream watermarks; those it had before no longer count.
+        """Assign timestamps to the records, and watermarks to the stream; earlier ones no longer count.
 
         Watermarks travel with the records: what comes behind one is late.
         """
@@ -396,7 +396,7 @@ class DataStream:
         return self._dealt_out(Partitioner(Partitioning.CUSTOM, selector, choose=choose, functions=functions))
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
-        """Give the stream of what the function of this operator yields as ``output_tag, value``.
+        """Return the stream of what the function of this operator yields as ``output_tag, value``.
 
         A side output that nobody asks for is dropped.
 
@@ -423,12 +423,12 @@ class DataStream:
 
         Args:
             max_wait_ms: Accepted, and not needed: a loop is over when its input has ended and nothing is in it.
-            max_iterations: Run in rounds, so many at most. All of a round is done before the next one begins.
+            max_iterations: Run in rounds, at most this many. One round is completed before the next begins.
         """
         return streams.IterativeStream.begin(self, max_wait_ms, max_iterations)
 
     def cache(self) -> CachedDataStream:
-        """Give a stream that several jobs of a program may read; each of them computes it anew."""
+        """Return a stream that several jobs of a program may read; each of them computes it again."""
         return streams.CachedDataStream(self)
 
     # --- windows ---
@@ -438,7 +438,7 @@ class DataStream:
         return streams.AllWindowedStream(self, window_assigner)
 
     def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
-        """Cut the stream into windows of so many elements, in one subtask.
+        """Cut the stream into windows of a fixed number of elements, in one subtask.
 
         Args:
             size: The number of elements of a window.
@@ -472,7 +472,7 @@ class DataStream:
 
         Args:
             job_execution_name: The job's name.
-            limit: Return a list of so many records at most, rather than an iterator, and end the job.
+            limit: Return a list of at most this many records instead of an iterator, and end the job.
         """
         collect = self._sink("Collect", CollectTransformation(self._type_info))
         if self._node is not None and self._node.parallelism is not None:
@@ -488,7 +488,7 @@ class DataStream:
     if not TYPE_CHECKING:  # a checker of types shall go on to find misspelt names
 
         def __getattr__(self, name: str) -> Any:
-            """Say what to do where a method is called that only keyed streams have."""
+            """Return what to do where a method is called that only keyed streams have."""
             if name in _FOR_KEYED_STREAMS:
                 other = f", or use {name}_all" if name in ("window", "count_window") else ""
                 message = f"a stream without a key has no {name!r}: call key_by(...) before it{other}"

@@ -26,12 +26,12 @@ class DataStreamSink:
         return self
 
     def uid(self, uid: str) -> DataStreamSink:
-        """Give the sink an identity: by it, its state is found again when the program has changed."""
+        """Set the identity of the sink, by which its state is found again when the program has changed."""
         self._node.uid = uid
         return self
 
     def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
-        """Give the sink the uid that was derived for it before, 32 hexadecimal digits, to find its state again."""
+        """Set the uid that was derived for the sink before, 32 hexadecimal digits, to find its state again."""
         self._node.uid = checked_uid_hash(uid_hash)
         return self
 

@@ -65,7 +65,7 @@ class IntervalJoin(Unfinished):
 
     def _refuse_processing_time(self) -> NoReturn:
         raise InvalidProgramError(
-            "Time-bounded stream joins are only supported in event time: leave in_processing_time() out, and give the "
+            "Time-bounded stream joins are only supported in event time: omit in_processing_time(), and give the "
             "streams timestamps with assign_timestamps_and_watermarks"
         )
 

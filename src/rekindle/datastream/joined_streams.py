@@ -111,7 +111,7 @@ class PairedStreams(Unfinished):
         self.stream2 = stream2
 
     def where(self, key_selector: Selector, key_type: RecordType | None = None) -> Where:
-        """Say what the key of an element of the first stream is.
+        """Set the key of the elements of the first stream.
 
         Args:
             key_selector: Gives the key.
@@ -145,7 +145,7 @@ class Where(Unfinished):
         self._key_type = key_type
 
     def equal_to(self, key_selector: Selector, key_type: RecordType | None = None) -> EqualTo:
-        """Say what the key of an element of the second stream is.
+        """Set the key of the elements of the second stream.
 
         Args:
             key_selector: Gives the key.
@@ -183,14 +183,14 @@ class EqualTo(Unfinished):
         return self._with_window(self, window_assigner)
 
     def keyed(self) -> tuple[KeyedStream, KeyedStream]:
-        """Give the streams grouped by their keys."""
+        """Return the streams grouped by their keys."""
         first, second = self.streams
         one, two = self._key_selectors
         return first.key_by(one, self.key_type), second.key_by(two, self.key_type)
 
 
 def _tagged_type(first: DataStream, second: DataStream) -> TypeInformation | None:
-    """Give the type of elements that are kept with the number of their stream; None: they are pickled."""
+    """Return the type of elements that are kept with the number of their stream; None: they are pickled."""
     types = [stream._type_info or state_type(stream._hint) for stream in (first, second)]
     if types == [None, None]:
         return None

@@ -114,7 +114,7 @@ class KeyedStream(DataStream, FieldReductions):
         return streams.WindowedStream(self, window_assigner)
 
     def count_window(self, size: int, slide: int = 0) -> WindowedStream:
-        """Cut the records of each key into windows of so many.
+        """Cut the records of each key into windows of a fixed number.
 
         Args:
             size: The number of records of a window.
@@ -189,7 +189,7 @@ class KeyedStream(DataStream, FieldReductions):
 
 
 def kept_key_type(*streams: KeyedStream) -> TypeInformation | None:
-    """Give the type by which an operator keeps the keys of its inputs: the declared one, or one that all hint at."""
+    """Return the type by which an operator keeps the keys of its inputs: the declared one, or one that all hint at."""
     first = streams[0]
     if first._key_type is not None:
         return first._key_type

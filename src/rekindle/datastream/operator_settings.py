@@ -11,7 +11,7 @@ _UID_HASH = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 
 
 def checked_uid_hash(uid_hash: str) -> str:
-    """Give a derived uid as it is written in checkpoints; raise if it is none."""
+    """Return a derived uid as it is written in checkpoints; raise if it is none."""
     if not isinstance(uid_hash, str) or _UID_HASH.fullmatch(uid_hash) is None:
         raise ConfigurationError(
             f"Node hash must be a 32 character String that describes a hex code. Found: {uid_hash}. It is the uid that "
@@ -21,7 +21,7 @@ def checked_uid_hash(uid_hash: str) -> str:
 
 
 def checked_buffer_timeout(timeout_millis: int) -> int:
-    """Give a buffer timeout; raise if it is below -1."""
+    """Return a buffer timeout; raise if it is below -1."""
     if timeout_millis < -1:
         raise ConfigurationError(f"Timeout of buffer must be non-negative or -1, got {timeout_millis}.")
     return timeout_millis

@@ -48,7 +48,5 @@ def projection(type_info: TypeInformation, places: tuple[int, ...]) -> tuple[Pro
         return Projection(places, None), Types.TUPLE(chosen)
     names = [type_info.get_field_names()[place] for place in places]
     if len(set(names)) < len(names):
-        raise InvalidProgramError(
-            f"project would make rows in which a name stands twice: {names}; map the rows instead"
-        )
+        raise InvalidProgramError(f"project would make rows with duplicate field names: {names}; map the rows instead")
     return Projection(places, names), Types.ROW_NAMED(names, chosen)

@@ -112,7 +112,7 @@ class _Field:
         return record
 
     def replaced(self, record: Any, field: Any) -> Any:
-        """Give a record with another value of the field."""
+        """Return a record with another value of the field."""
         position = self._position
         if isinstance(record, Row):
             row = row_from(list(record), record._fields)
@@ -129,7 +129,7 @@ class _Field:
 
 
 def _place(record: tuple[Any, ...] | list[Any], position: Position) -> int:
-    """Give the place of a field; rows of a DataFrame and named tuples know their fields by name."""
+    """Return the place of a field; rows of a DataFrame and named tuples know their fields by name."""
     if isinstance(position, int):
         return position
     names: Any = getattr(record, "__fields__", None) or getattr(record, "_fields", ())

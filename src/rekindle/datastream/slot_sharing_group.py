@@ -26,7 +26,7 @@ class MemorySize:
 
     @staticmethod
     def of_mebi_bytes(mebi_bytes: int) -> MemorySize:
-        """Return the size of so many mebibytes."""
+        """Return the size of this many mebibytes."""
         return MemorySize(mebi_bytes << 20)
 
     def get_bytes(self) -> int:

@@ -85,7 +85,7 @@ _DEFAULT_JOB_NAME = "Flink Streaming Job"
 
 log = logging.getLogger("rekindle")
 
-_SPARK_STARTS = "Spark is started, which takes some seconds"
+_SPARK_STARTS = "Starting Spark, which takes a few seconds"
 
 
 class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
@@ -153,7 +153,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def enable_checkpointing(
         self, interval: int, mode: CheckpointingMode | None = None, force: bool = False
     ) -> StreamExecutionEnvironment:
-        """Take a checkpoint every so many milliseconds, and go back to the last one after a failure.
+        """Take a checkpoint at this interval, in milliseconds, and return to the last one after a failure.
 
         Args:
             interval: The milliseconds.
@@ -233,7 +233,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             type_info: Their type, to which they are converted at once.
 
         Raises:
-            SerializationError: An element is none of the type.
+            SerializationError: An element does not match the type.
         """
         declared = declared_type(type_info, "type_info of from_collection")
         elements = list(collection)
@@ -275,7 +275,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             port: The server's port.
             delimiter: What stands between two elements.
             max_retry: How often to connect again, half a second apart, when the connection ends or cannot be made;
-                negative: for ever.
+                negative: forever.
         """
         from rekindle.connectors.socket_source import SocketTextStreamFunction
 
@@ -315,7 +315,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         Spark reads them, in the first epoch.
 
         Args:
-            file_path: A path, or an URI of a file system that Spark knows.
+            file_path: A path, or a URI of a file system that Spark knows.
             charset_name: The encoding of the text.
         """
         lines = StreamFormat.text_line_format(charset_name)

@@ -37,17 +37,17 @@ _ITERABLES = (
 
 
 def returned_type(function: Callable[..., Any]) -> TypeInformation | None:
-    """Give the type that a callable is annotated to return; None without a hint."""
+    """Return the type that a callable is annotated to return; None without a hint."""
     return _hint(function, _same)
 
 
 def yielded_type(function: Callable[..., Any]) -> TypeInformation | None:
-    """Give the type of the elements of the iterable that a callable is annotated to return; None without a hint."""
+    """Return the type of the elements of the iterable that a callable is annotated to return; None without a hint."""
     return _hint(function, _element)
 
 
 def state_type(hint: TypeInformation | None) -> TypeInformation | None:
-    """Give the type of state that holds values which a hint speaks of; None where it is pickled.
+    """Return the type of state that holds values which a hint speaks of; None where it is pickled.
 
     Only classes of the user evolve, and only rows of a DataFrame have columns. Their state takes values of any other
     class as well.
@@ -67,7 +67,7 @@ def state_type(hint: TypeInformation | None) -> TypeInformation | None:
 
 
 def state_key_type(hint: TypeInformation | None, key_selector: Callable[[Any], Any]) -> TypeInformation | None:
-    """Give the type by which state keeps the keys of records that a hint speaks of; None where they are pickled.
+    """Return the type by which state keeps the keys of records that a hint speaks of; None where they are pickled.
 
     It is known where the records are rows of a DataFrame, and the selector only names columns.
     """
@@ -113,7 +113,7 @@ def _element(annotation: Any) -> Any:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in _ITERABLES or (origin is tuple and arguments[1:] == (Ellipsis,)):
         return arguments[0]
-    raise TypeError(f"{annotation!r} is no iterable")
+    raise TypeError(f"{annotation!r} is not iterable")
 
 
 def _same(annotation: Any) -> Any:

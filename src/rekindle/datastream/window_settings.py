@@ -57,7 +57,7 @@ class WindowSettings(Unfinished):
         return self
 
     def _elements(self, type_info: TypeInformation | None) -> WindowContents:
-        """Give contents that keep all elements, of a type."""
+        """Return contents that keep all elements, of a type."""
         return WindowContents(type_info, evictor=self._evictor)
 
     def _windowing(self, contents: WindowContents, environment: Any) -> Windowing:

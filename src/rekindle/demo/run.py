@@ -104,11 +104,11 @@ class DemoResult:
 
     @property
     def passed(self) -> bool:
-        """Tell whether a process was killed, and every event counted exactly once all the same."""
+        """Return whether a process was killed, and every event was still counted exactly once."""
         return self.killed is not None and self.verdict.exactly_once
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the result as a document."""
+        """Return the result as a document."""
         verdict = self.verdict
         return {
             "passed": self.passed,

@@ -21,7 +21,7 @@ class Verdict:
 
     @property
     def exactly_once(self) -> bool:
-        """Tell whether every event was counted once, and only once."""
+        """Return whether every event was counted once, and only once."""
         return not (self.lost or self.duplicated or self.wrong_balances) and self.events == self.written
 
 

@@ -32,7 +32,7 @@ Form = Callable[[Any], Any]
 
 
 def collected_form(type_info: TypeInformation) -> Form | None:
-    """Give the function that turns a record of a type into what the driver sees; None where that is the same."""
+    """Return the function that turns a record of a type into what the driver sees; None where that is the same."""
     if isinstance(type_info, ExternalTypeInfo):
         return collected_form(type_info.type_info)
     form = _form(type_info)

@@ -13,7 +13,7 @@ from rekindle.graph.transformations.loops import Loop, LoopTransformation
 
 
 def runs_as_batch(graph: StreamGraph, mode: RuntimeExecutionMode) -> bool:
-    """Tell whether a program runs as a batch in a mode.
+    """Return whether a program runs as a batch in a mode.
 
     Raises:
         InvalidProgramError: It is to run as a batch, and a source never ends.
@@ -28,7 +28,7 @@ def runs_as_batch(graph: StreamGraph, mode: RuntimeExecutionMode) -> bool:
 
 
 def as_batch(graph: JobGraph, memory_records: int) -> JobGraph:
-    """Give the job with the operators of a batch, and iterations in rounds.
+    """Return the job with the operators of a batch, and iterations in rounds.
 
     Operators in a loop have no end of their input to wait for in each round: they process records as they come.
 

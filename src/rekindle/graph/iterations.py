@@ -45,17 +45,17 @@ class HasIterations(Protocol):
 
     @property
     def iterations(self) -> tuple[JobIteration, ...]:
-        """Give all loops."""
+        """Return all loops."""
         ...
 
 
 def in_iteration(graph: HasIterations, node: int) -> bool:
-    """Tell whether an operator is in a loop: it sees records again, and the end of a round is no end of its input."""
+    """Return whether an operator is in a loop: it sees records again, and the end of a round is no end of its input."""
     return any(node in iteration.body for iteration in graph.iterations)
 
 
 def loop_bodies(nodes: Sequence[StreamNode]) -> dict[int, frozenset[int]]:
-    """Give the nodes of each loop of a program, by its head.
+    """Return the nodes of each loop of a program, by its head.
 
     Raises:
         InvalidProgramError: If a loop is not closed, or has another in it.
@@ -94,7 +94,7 @@ def check_bounded(nodes: Sequence[StreamNode], head: int, body: Iterable[int]) -
 
 
 def ancestors(nodes: Sequence[StreamNode], of: Iterable[int]) -> set[int]:
-    """Give some nodes and all that they read from."""
+    """Return some nodes and all that they read from."""
     found = set(of)
     for node in reversed(nodes):
         if node.id in found:
@@ -103,7 +103,7 @@ def ancestors(nodes: Sequence[StreamNode], of: Iterable[int]) -> set[int]:
 
 
 def _after(nodes: Sequence[StreamNode], of: int) -> set[int]:
-    """Give a node and all that read from it."""
+    """Return a node and all that read from it."""
     found = {of}
     for node in nodes:
         if any(edge.source in found for edge in node.inputs):

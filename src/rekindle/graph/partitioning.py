@@ -54,7 +54,7 @@ BROADCAST = Partitioner(Partitioning.BROADCAST)
 
 
 def rescale_targets(source: int, sources: int, targets: int) -> range:
-    """Give the subtasks to which one subtask sends by RESCALE: every target has a sender, every sender a target."""
+    """Return the subtasks to which one subtask sends by RESCALE: every target has a sender, every sender a target."""
     if sources >= targets:
         target = next(t for t in range(targets) if source in rescale_sources(t, sources, targets))
         return range(target, target + 1)
@@ -62,7 +62,7 @@ def rescale_targets(source: int, sources: int, targets: int) -> range:
 
 
 def rescale_sources(target: int, sources: int, targets: int) -> range:
-    """Give the subtasks from which one subtask receives by RESCALE."""
+    """Return the subtasks from which one subtask receives by RESCALE."""
     if sources >= targets:
         return range(target * sources // targets, (target + 1) * sources // targets)
     source = next(s for s in range(sources) if target in rescale_targets(s, sources, targets))

@@ -23,7 +23,7 @@ def check_picklable(graph: JobGraph) -> None:
 
 
 def main_classes() -> dict[str, type]:
-    """Give the classes that the user's script defines, as far as they can travel."""
+    """Return the classes that the user's script defines, as far as they can travel."""
     found = {}
     for name, value in list(vars(sys.modules["__main__"]).items()):
         if isinstance(value, type) and value.__module__ == "__main__" and value.__qualname__ == name:

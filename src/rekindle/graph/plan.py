@@ -28,7 +28,7 @@ class HasPlan(Protocol):
     """Anything that tells its plan, as a StreamExecutionEnvironment does."""
 
     def get_execution_plan(self) -> str:
-        """Give the plan as JSON."""
+        """Return the plan as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def levels(self) -> list[list[PlanNode]]:
-        """Give the operators by level; none of the lists is empty."""
+        """Return the operators by level; none of the lists is empty."""
         found = sorted({node.level for node in self.nodes})
         return [[node for node in self.nodes if node.level == level] for level in found]
 
@@ -100,13 +100,13 @@ class Plan:
         """Read a plan.
 
         Raises:
-            ValueError: It is no plan.
+            ValueError: It is not a plan.
         """
         try:
             return Plan(tuple(_node(fields) for fields in json.loads(text)["nodes"]))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"this is no execution plan: {error!r}. Give what env.get_execution_plan() returned"
+                f"this is not an execution plan: {error!r}. Pass what env.get_execution_plan() returned"
             ) from error
 
 
@@ -137,7 +137,7 @@ def plan_of(program: StreamGraph, job: JobGraph) -> Plan:
 
 
 def read_plan(plan: Plan | HasPlan | str) -> Plan:
-    """Give the plan of an environment, or the one that JSON holds."""
+    """Return the plan of an environment, or the one that JSON holds."""
     if isinstance(plan, Plan):
         return plan
     return Plan.from_json(plan if isinstance(plan, str) else plan.get_execution_plan())

@@ -13,7 +13,7 @@ def stage_title(level: int) -> str:
 
 
 def lines_of(node: PlanNode) -> list[str]:
-    """Say what there is to say about an operator, line by line: the first is its name."""
+    """Return what there is to say about an operator, line by line: the first is its name."""
     lines = [node.type]
     if node.contents != node.type:
         lines.append(node.contents)
@@ -24,7 +24,7 @@ def lines_of(node: PlanNode) -> list[str]:
 
 
 def edge_label(given: PlanInput) -> str:
-    """Say how records travel."""
+    """Return how records travel."""
     label = given.ship_strategy
     if given.side == "second":
         label += ", second input"

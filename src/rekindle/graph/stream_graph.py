@@ -85,7 +85,7 @@ class StreamGraph:
         return node
 
     def pending(self) -> StreamGraph:
-        """Give what the next job runs: the operators written since the last one, and all they read from.
+        """Return what the next job runs: the operators written since the last one, and all they read from.
 
         A source that nothing reads from does not run, as in Flink.
         """

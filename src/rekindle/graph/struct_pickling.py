@@ -58,7 +58,7 @@ class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
     """Pickle as cloudpickle does, but for structs."""
 
     def reducer_override(self, obj: Any) -> Any:
-        """Say how an object is pickled."""
+        """Return how an object is pickled."""
         if type(obj) is _StructMeta and obj.__module__ == "__main__":
             return _made, _recipe(obj), _methods(obj), None, None, _add_methods
         return super().reducer_override(obj)

@@ -9,7 +9,7 @@ from rekindle.graph.stream_graph import StreamEdge, StreamNode
 
 
 def assign_uids(nodes: list[StreamNode]) -> dict[int, str]:
-    """Give every node its uid, by node id.
+    """Return the uid of every node, by node id.
 
     A derived uid depends on the kind of the operator, on the uids of its inputs and on how many alike were written
     before it; it does not depend on names, parallelism or the code of functions.

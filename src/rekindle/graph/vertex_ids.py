@@ -10,10 +10,10 @@ _DERIVED = re.compile("[0-9a-f]{32}")
 
 
 def vertex_id(uid: str) -> str:
-    """Give the id of the operator with a uid."""
+    """Return the id of the operator with a uid."""
     return xxhash.xxh128_hexdigest(uid.encode())
 
 
 def given_uid(uid: str) -> str:
-    """Give a uid back if somebody chose it; one that was derived from the graph says nothing to people: empty."""
+    """Return a uid back if somebody chose it; one that was derived from the graph says nothing to people: empty."""
     return "" if _DERIVED.fullmatch(uid) else uid

@@ -78,11 +78,11 @@ class LogEntry(msgspec.Struct, frozen=True):
 
     @property
     def over(self) -> bool:
-        """Tell whether the job had come to its end."""
+        """Return whether the job had come to its end."""
         return self.kind == "ended"
 
     def describe(self) -> str:
-        """Say who wrote it and when, for people."""
+        """Return who wrote it and when, for people."""
         written = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.time / 1000))
         return f"{self.owner.describe()} ({written}, entry {self.number})"
 

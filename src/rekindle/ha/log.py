@@ -40,7 +40,7 @@ class JobLog:
 
     @property
     def location(self) -> str:
-        """Give the full name of the directory."""
+        """Return the full name of the directory."""
         return self._files.describe(self._directory)
 
     def latest(self) -> LogEntry | None:
@@ -87,21 +87,21 @@ class JobLog:
             raise self.fenced(entry.job_name)
 
     def owned(self, last: LogEntry) -> bool:
-        """Tell whether the writer of the last entry is still the owner."""
+        """Return whether the writer of the last entry is still the owner."""
         numbers = self._numbers()
         return bool(numbers) and numbers[-1] == last.number and self._read(last.number) == last
 
     def fenced(self, job_name: str) -> JobFencedError:
-        """Say who has taken over."""
+        """Return who has taken over."""
         try:
             latest = self.latest()
         except Exception as error:
-            who = f"somebody else (the log cannot be read: {error})"
+            who = f"someone else (the log cannot be read: {error})"
         else:
             who = "nobody: the log was deleted" if latest is None else latest.describe()
         return JobFencedError(
             f"job {job_name!r} was taken over by {who}; see {self.location}. This driver stops. It commits nothing and "
-            "deletes nothing any more"
+            "deletes nothing from now on"
         )
 
     def trim(self, below: LogEntry, keep: int) -> None:
@@ -111,7 +111,7 @@ class JobLog:
             self._files.delete(self._path(number))
 
     def _lost(self, entry: LogEntry, before: LogEntry | None) -> bool:
-        """Tell whether there was a higher entry than the one just created after ``before``."""
+        """Return whether there was a higher entry than the one just created after ``before``."""
         return self._higher(entry.number) or (before is not None and self._read(before.number) != before)
 
     def _higher(self, number: int) -> bool:

@@ -23,7 +23,7 @@ def log_event(
         job_id: Its id; None while it has none.
         event: What kind of event this is.
         text: What happened, for people.
-        shown: Whether a view shows it: applications' handlers get it all the same.
+        shown: Whether a view shows it: applications' handlers get it in any case.
         fields: What else programs may want to know. They are attributes of the record, and keys in JSON.
     """
     extra = {"job_name": job_name, "job_id": job_id, "event": event, **fields, SHOWN: shown}

@@ -60,7 +60,7 @@ _own = OwnHandler()
 
 
 def configured_elsewhere() -> bool:
-    """Tell whether the application has handlers that get Rekindle's records."""
+    """Return whether the application has handlers that get Rekindle's records."""
     return bool(application_handlers())
 
 
@@ -72,7 +72,7 @@ def application_handlers() -> list[logging.Handler]:
 
 
 def logs_to_a_terminal() -> bool:
-    """Tell whether the application logs to a terminal: lines of a view would stand there twice."""
+    """Return whether the application logs to a terminal: lines of a view would stand there twice."""
     streams = [handler.stream for handler in application_handlers() if isinstance(handler, logging.StreamHandler)]
     return any(isatty() for stream in streams if (isatty := getattr(stream, "isatty", None)) is not None)
 

@@ -68,7 +68,7 @@ class Meter(Metric, ABC):
 
     @abstractmethod
     def mark_event(self, value: int = 1) -> None:
-        """Note that it happened, so many times."""
+        """Note that it happened ``value`` times."""
 
     @abstractmethod
     def get_count(self) -> int:

@@ -36,7 +36,7 @@ class SlotCounter(Counter):
         return self._count
 
     def values(self, now: int) -> dict[str, Any]:
-        """Give what is measured, by name."""
+        """Return what is measured, by name."""
         return {"count": self._count}
 
 
@@ -64,7 +64,7 @@ class SlotMeter(Meter):
             self._noted.popleft()
 
     def values(self, now: int) -> dict[str, Any]:
-        """Give what is measured, by name; the rate is per second."""
+        """Return what is measured, by name; the rate is per second."""
         self.note(now)
         since, count = self._noted[0]
         return {"count": self._count, "rate": (self._count - count) * 1000 / (now - since) if now > since else 0.0}
@@ -92,7 +92,7 @@ class SlotDistribution(Distribution):
         self._sum += value
 
     def values(self, now: int) -> dict[str, Any]:
-        """Give what is measured, by name; without a value, only the count and the sum are known."""
+        """Return what is measured, by name; without a value, only the count and the sum are known."""
         mean = self._sum / self._count if self._count else None
         return {"count": self._count, "sum": self._sum, "min": self._min, "max": self._max, "mean": mean}
 
@@ -106,7 +106,7 @@ class SlotGauge(Metric):
         self._ask = ask
 
     def values(self, now: int) -> dict[str, Any]:
-        """Give what the function says."""
+        """Return what the function says."""
         return {"value": self._ask()}
 
 
@@ -181,7 +181,7 @@ class SlotMetricGroup(MetricGroup):
         return self._registered(name, SlotDistribution, SlotDistribution)
 
     def __iter__(self) -> Iterator[SlotMetricGroup]:
-        """Give this group and all within it."""
+        """Return this group and all within it."""
         yield self
         for child in self._children.values():
             yield from child

@@ -47,7 +47,7 @@ class JobReport:
 
     @property
     def ended(self) -> bool:
-        """Tell whether the job is over."""
+        """Return whether the job is over."""
         return JobStatus[self.status].is_terminal_state()
 
     def to_line(self) -> str:
@@ -94,13 +94,13 @@ def write_line(paths: str, line: str) -> None:
 
 
 def read_reports(path: str) -> list[JobReport]:
-    """Give the jobs that a program has submitted so far, in that order."""
+    """Return the jobs that a program has submitted so far, in that order."""
     reports = [JobReport(**document) for document in _documents(path) if _ERROR not in document]
     return list({report.job_id: report for report in reports}.values())
 
 
 def read_error(path: str) -> ErrorReport | None:
-    """Give the error of Rekindle's that ended a program, if one did."""
+    """Return the error of Rekindle's that ended a program, if one did."""
     errors = [ErrorReport(**document) for document in _documents(path) if _ERROR in document]
     return errors[-1] if errors else None
 

@@ -82,5 +82,5 @@ async def _refuse_unrouted(request: Request, error: Exception) -> Response:
     if not allowed:
         return refusal(RequestError(404, f"Not found: {path}"))
     methods = ", ".join(sorted(allowed))
-    message = f"{request.method} is not possible at {path}, only {methods} is."
+    message = f"{request.method} is not allowed at {path}, only {methods}."
     return refusal(RequestError(405, message, {"Allow": methods}))

@@ -20,7 +20,7 @@ class CheckpointRequests:
         self._jobs = jobs
 
     def handlers(self) -> list[tuple[str, str, Handler]]:
-        """Say which requests are answered here."""
+        """Return which requests are answered here."""
         return [
             ("GET", "/jobs/{job}/checkpoints", self.checkpoints),
             ("GET", "/jobs/{job}/checkpoints/config", self.config),
@@ -33,7 +33,7 @@ class CheckpointRequests:
         return answer(checkpoints_json.checkpoints(find_job(self._jobs, request).checkpoint_statistics()))
 
     def config(self, request: Request) -> Response:
-        """Tell how a job takes checkpoints."""
+        """Return how a job takes checkpoints."""
         return answer(checkpoints_json.checkpoint_config(find_job(self._jobs, request).settings))
 
     def details(self, request: Request) -> Response:
@@ -57,5 +57,5 @@ class CheckpointRequests:
 def _checkpoint_id(request: Request) -> int:
     text = request.path_params["checkpoint"]
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_ID_DIGITS):
-        raise RequestError(400, f"{text!r} is no id of a checkpoint: it is a number.")
+        raise RequestError(400, f"{text!r} is not a checkpoint id: it must be a number.")
     return int(text)

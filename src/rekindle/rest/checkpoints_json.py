@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 
 def checkpoints(overview: CheckpointsOverview) -> Json:
-    """Give the answer to ``GET /jobs/:id/checkpoints``."""
+    """Return the answer to ``GET /jobs/:id/checkpoints``."""
     counts, summary = overview.counts, overview.summary
     return {
         "counts": {
@@ -59,7 +59,7 @@ def checkpoints(overview: CheckpointsOverview) -> Json:
 
 
 def checkpoint_details(overview: CheckpointsOverview, checkpoint_id: int) -> Json | None:
-    """Give the answer to ``GET /jobs/:id/checkpoints/details/:n``; None where there is no such checkpoint."""
+    """Return the answer to ``GET /jobs/:id/checkpoints/details/:n``; None where there is no such checkpoint."""
     entry = overview.find(checkpoint_id)
     if entry is None:
         return None
@@ -67,7 +67,7 @@ def checkpoint_details(overview: CheckpointsOverview, checkpoint_id: int) -> Jso
 
 
 def checkpoint_subtasks(overview: CheckpointsOverview, checkpoint_id: int, vertex: str) -> Json | None:
-    """Give the answer to ``GET /jobs/:id/checkpoints/details/:n/subtasks/:vertex``.
+    """Return the answer to ``GET /jobs/:id/checkpoints/details/:n/subtasks/:vertex``.
 
     Args:
         overview: The statistics.
@@ -91,7 +91,7 @@ def checkpoint_subtasks(overview: CheckpointsOverview, checkpoint_id: int, verte
 
 
 def checkpoint_config(settings: JobSettings) -> Json:
-    """Give the answer to ``GET /jobs/:id/checkpoints/config``."""
+    """Return the answer to ``GET /jobs/:id/checkpoints/config``."""
     options, retention = settings.checkpoints, settings.retention
     in_memory = settings.state_files is None
     return {

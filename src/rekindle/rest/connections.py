@@ -79,7 +79,7 @@ class Connections:
             loop.default_exception_handler(context)
             return
         what = f"{errno.errorcode[error.errno]}: {error.strerror}"
-        self._troubles.note(f"a connection could not be accepted ({what}); it is tried again")
+        self._troubles.note(f"a connection could not be accepted ({what}); trying again")
         while self._idle:
             self._drop_longest_idle()
 
@@ -87,7 +87,7 @@ class Connections:
         client, server = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
         ends = client[:2], server[:2]
         if len(self._open) >= self._most and self._idle:
-            self._troubles.note(f"an idle connection was dropped: there are {self._most}, and one more came")
+            self._troubles.note(f"an idle connection was dropped: there were {self._most}, and one more arrived")
             self._drop_longest_idle()
         self._open[ends] = transport
         self._begin_idleness(ends)

@@ -42,10 +42,10 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def discovery_directory() -> Path:
-    """Give the directory of this user's files, and make it if it is not there.
+    """Return the directory of this user's files, and make it if it is not there.
 
     Raises:
-        ConfigurationError: It is no directory, or belongs to somebody else.
+        ConfigurationError: It is not a directory, or belongs to another user.
     """
     return make_own(_directory_path(), "running jobs cannot be listed there")
 
@@ -80,7 +80,7 @@ def publish(endpoint: Endpoint) -> Path:
 
 
 def discovered() -> list[Endpoint]:
-    """Give the drivers of this user that run on this machine, the oldest first; forget those that are gone."""
+    """Return the drivers of this user that run on this machine, the oldest first; forget those that are gone."""
     directory = discovery_directory()
     found = []
     for path in sorted(directory.glob("*.json")):

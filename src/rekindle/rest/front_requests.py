@@ -27,18 +27,18 @@ class FrontRequests:
         self._jobs = jobs
 
     def handlers(self) -> list[tuple[str, str, Handler]]:
-        """Say which requests are answered here."""
+        """Return which requests are answered here."""
         return [("GET", "/", self.page), ("GET", "/healthz", self.health)]
 
     def health(self, request: Request) -> Response:
-        """Tell whether all jobs that have not ended are looked after; anybody may ask, so no job is named."""
+        """Return whether all jobs that have not ended are looked after; anybody may ask, so no job is named."""
         running = [job for job in self._jobs.all() if not job.ended]
         dead = sum(not job.alive for job in running)
         document = {"status": "dead" if dead else "ok", "jobs": len(running), "jobs-dead": dead}
         return answer(document, 503 if dead else 200)
 
     def page(self, request: Request) -> Response:
-        """Give a page for people."""
+        """Return a page for people."""
         return Response(front_page(self._jobs.all()).encode(), media_type=HTML)
 
 

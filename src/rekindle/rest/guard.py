@@ -22,7 +22,7 @@ _SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
-_LATE = RequestError(503, "The request took too long; nothing more is known about it. Ask again later.")
+_LATE = RequestError(503, "The request took too long; its outcome is unknown. Try again later.")
 _FAILED = RequestError(500, "Internal server error. The log of the driver says more.")
 
 
@@ -81,7 +81,7 @@ class Guard:
 
 
 def _routed(scope: Scope) -> Scope:
-    """Give the scope by which the handler is found: a slash at the end means nothing, nor does Flink's version."""
+    """Return the scope by which the handler is found: a slash at the end means nothing, nor does Flink's version."""
     path = scope["path"]
     root = _VERSION if path.startswith(f"{_VERSION}/") else ""
     return {**scope, "path": path[:-1] if len(path) > 1 and path.endswith("/") else path, "root_path": root}

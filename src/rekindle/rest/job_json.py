@@ -54,7 +54,7 @@ _TASK_STATE = {
 
 
 def task_state(history: JobHistory, node: PlanNode) -> str:
-    """Tell what the subtasks of an operator do; all of a job do the same, but for the one that failed."""
+    """Return what the subtasks of an operator do; all of a job do the same, but for the one that failed."""
     status = history.status
     if status is JobStatus.RUNNING:
         return "RUNNING" if history.slots_running else "DEPLOYING"
@@ -244,7 +244,7 @@ def _io_metrics(numbers: Sequence[OperatorNumbers], complete: bool) -> dict[str,
 
 
 def _own_name(node: PlanNode) -> str:
-    """Give the name of an operator without what the plan puts before it."""
+    """Return the name of an operator without what the plan puts before it."""
     return node.type.removeprefix({DATA_SOURCE: "Source: ", DATA_SINK: "Sink: "}.get(node.pact, ""))
 
 

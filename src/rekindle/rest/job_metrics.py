@@ -35,7 +35,7 @@ _SEPARATORS = re.compile(r"[^A-Za-z0-9_\-]")
 
 
 def job_metrics(job: RegisteredJob) -> dict[str, Number | str]:
-    """Give the metrics of a job as a whole."""
+    """Return the metrics of a job as a whole."""
     history, overview = job.history, job.checkpoint_statistics()
     progress, counts = history.progress(), overview.counts
     completed, restored = overview.latest_completed, overview.latest_restored
@@ -75,7 +75,7 @@ def _time_in(history: JobHistory, status: JobStatus) -> int:
 
 
 def operator_metrics(values: Iterable[MetricValue]) -> dict[str, Number | str]:
-    """Give the metrics of the subtasks of one operator, by Flink's ids: those of functions by the operator's name."""
+    """Return the metrics of the subtasks of one operator, by Flink's ids: those of functions by the operator's name."""
     found: dict[str, Number | str] = {}
     for value in values:
         path = [f"{value.subtask}"]
@@ -89,7 +89,7 @@ def operator_metrics(values: Iterable[MetricValue]) -> dict[str, Number | str]:
 
 
 def readings_of(value: MetricValue) -> list[tuple[str, Number | str | None]]:
-    """Give what a metric says, each with what is to be added to its name."""
+    """Return what a metric says, each with what is to be added to its name."""
     read = value.values
     match value.kind:
         case "counter":

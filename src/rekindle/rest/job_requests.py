@@ -26,7 +26,7 @@ class JobRequests:
         self._jobs = jobs
 
     def handlers(self) -> list[tuple[str, str, Handler]]:
-        """Say which requests are answered here."""
+        """Return which requests are answered here."""
         return [
             ("GET", "/overview", self.overview),
             ("GET", "/config", self.config),
@@ -63,7 +63,7 @@ class JobRequests:
         )
 
     def config(self, request: Request) -> Response:
-        """Say what this interface offers."""
+        """Return what this interface offers."""
         local = time.localtime()
         return answer(
             {
@@ -94,7 +94,7 @@ class JobRequests:
         return answer({"status": find_job(self._jobs, request).history.status.name})
 
     def job_config(self, request: Request) -> Response:
-        """Tell what a job runs with."""
+        """Return what a job runs with."""
         return answer(job_json.job_config(find_job(self._jobs, request)))
 
     def exceptions(self, request: Request) -> Response:
@@ -128,7 +128,7 @@ class JobRequests:
         job = find_job(self._jobs, request)
         mode = request.query_params.get("mode", "cancel")
         if mode.lower() == "stop":
-            raise RequestError(400, "mode=stop is no longer there: POST to /jobs/:jobid/stop.")
+            raise RequestError(400, "mode=stop no longer exists: POST to /jobs/:jobid/stop.")
         if mode.lower() != "cancel":
             raise RequestError(400, f"mode is {mode!r}, and can only be cancel.")
         status = job.history.status
@@ -141,7 +141,7 @@ class JobRequests:
 
 
 def find_job(jobs: RunningJobs, request: Request) -> RegisteredJob:
-    """Give the job that a request is about.
+    """Return the job that a request is about.
 
     Raises:
         RequestError: There is none, or it is no id of a job at all.
@@ -149,7 +149,7 @@ def find_job(jobs: RunningJobs, request: Request) -> RegisteredJob:
     given = request.path_params["job"]
     job_id = given.lower()
     if not _JOB_ID.fullmatch(job_id):
-        raise RequestError(400, f"{given!r} is no id of a job: it has 32 hexadecimal digits.")
+        raise RequestError(400, f"{given!r} is not a job id: it must have 32 hexadecimal digits.")
     job = jobs.find(job_id)
     if job is None:
         raise RequestError(404, f"Job {job_id} not found")

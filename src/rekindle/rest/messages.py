@@ -36,7 +36,7 @@ def read_body(request: Request, kind: type[T]) -> T:
     """Read the body of a request; an empty one stands for ``{}``.
 
     Raises:
-        RequestError: It is no JSON, or has unknown fields or values of another type.
+        RequestError: It is not JSON, or has unknown fields or values of another type.
     """
     try:
         return msgspec.json.decode(request.state.body or b"{}", type=kind)

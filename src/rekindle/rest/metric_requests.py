@@ -21,7 +21,7 @@ class MetricRequests:
         self._jobs = jobs
 
     def handlers(self) -> list[tuple[str, str, Handler]]:
-        """Say which requests are answered here."""
+        """Return which requests are answered here."""
         return [
             ("GET", "/metrics", self.prometheus),
             ("GET", "/jobs/{job}/metrics", self.job),
@@ -30,21 +30,21 @@ class MetricRequests:
         ]
 
     def prometheus(self, request: Request) -> Response:
-        """Give all metrics to Prometheus."""
+        """Return all metrics to Prometheus."""
         from rekindle.rest.prometheus import CONTENT_TYPE, prometheus_text
 
         return Response(prometheus_text(self._jobs), media_type=CONTENT_TYPE)
 
     def job(self, request: Request) -> Response:
-        """Give the metrics of a job: the names of all, or the values of some."""
+        """Return the metrics of a job: the names of all, or the values of some."""
         return _listed(job_metrics(find_job(self._jobs, request)), request)
 
     def vertex(self, request: Request) -> Response:
-        """Give the metrics of the subtasks of an operator."""
+        """Return the metrics of the subtasks of an operator."""
         return _listed(self._of_vertex(request), request)
 
     def watermarks(self, request: Request) -> Response:
-        """Give the watermarks that have come to the subtasks of an operator."""
+        """Return the watermarks that have come to the subtasks of an operator."""
         found = self._of_vertex(request)
         return answer([_with_value(name, found[name]) for name in found if name.endswith(".currentInputWatermark")])
 

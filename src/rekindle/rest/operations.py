@@ -72,7 +72,7 @@ class Operations:
         return key[1]
 
     def describe(self, what: str, trigger_id: str, result: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """Tell how an operation stands, as Flink does.
+        """Return how an operation stands, as Flink does.
 
         Args:
             what: What it is done to.
@@ -113,7 +113,7 @@ class Operations:
     @staticmethod
     def _checked(trigger_id: str) -> str:
         if not _TRIGGER_ID.fullmatch(trigger_id.lower()):
-            raise RequestError(400, f"{trigger_id!r} is no trigger id: it has 32 hexadecimal digits.")
+            raise RequestError(400, f"{trigger_id!r} is not a trigger id: it must have 32 hexadecimal digits.")
         return trigger_id.lower()
 
 
@@ -134,7 +134,7 @@ def _name(error: BaseException) -> str:
 
 
 def _hand_over(done: Future[Any], future: Future[Any]) -> None:
-    error = CancelledError("it was given up") if done.cancelled() else done.exception()
+    error = CancelledError("it was abandoned") if done.cancelled() else done.exception()
     if error is None:
         future.set_result(done.result())
     else:

@@ -35,7 +35,7 @@ _UNUSABLE = re.compile(r"[^a-zA-Z0-9_]")
 
 
 def prometheus_text(jobs: RunningJobs) -> bytes:
-    """Give the metrics of all jobs."""
+    """Return the metrics of all jobs."""
     registry = CollectorRegistry()
     registry.register(_JobsCollector(jobs))
     return generate_latest(registry)
@@ -121,7 +121,7 @@ def _add_reading(
 
 
 def _path(metric: MetricValue) -> list[str]:
-    """Give the names of a metric: of a group with a key and a value, the key; the value is a label."""
+    """Return the names of a metric: of a group with a key and a value, the key; the value is a label."""
     values = list(metric.variables.values())
     path = []
     for index, name in enumerate(metric.groups):

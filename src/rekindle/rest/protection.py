@@ -93,9 +93,9 @@ def _check_origin(request: Request) -> None:
     try:
         parts = urlsplit(origin)
     except ValueError:
-        raise RequestError(403, "There can be no page from there.") from None
+        raise RequestError(403, "The Origin header is not valid.") from None
     if parts.scheme not in ("http", "https") or parts.netloc.lower() != (_header(request, "host") or "").lower():
-        raise RequestError(403, "Pages from elsewhere may not ask here.")
+        raise RequestError(403, "Requests from other pages are not allowed.")
 
 
 def _check_body(request: Request, settings: RestSettings) -> None:
@@ -127,7 +127,7 @@ def too_large(settings: RestSettings) -> RequestError:
 
 
 def _host_name(host: str | None) -> str | None:
-    """Give the name in a Host header, without its port."""
+    """Return the name in a Host header, without its port."""
     if not host:
         return None
     try:

@@ -64,7 +64,7 @@ class SavepointRequests:
         self._dispose = dispose
 
     def handlers(self) -> list[tuple[str, str, Handler]]:
-        """Say which requests are answered here."""
+        """Return which requests are answered here."""
         return [
             ("POST", "/jobs/{job}/savepoints", self.trigger),
             ("POST", "/jobs/{job}/stop", self.stop),
@@ -87,7 +87,7 @@ class SavepointRequests:
         return self._begun(job.job_id, body.trigger_id, lambda: job.stop_with_savepoint(directory, drain), 202)
 
     def status(self, request: Request) -> Response:
-        """Tell how a savepoint stands. Also the job of one that is complete may be forgotten by now."""
+        """Return how a savepoint stands. Also the job of one that is complete may be forgotten by now."""
         job_id = request.path_params["job"].lower()
         told = self._operations.describe(job_id, request.path_params["trigger"], lambda where: {"location": where})
         return answer(told)
@@ -106,7 +106,7 @@ class SavepointRequests:
         return self._begun(_DISPOSAL, body.trigger_id, dispose, 200)
 
     def disposal_status(self, request: Request) -> Response:
-        """Tell how the deletion of a savepoint stands."""
+        """Return how the deletion of a savepoint stands."""
         return answer(self._operations.describe(_DISPOSAL, request.path_params["trigger"], lambda _: {}))
 
     def _begun(self, what: str, trigger_id: str | None, start: Callable[[], Future[Any]], status: int) -> Response:

@@ -43,7 +43,7 @@ class Api(Protocol):
 
     @property
     def handlers(self) -> Sequence[tuple[str, str, Handler]]:
-        """Give the method, path and handler of each kind of request."""
+        """Return the method, path and handler of each kind of request."""
 
     def linger(self, seconds: float) -> None:
         """Wait for those who still have an answer to fetch."""
@@ -109,7 +109,7 @@ class RestServer:
         try:
             self._serve()
         except Exception:
-            log.warning("the REST interface ended; the jobs go on without it", exc_info=True)
+            log.warning("the REST interface ended; the jobs continue without it", exc_info=True)
         finally:
             self._ready.set()
             self._withdraw()
@@ -126,7 +126,7 @@ class RestServer:
             if self._settings.token is None and not is_loopback(host):
                 raise ConfigurationError(
                     f"rest.bind-address is {self._settings.bind_address!r}, which here is {host} and can be reached "
-                    "from elsewhere: name that address, so that a token is asked for"
+                    "from elsewhere: name that address, so that a token is required"
                 )
             self._api = self._make_api()
             connections = Connections(_MAX_CONNECTIONS)
@@ -212,5 +212,5 @@ def listen(address: str, ports: tuple[int, ...]) -> socket.socket:
 
 
 def _reachable(host: str) -> str:
-    """Give an address at which this machine reaches a server that listens on all."""
+    """Return an address at which this machine reaches a server that listens on all."""
     return {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)

@@ -35,7 +35,7 @@ class RestSettings:
 
     @property
     def loopback(self) -> bool:
-        """Tell whether only programs on this machine reach it."""
+        """Return whether only programs on this machine reach it."""
         return is_loopback(self.bind_address)
 
     @staticmethod
@@ -45,8 +45,8 @@ class RestSettings:
         token = configuration.get(RestOptions.TOKEN)
         if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token and token):
             raise ConfigurationError(
-                f"{RestOptions.TOKEN.key} has characters that cannot stand in a header: use letters, digits, '-' and "
-                "'_', or unset it so that one is made up"
+                f"{RestOptions.TOKEN.key} contains characters that are not allowed in a header: use letters, digits, "
+                "'-' and '_', or unset it so that one is generated"
             )
         if token is None and not is_loopback(bind_address):
             token = secrets.token_urlsafe(32)
@@ -61,7 +61,7 @@ class RestSettings:
 
 
 def is_loopback(address: str) -> bool:
-    """Tell whether an address is reached from this machine only."""
+    """Return whether an address is reached from this machine only."""
     if address.lower() in _LOOPBACK_NAMES:
         return True
     try:

@@ -38,7 +38,7 @@ class Chunk:
         )
 
     def part(self, tag: str | None) -> Chunk | None:
-        """Give the records of a side output, or of the main output where no tag is given; None: there are none."""
+        """Return the records of a side output, or of the main output where no tag is given; None: there are none."""
         if tag is not None:
             return None if self.side is None else self.side.get(tag)
         if not self.values:

@@ -72,10 +72,10 @@ _CONTAINERS: dict[type, Callable[[TypeSerializer[Any]], TypeSerializer[Any]]] = 
 
 
 def serializer_of(type_info: TypeInformation) -> TypeSerializer[Any]:
-    """Give the serializer of a type.
+    """Return the serializer of a type.
 
     Raises:
-        InvalidCallError: It is a type information of one's own, that nobody gave a serializer.
+        InvalidCallError: It is a custom type information without a serializer.
     """
     maker = _MAKERS.get(type(type_info))
     if maker is None:

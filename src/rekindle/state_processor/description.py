@@ -120,11 +120,11 @@ class SnapshotDescription:
     positions: list[PositionDescription]
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it as a JSON document."""
+        """Return it as a JSON document."""
         return asdict(self)
 
     def operator(self, uid: str) -> OperatorDescription:
-        """Give the description of an operator that there is."""
+        """Return the description of an operator that there is."""
         return next(operator for operator in self.operators if operator.uid == uid)
 
 

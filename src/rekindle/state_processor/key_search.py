@@ -37,7 +37,7 @@ class FoundTimer:
 def find_key(
     contents: SnapshotContents, uid: str, text: str, state: str | None = None
 ) -> Iterator[FoundEntry | FoundTimer]:
-    """Give all that an operator keeps for the key that a text means.
+    """Return all that an operator keeps for the key that a text means.
 
     Args:
         contents: The snapshot.

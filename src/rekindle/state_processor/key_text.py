@@ -43,7 +43,7 @@ _SIMPLE: dict[type[TypeSerializer[Any]], Callable[[str], Any]] = {
 
 
 def keys_meant(text: str, serializer: TypeSerializer[Any]) -> list[Any]:
-    """Give the keys that a text may mean: one for a type that says it, several for pickled keys, none if unknown.
+    """Return the keys that a text may mean: one for a type that says it, several for pickled keys, none if unknown.
 
     Integers, floats and strings are typed as they are; tuples, rows and classes with fields as JSON.
     """

@@ -60,7 +60,7 @@ class Column:
         return Column(name, serializer, bool((schema[name].metadata or {}).get(PICKLED)))
 
     def values(self, batch: pa.RecordBatch) -> list[Any]:
-        """Give the values of a batch as the state has them."""
+        """Return the values of a batch as the state has them."""
         values = column_values(batch.column(batch.schema.get_field_index(self.name)))
         if self.pickled:
             return [_unpickled(value) for value in values]
@@ -189,7 +189,7 @@ class ListRouting:
 
 
 def checked_keys(keys: list[Any], serializer: TypeSerializer[Any]) -> list[Any]:
-    """Give keys as they are after a way through their type; refuse what can be none."""
+    """Return keys as they are after a way through their type; refuse what can be none."""
     for key in keys[:1]:
         try:
             hash(key)

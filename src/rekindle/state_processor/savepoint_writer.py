@@ -135,7 +135,7 @@ class SavepointWriter:
         return self
 
     def change_operator_identifier(self, uid: str, new_uid: str) -> SavepointWriter:
-        """Give an operator another uid."""
+        """Change the uid of an operator."""
         operator = self._find(uid)
         if new_uid in self._operators:
             raise ConfigurationError(f"the savepoint has an operator with uid {new_uid!r} already")
@@ -223,7 +223,7 @@ class SavepointWriter:
         return plans, sorted(found, key=lambda written: written.slot)
 
     def _modes(self, operator: _Operator) -> dict[str, DistributionMode]:
-        """Say how the operator states of an operator are dealt out."""
+        """Return how the operator states of an operator are dealt out."""
         carried = {} if operator.carried is None else operator.carried.list_states
         return {name: state.mode for name, state in carried.items()} | {
             transformation.descriptor.get_name(): transformation.mode

@@ -43,7 +43,7 @@ class Snapshot:
 
     @property
     def metadata(self) -> CheckpointMetadata:
-        """Give the metadata."""
+        """Return the metadata."""
         return self.stored.metadata
 
     @property
@@ -77,7 +77,7 @@ class Snapshot:
             shutil.rmtree(directory, ignore_errors=True)
 
     def files(self) -> dict[str, Any]:
-        """Give all files that it refers to, by their path within its storage; inlined ones are in the metadata."""
+        """Return all files that it refers to, by their path within its storage; inlined ones are in the metadata."""
         return {
             paths.resolve(self.stored.directory, file.path): file
             for handle in self.metadata.handles

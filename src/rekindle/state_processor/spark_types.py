@@ -76,7 +76,7 @@ def _same(value: Any) -> Any:
 
 
 def _to_utc(value: datetime.datetime) -> datetime.datetime:
-    """Give the time in UTC without a zone; one without a zone stays as it is."""
+    """Return the time in UTC without a zone; one without a zone stays as it is."""
     return value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
@@ -142,7 +142,7 @@ _LISTS: dict[type[TypeSerializer[Any]], Convert] = {
 
 
 def column_of(serializer: TypeSerializer[Any]) -> SparkColumn:
-    """Say how the values of a serializer look to Spark."""
+    """Return how the values of a serializer look to Spark."""
     simple = _SIMPLE.get(type(serializer))
     if simple is not None:
         return simple
@@ -227,7 +227,7 @@ def _class(serializer: NamedFieldsSerializer[Any]) -> SparkColumn:
 
 
 def fields_of_row(value: Any) -> dict[str, Any]:
-    """Give the fields of a struct, as programs see one."""
+    """Return the fields of a struct, as programs see one."""
     return value if isinstance(value, dict) else dict(zip(value.__fields__, value, strict=True))
 
 
@@ -244,7 +244,7 @@ def _row_of(names: Sequence[str]) -> Convert:
 
 
 def converter_to(data_type: t.DataType) -> Convert:
-    """Give what turns any value into what Arrow takes for a Spark type, as far as it makes sense."""
+    """Return what turns any value into what Arrow takes for a Spark type, as far as it makes sense."""
     if isinstance(data_type, t.StructType):
         fields = [(field.name, _optional(converter_to(field.dataType))) for field in data_type.fields]
 

@@ -50,7 +50,7 @@ class StateEntries:
         raise StateNotFoundError(f"{whose} state {state!r}; there are {', '.join(map(repr, known)) or 'none'}")
 
     def rows(self) -> Iterator[Row]:
-        """Give the entries, lazily."""
+        """Return the entries, lazily."""
         if self.state in (EVENT_TIMERS, PROCESSING_TIMERS):
             return self._timers()
         if self.state == RAW_STATE:

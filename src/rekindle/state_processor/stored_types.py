@@ -40,7 +40,7 @@ class RawSerializer(TypeSerializer[Any]):
         raise SerializationError("what is only known as bytes cannot be written as a value")
 
     def deserialize(self, stream: BytesIO) -> RawBytes:
-        """Give all bytes that are left."""
+        """Return all bytes that are left."""
         return RawBytes(stream.read())
 
 
@@ -74,7 +74,7 @@ def _class_of(stored: bytes) -> str:
 
 
 def readable_serializer(stored: bytes) -> tuple[TypeSerializer[Any], str | None]:
-    """Give what reads values of a stored type, and what is to be said about that; stand-ins are used where needed."""
+    """Return what reads values of a stored type, and what is to be said about that; stand-ins are used where needed."""
     try:
         with stand_ins_for_missing_classes():
             return snapshot_from_bytes(stored).restore_serializer(), None
@@ -83,7 +83,7 @@ def readable_serializer(stored: bytes) -> tuple[TypeSerializer[Any], str | None]
 
 
 def readable_serializers(stored: StoredSerializers) -> tuple[StateSerializers, tuple[str, ...]]:
-    """Give what reads a state, and what is to be said about it."""
+    """Return what reads a state, and what is to be said about it."""
     notes: list[str] = []
     serializers = StateSerializers(PICKLED.key, PICKLED.value, UNUSED, UNUSED)
     for part in ("key", "value", "map_key", "namespace"):

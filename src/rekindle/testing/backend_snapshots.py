@@ -39,16 +39,16 @@ class BackendSnapshot:
     base: BackendSnapshot | None = None
 
     def chain(self) -> list[BackendSnapshot]:
-        """Give this snapshot and those it builds on, oldest first."""
+        """Return this snapshot and those it builds on, oldest first."""
         older = [] if self.base is None else self.base.chain()
         return [*older, self]
 
     def blocks_of(self, key_groups: KeyGroupRange) -> Iterator[KeyGroupBlock]:
-        """Give the blocks of some key groups, those of the whole chain, in the order in which they are restored."""
+        """Return the blocks of some key groups, those of the whole chain, in the order in which they are restored."""
         return (block for part in self.chain() for block in part.blocks if block.key_group in key_groups)
 
     def entries(self) -> dict[str, dict[Any, Any]]:
-        """Give all there is, by state and key, in the form in which blocks hold it."""
+        """Return all there is, by state and key, in the form in which blocks hold it."""
         found: dict[str, dict[Any, Any]] = {}
         for block in (*self._native_blocks(), *self.blocks_of(self.key_groups)):
             entries = found.setdefault(block.state, {})
@@ -101,7 +101,7 @@ class PendingSnapshot:
 
     @property
     def native_directory(self) -> str | None:
-        """Give the directory with the backend's own files; None if there are none."""
+        """Return the directory with the backend's own files; None if there are none."""
         return None if self._taken.native is None else self._taken.native.directory
 
     def finish(self) -> BackendSnapshot:

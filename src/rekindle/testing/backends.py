@@ -125,12 +125,12 @@ class BackendUnderTest:
 
 
 def heap_backends() -> list[BackendUnderTest]:
-    """Give the heap backend, with whole and with incremental snapshots."""
+    """Return the heap backend, with whole and with incremental snapshots."""
     return [BackendUnderTest("heap"), BackendUnderTest("heap incremental", BackendSettings(incremental=True))]
 
 
 def rocksdb_backends(cache_entries: Iterable[int] = (0, 1, 3, DEFAULT_CACHE_ENTRIES)) -> list[BackendUnderTest]:
-    """Give the RocksDB backend with caches of several sizes: none, some that are always full, the default."""
+    """Return the RocksDB backend with caches of several sizes: none, some that are always full, the default."""
     return [
         BackendUnderTest(
             f"rocksdb cache {size}", BackendSettings(rocksdb=RocksDBSettings(cache_entries=size), incremental=True)

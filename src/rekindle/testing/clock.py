@@ -13,7 +13,7 @@ class ManualClock:
         self._now = now
 
     def now(self) -> int:
-        """Give the current time."""
+        """Return the current time."""
         return self._now
 
     def set(self, now: int) -> None:

@@ -38,7 +38,7 @@ class Evolution:
 
 
 def serializer_snapshot(type_info: Any) -> bytes:
-    """Give what a checkpoint keeps to know the type of a state by: bytes for a test to store and compare with later.
+    """Return what a checkpoint keeps to know the type of a state by: bytes for a test to store and compare with later.
 
     Args:
         type_info: What descriptors of state take: type information, a dataclass, another annotation, or a serializer.
@@ -50,7 +50,7 @@ def serializer_snapshot(type_info: Any) -> bytes:
 
 
 def check_evolution(old: Any, new: Any) -> Evolution:
-    """Say whether state of one type can be restored by a program in which it is of another.
+    """Return whether state of one type can be restored by a program in which it is of another.
 
     Both may be what descriptors of state take, a snapshot of a serializer, or the bytes of :func:`serializer_snapshot`.
     The way is that of a restore: the old type is stored and read back. Two versions of a class share its name, so that

@@ -23,7 +23,7 @@ class FaultKind(Enum):
     """Say what happens at the chosen operation."""
 
     ERROR_BEFORE = "the operation fails and leaves nothing"
-    ERROR_AFTER = "the operation takes place, and then fails all the same"
+    ERROR_AFTER = "the operation takes place, but is reported as failed"
     KILL = "the process is killed with SIGKILL instead of doing the operation"
 
 

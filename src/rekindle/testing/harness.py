@@ -306,7 +306,7 @@ def _keyed_operator(function: Function | AbstractStreamOperator) -> Operator:
             return ReduceOperator(function)
         case CoMapFunction() | CoFlatMapFunction() | CoProcessFunction() | KeyedCoProcessFunction():
             return KeyedCoOperator(function)
-    raise TypeError(f"{type(function).__name__} is no function of a keyed stream")
+    raise TypeError(f"{type(function).__name__} is not a function of a keyed stream")
 
 
 def _unkeyed_operator(function: Function | AbstractStreamOperator) -> Operator:
@@ -327,4 +327,4 @@ def _unkeyed_operator(function: Function | AbstractStreamOperator) -> Operator:
             return SinkFunctionOperator(function)
         case CoMapFunction() | CoFlatMapFunction() | CoProcessFunction():
             return CoOperator(function)
-    raise TypeError(f"{type(function).__name__} is no function of a stream without a key")
+    raise TypeError(f"{type(function).__name__} is not a function of a stream without a key")

@@ -18,7 +18,7 @@ try:
     from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 except ImportError as error:
     raise ImportError(
-        "rekindle.testing.state_machine needs hypothesis, which Rekindle does not install by itself: run pip install "
+        "rekindle.testing.state_machine needs hypothesis, which Rekindle does not install: run pip install "
         "rekindle[testing]"
     ) from error
 

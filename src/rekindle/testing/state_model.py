@@ -37,7 +37,7 @@ class TtlChoice:
     cleanup_in_snapshots: bool = False
 
     def config(self) -> StateTtlConfig:
-        """Give it as descriptors take it."""
+        """Return it as descriptors take it."""
         builder = StateTtlConfig.new_builder(Time.milliseconds(self.millis))
         if self.on_read:
             builder.update_ttl_on_read_and_write()
@@ -76,7 +76,7 @@ class StateModel:
         self._parts_made = 0
 
     def copy(self) -> StateModel:
-        """Give a model that holds the same and goes its own way."""
+        """Return a model that holds the same and goes its own way."""
         copied = StateModel(self._now, self._expiring, self.ttl)
         copied._cells = copy.deepcopy(self._cells)
         copied._parts_made = self._parts_made
@@ -91,7 +91,7 @@ class StateModel:
         self.ttl = ttl
 
     def keys(self, state: str) -> set[Any]:
-        """Give the keys for which a state holds anything."""
+        """Return the keys for which a state holds anything."""
         return {key for name, key in self._cells if name == state}
 
     def clear(self, state: str, key: Any) -> None:
@@ -101,7 +101,7 @@ class StateModel:
     # --- parts: what all kinds of state are made of ---
 
     def _read(self, state: str, key: Any, parts: Iterable[Any] | None = None) -> dict[Any, Any]:
-        """Give what is visible of some parts, or of all, with all that reading brings about."""
+        """Return what is visible of some parts, or of all, with all that reading brings about."""
         cell = self._cells.get((state, key), {})
         seen = {}
         for part in list(cell) if parts is None else [part for part in parts if part in cell]:
@@ -171,5 +171,5 @@ class StateModel:
             self.clear(state, key)
 
     def is_empty(self, state: str, key: Any) -> bool:
-        """Tell whether the map would give nothing if it was read; without reading it."""
+        """Return whether the map would give nothing if it was read; without reading it."""
         return not self.copy().entries(state, key)

@@ -45,7 +45,7 @@ _ANYTHING = (Any, object, list, dict, tuple, set, frozenset)
 
 
 def type_of_annotation(annotation: Any) -> TypeInformation | None:
-    """Give the type that an annotation stands for; None: any Python object."""
+    """Return the type that an annotation stands for; None: any Python object."""
     if isinstance(annotation, TypeInformation):
         return annotation
     if isinstance(annotation, typing.NewType):
@@ -65,14 +65,14 @@ def type_of_annotation(annotation: Any) -> TypeInformation | None:
 
 
 def as_type_info(given: Any, place: str) -> TypeInformation:
-    """Give the type that a program means: type information, a class, an annotation, or a serializer.
+    """Return the type that a program means: type information, a class, an annotation, or a serializer.
 
     Args:
         given: What the program gave.
         place: Where it was given; named in the error.
 
     Raises:
-        TypeError: It is none of these, or a class that only pickle could take.
+        TypeError: It is not one of these, or it is a class that only pickle could store.
     """
     if isinstance(given, TypeInformation):
         return given
@@ -85,8 +85,8 @@ def as_type_info(given: Any, place: str) -> TypeInformation:
         return PickledBytesTypeInfo()
     if isinstance(given, type) and not issubclass(given, TypeInformation | TypeSerializer):
         raise TypeError(
-            f"{place} must be a type, got the class {given.__qualname__}, of which nothing is known but that pickle "
-            "may take it; make it a dataclass, or say Types.PICKLED_BYTE_ARRAY()."
+            f"{place} must be a type, got the class {given.__qualname__}, which only pickle could "
+            "store; make it a dataclass, or say Types.PICKLED_BYTE_ARRAY()."
         )
     return require_type(given, place)
 

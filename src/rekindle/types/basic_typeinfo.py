@@ -124,7 +124,7 @@ class InstantTypeInfo(BasicTypeInfo):
         return None if obj is None else obj.to_epoch_milli() * 1000
 
     def from_internal_type(self, obj: int | None) -> Instant | None:
-        """Return the instant so many microseconds after the epoch, exact to the millisecond."""
+        """Return the instant this many microseconds after the epoch, exact to the millisecond."""
         return None if obj is None else Instant.of_epoch_milli(obj // 1000)
 
 

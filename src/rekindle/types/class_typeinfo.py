@@ -54,7 +54,7 @@ class EnumTypeInfo(_ClassTypeInfo):
 
     def __init__(self, cls: type) -> None:
         if not (isinstance(cls, type) and issubclass(cls, enum.Enum)):
-            raise TypeError(f"{cls!r} is no enum.Enum")
+            raise TypeError(f"{cls!r} is not an enum.Enum")
         super().__init__(cls)
 
 
@@ -76,7 +76,9 @@ class AvroTypeInfo(TypeInformation):
         is_text = isinstance(schema, str) and schema.lstrip().startswith(("{", "[", '"'))
         self.schema: Any = json.loads(schema) if is_text else schema
         if cls is not None and not dataclasses.is_dataclass(cls):
-            raise TypeError(f"records of an Avro schema are dicts or instances of a dataclass, and {cls!r} is none")
+            raise TypeError(
+                f"records of an Avro schema must be dicts or instances of a dataclass, but {cls!r} is not one"
+            )
         self.cls = cls
 
     def __eq__(self, other: object) -> bool:
@@ -99,7 +101,7 @@ class SerializerTypeInfo(TypeInformation):
 
     def __init__(self, serializer: TypeSerializer[Any]) -> None:
         if not isinstance(serializer, TypeSerializer):
-            raise TypeError(f"{serializer!r} is no TypeSerializer")
+            raise TypeError(f"{serializer!r} is not a TypeSerializer")
         self.serializer = serializer
 
     def __eq__(self, other: object) -> bool:

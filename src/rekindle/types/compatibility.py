@@ -86,7 +86,7 @@ _AS_IS = TypeSerializerSchemaCompatibility(Outcome.AS_IS)
 
 
 def worst(results: Iterable[TypeSerializerSchemaCompatibility]) -> Outcome:
-    """Give the outcome that decides about a whole made of parts: incompatible, migration, reconfigured, as is."""
+    """Return the outcome that decides about a whole made of parts: incompatible, migration, reconfigured, as is."""
     return max((result.outcome for result in results), key=_RANKS.__getitem__, default=Outcome.AS_IS)
 
 

@@ -84,7 +84,7 @@ class RowTypeInfo(_FieldsTypeInfo):
         """Return the position of a field; -1 when the fields were given no names.
 
         Raises:
-            ValueError: There are names, and this is none of them.
+            ValueError: There are names, and this is not one of them.
         """
         if not self._field_names:
             return -1
@@ -109,7 +109,7 @@ class RowTypeInfo(_FieldsTypeInfo):
             obj: A row, a tuple or list in the order of the fields, a dict, or an object with attributes.
 
         Raises:
-            ValueError: It is none of these, or a row without one of the fields.
+            ValueError: It is not one of these, or it is a row without one of the fields.
         """
         if isinstance(obj, Row):
             return obj if obj._fields is None else [obj[name] for name in self.get_field_names()]
@@ -119,7 +119,7 @@ class RowTypeInfo(_FieldsTypeInfo):
             return [obj.get(name) for name in self.get_field_names()]
         if hasattr(obj, "__dict__"):
             return [getattr(obj, name, None) for name in self.get_field_names()]
-        raise ValueError(f"Cannot take {obj!r} as a row of the type {self}; give a Row, a tuple or a dict.")
+        raise ValueError(f"Cannot use {obj!r} as a row of the type {self}; give a Row, a tuple or a dict.")
 
     def __repr__(self) -> str:
         if self._field_names:
@@ -136,7 +136,7 @@ class TupleTypeInfo(_FieldsTypeInfo):
         if obj is None:
             return None
         if not isinstance(obj, list | tuple | Row):
-            raise ValueError(f"Cannot take {obj!r} as a tuple of the type {self}; give a tuple.")
+            raise ValueError(f"Cannot use {obj!r} as a tuple of the type {self}; give a tuple.")
         return self._internal_fields(obj)
 
     def __repr__(self) -> str:

@@ -96,7 +96,7 @@ class DataInputView(BytesIO):
         try:
             return self.read_sized().decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
-            raise SerializationError(f"bytes in the stream are no text: {error}") from error
+            raise SerializationError(f"bytes in the stream are not text: {error}") from error
 
     def read_sized(self) -> bytes:
         """Read bytes that were written with their number before them."""
@@ -106,7 +106,7 @@ class DataInputView(BytesIO):
         return self.read_fully(size)
 
     def read_fully(self, size: int) -> bytes:
-        """Read so many bytes, no fewer."""
+        """Read exactly this many bytes."""
         data = self.read(size)
         if len(data) != size:
             raise SerializationError(f"the stream ended after {len(data)} bytes where {size} were expected")

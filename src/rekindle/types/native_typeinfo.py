@@ -37,7 +37,7 @@ class NativeTypeInfo(ValueTypeInfo):
 
     def __init__(self, cls: type) -> None:
         if cls not in NATIVE_CLASSES:
-            raise TypeError(f"{cls!r} is none of {', '.join(native.__name__ for native in NATIVE_CLASSES)}")
+            raise TypeError(f"{cls!r} is not one of {', '.join(native.__name__ for native in NATIVE_CLASSES)}")
         self.cls = cls
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class ContainerTypeInfo(ValueTypeInfo):
 
     def __init__(self, container: type, element_type: TypeInformation) -> None:
         if container not in _CONTAINERS:
-            raise TypeError(f"{container!r} is none of set, frozenset and tuple")
+            raise TypeError(f"{container!r} is not set, frozenset or tuple")
         self.container = container
         self.element_type = require_type(element_type, "The element type of ContainerTypeInfo")
 
@@ -87,7 +87,7 @@ class NamedTupleTypeInfo(ValueTypeInfo):
     def __init__(self, cls: type, field_types: Iterable[TypeInformation]) -> None:
         names: tuple[str, ...] | None = getattr(cls, "_fields", None)
         if not (isinstance(cls, type) and issubclass(cls, tuple) and isinstance(names, tuple)):
-            raise TypeError(f"{cls!r} is no class of named tuples")
+            raise TypeError(f"{cls!r} is not a named tuple class")
         self.cls = cls
         self.field_types = tuple(
             require_type(field_type, f"Field {name!r} of {cls.__name__}")

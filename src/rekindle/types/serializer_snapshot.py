@@ -52,7 +52,7 @@ class TypeSerializerSnapshot(ABC, Generic[T]):
     def resolve_schema_compatibility(
         self, old_serializer_snapshot: TypeSerializerSnapshot[Any]
     ) -> TypeSerializerSchemaCompatibility:
-        """Say whether the serializer this is the snapshot of goes on with what the older one wrote."""
+        """Return whether the serializer this is the snapshot of goes on with what the older one wrote."""
 
     def describe(self) -> str:
         """Name the type for people."""

@@ -27,12 +27,12 @@ def row_class(fields: tuple[str, ...]) -> type[Row]:
 
 
 def row_maker(fields: tuple[str, ...]) -> Callable[[tuple[Any, ...]], Row]:
-    """Give the function that turns a tuple into a Row of a schema."""
+    """Return the function that turns a tuple into a Row of a schema."""
     return partial(tuple.__new__, row_class(fields))
 
 
 def is_schema_row(kind: type) -> bool:
-    """Tell whether a class was made by :func:`row_class`."""
+    """Return whether a class was made by :func:`row_class`."""
     return getattr(kind, "__reduce__", None) is _reduce
 
 

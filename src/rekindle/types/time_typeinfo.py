@@ -61,7 +61,7 @@ class DateTypeInfo(_FieldlessTypeInfo):
         return None if obj is None else obj.toordinal() - self.EPOCH_ORDINAL
 
     def from_internal_type(self, obj: int | None) -> datetime.date | None:
-        """Return the date so many days after 1970-01-01."""
+        """Return the date this many days after 1970-01-01."""
         return None if obj is None else datetime.date.fromordinal(obj + self.EPOCH_ORDINAL)
 
 
@@ -83,7 +83,7 @@ class TimeTypeInfo(_FieldlessTypeInfo):
         return ((obj.hour * 60 + obj.minute) * 60 + obj.second) * _MICROS + obj.microsecond - offset
 
     def from_internal_type(self, obj: int | None) -> datetime.time | None:
-        """Return the local time so many microseconds after midnight UTC."""
+        """Return the local time this many microseconds after midnight UTC."""
         if obj is None:
             return None
         seconds, micros = divmod(obj + self.EPOCH_ORDINAL, _MICROS)
@@ -109,7 +109,7 @@ class TimestampTypeInfo(_FieldlessTypeInfo):
         return seconds * _MICROS + obj.microsecond
 
     def from_internal_type(self, obj: int | None) -> datetime.datetime | None:
-        """Return the local time so many microseconds after the epoch."""
+        """Return the local time this many microseconds after the epoch."""
         if obj is None:
             return None
         seconds, micros = divmod(obj, _MICROS)

@@ -25,7 +25,7 @@ _decode_frames = msgspec.msgpack.Decoder(list[bytes]).decode
 class TypeSerializer(ABC, Generic[T]):
     """Turn elements of a type into bytes and back. Equal when class and attributes are equal.
 
-    A serializer of one's own implements :meth:`serialize`, :meth:`deserialize` and :meth:`snapshot_configuration`. The
+    A custom serializer implements :meth:`serialize`, :meth:`deserialize` and :meth:`snapshot_configuration`. The
     streams it gets are a :class:`DataOutputView` and a :class:`DataInputView`.
 
     Attributes:
@@ -111,7 +111,7 @@ class TypeSerializer(ABC, Generic[T]):
         try:
             frames = _decode_frames(data)
         except msgspec.MsgspecError as error:
-            raise SerializationError(f"{len(data)} bytes are no elements of {self!r}: {error}") from error
+            raise SerializationError(f"{len(data)} bytes are not elements of {self!r}: {error}") from error
         return list(map(self.from_bytes, frames))
 
     def converted(self, elements: list[T]) -> list[T]:

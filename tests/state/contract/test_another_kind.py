@@ -196,7 +196,7 @@ class TestRegistry:
             kind_named("heap")
 
     def test_a_descriptor_of_no_kind_is_refused(self) -> None:
-        with pytest.raises(InvalidCallError, match="is no descriptor of keyed state"):
+        with pytest.raises(InvalidCallError, match="is not a descriptor of keyed state"):
             started(heap_backends()[0]).open(StateDescriptor("state"))
 
     def test_a_kind_is_the_same_after_pickling(self) -> None:

@@ -92,7 +92,7 @@ class TestNames:
         class Odd(StateDescriptor):
             pass
 
-        with pytest.raises(TypeError, match=r"Odd.* is no descriptor of keyed state"):
+        with pytest.raises(TypeError, match=r"Odd.* is not a descriptor of keyed state"):
             backend().get_or_create(Odd("odd"))
 
 

@@ -65,7 +65,7 @@ class CheckpointConfig:
         return self.get_checkpoint_interval() > 0
 
     def disable_checkpointing(self) -> CheckpointConfig:
-        """Take no periodic checkpoints; savepoints are possible all the same."""
+        """Take no periodic checkpoints; savepoints are still possible."""
         self._configuration.remove_config(CheckpointingOptions.CHECKPOINTING_INTERVAL.key)
         return self
 

@@ -41,8 +41,8 @@ class GeneratorSourceOperator(NumberSequenceOperator):
         self._paused = False  # so does the rest of this epoch go without
         if isinstance(self._limiter, PerCheckpoint) and not context.checkpointing:
             raise InvalidProgramError(
-                f"source {context.name!r} emits so many records per checkpoint, and the job takes no checkpoints: it "
-                "would stop after the first of them. Call env.enable_checkpointing(…)"
+                f"source {context.name!r} emits a fixed number of records per checkpoint, but the job takes no "
+                "checkpoints: it would stop after the first of them. Call env.enable_checkpointing(…)"
             )
         self.function.open(SlotRuntimeContext(context, None))
 

@@ -16,7 +16,7 @@ class RateLimiter(ABC):
 
     @abstractmethod
     def allowed(self, now: int) -> int:
-        """Tell how many records may be emitted now."""
+        """Return how many records may be emitted now."""
 
     @abstractmethod
     def emitted(self, records: int) -> None:
@@ -24,14 +24,14 @@ class RateLimiter(ABC):
 
     @abstractmethod
     def next_at(self) -> int | None:
-        """Tell when to ask again, after all that was allowed was emitted; None: no time is known."""
+        """Return when to ask again, after all that was allowed was emitted; None: no time is known."""
 
     def checkpoint_completed(self) -> None:  # noqa: B027 - most take no notice
         """Learn that a checkpoint is complete."""
 
 
 class PerSecond(RateLimiter):
-    """Allow so many records a second, evenly; what was missed is made up for, up to a second's worth."""
+    """Allow this many records a second, evenly; missed ones are made up for, up to a second's worth."""
 
     def __init__(self, records: float) -> None:
         self._per_ms = records / 1000
@@ -59,7 +59,7 @@ class PerSecond(RateLimiter):
 
 
 class PerCheckpoint(RateLimiter):
-    """Allow so many records from one completed checkpoint to the next."""
+    """Allow this many records from one completed checkpoint to the next."""
 
     def __init__(self, records: int) -> None:
         self._records = self._left = records
@@ -79,11 +79,11 @@ class PerCheckpoint(RateLimiter):
 
 @dataclass(frozen=True)
 class RateLimiterStrategy:
-    """Say how fast a source may emit, all subtasks together.
+    """How fast a source may emit, all subtasks together.
 
     Attributes:
-        records_per_second: At most so many a second, if set.
-        records_per_checkpoint: At most so many from one checkpoint to the next, if set.
+        records_per_second: At most this many a second, if set.
+        records_per_checkpoint: At most this many from one checkpoint to the next, if set.
     """
 
     records_per_second: float | None = None
@@ -91,14 +91,14 @@ class RateLimiterStrategy:
 
     @staticmethod
     def per_second(records_per_second: float) -> RateLimiterStrategy:
-        """Allow so many records a second; they come in small groups, at most ten a second."""
+        """Allow this many records a second; they come in small groups, at most ten a second."""
         if not records_per_second > 0:
             raise ValueError(f"a rate is above 0 records per second, and {records_per_second} was given")
         return RateLimiterStrategy(records_per_second=records_per_second)
 
     @staticmethod
     def per_checkpoint(records_per_checkpoint: int) -> RateLimiterStrategy:
-        """Allow so many records from one completed checkpoint to the next."""
+        """Allow this many records from one completed checkpoint to the next."""
         if records_per_checkpoint < 1:
             raise ValueError(f"at least 1 record per checkpoint is needed, and {records_per_checkpoint} was given")
         return RateLimiterStrategy(records_per_checkpoint=records_per_checkpoint)
@@ -109,7 +109,7 @@ class RateLimiterStrategy:
         return RateLimiterStrategy()
 
     def create_rate_limiter(self, parallelism: int) -> RateLimiter | None:
-        """Make the limiter of one of so many subtasks; None: there is no limit."""
+        """Make the limiter of one of ``parallelism`` subtasks; None: there is no limit."""
         if self.records_per_second is not None:
             return PerSecond(self.records_per_second / parallelism)
         if self.records_per_checkpoint is not None:

@@ -66,7 +66,7 @@ class ArrowSinkFiles(SinkFiles):
         """Do nothing: these file systems keep a finished move by themselves."""
 
     def size(self, path: str) -> int | None:
-        """Give the size of a file in bytes; None where there is none."""
+        """Return the size of a file in bytes; None where there is none."""
         with self._explaining("look at", path):
             from pyarrow.fs import FileType
 

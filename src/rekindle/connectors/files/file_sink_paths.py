@@ -57,7 +57,7 @@ class PartNaming:
 
 
 def kept(pending: str) -> str:
-    """Give a pending file the name under which it outlives a failure of its job."""
+    """Return the name under which a pending file outlives a failure of its job."""
     return pending.removesuffix(".pending") + ".kept"
 
 
@@ -94,19 +94,19 @@ def bucket_directory(bucket_id: str) -> str:
     parts = [part for part in bucket_id.split("/") if part not in ("", ".")]
     if bucket_id.startswith("/") or ".." in parts or "\0" in bucket_id:
         raise ConfigurationError(
-            f"bucket id {bucket_id!r} is no directory below the sink's base path; "
+            f"bucket id {bucket_id!r} is not a directory below the sink's base path; "
             "get_bucket_id of a BucketAssigner has to return a relative path without '..'"
         )
     return "/".join(parts)
 
 
 def directory_of(path: str) -> str:
-    """Give the directory of a path, relative to the base path as the path is."""
+    """Return the directory of a path, relative to the base path as the path is."""
     return path.rpartition("/")[0]
 
 
 def name_of(path: str) -> str:
-    """Give the name of a file without its directory."""
+    """Return the name of a file without its directory."""
     return path.rpartition("/")[2]
 
 

@@ -205,7 +205,7 @@ class FileSinkWriter(SinkWriter):
                 self._roll(bucket)
 
     def _holding(self, committable: FileCommittable) -> SinkFiles:
-        """Give the base path that has the file: the own one, unless only that of the job before has it."""
+        """Return the base path that has the file: the own one, unless only that of the job before has it."""
         if committable.base_path in ("", self._base_path) or _is_there(committable, self._files):
             return self._files
         before = self._before.get(committable.base_path)
@@ -230,7 +230,7 @@ def _finish(committable: FileCommittable, files: SinkFiles) -> None:
         raise FileSinkError(
             f"cannot commit {files.describe(committable.finished)}: neither it nor the pending "
             f"{paths.name_of(committable.pending)!r} is there; its {committable.size} bytes are lost. "
-            "Somebody removed or moved the file. Bring it back or go to another checkpoint, and leave files below "
+            "The file was removed or moved. Bring it back, or restore from another checkpoint, and leave files below "
             "the base path alone until the checkpoint after theirs is complete"
         )
     for size, path in ((finished, committable.finished), (pending, hidden)):
@@ -238,7 +238,7 @@ def _finish(committable: FileCommittable, files: SinkFiles) -> None:
             raise FileSinkError(
                 f"cannot commit {files.describe(committable.finished)}: "
                 f"{files.describe(path)} has {size} bytes, the checkpoint says {committable.size}. "
-                "Somebody changed or cut it. Bring its content back, or restore from another checkpoint"
+                "It was changed or truncated. Bring its content back, or restore from another checkpoint"
             )
     if finished is None:
         files.rename(hidden, committable.finished)

@@ -101,7 +101,7 @@ def time_zone(timezone_id: str | None) -> tzinfo | None:
         return ZoneInfo(_SHORT_IDS.get(timezone_id, timezone_id))
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ConfigurationError(
-            f"timezone_id {timezone_id!r} is no time zone; write it like 'Europe/Berlin' or 'GMT-08:00'"
+            f"timezone_id {timezone_id!r} is not a time zone; write it like 'Europe/Berlin' or 'GMT-08:00'"
         ) from error
 
 
@@ -112,7 +112,7 @@ def _field(pattern: str, match: re.Match[str]) -> tuple[str, int]:
         if most is None:
             raise _unusable(pattern, f"the letter {letter!r} is not supported")
         if count > most:
-            raise _unusable(pattern, f"{letter!r} stands {count} times in a row, at most {most} work")
+            raise _unusable(pattern, f"{letter!r} occurs {count} times in a row, at most {most} are supported")
         return letter, count
     if (quoted := match["quoted"]) is not None:
         return quoted.replace("''", "'") or "'", 0

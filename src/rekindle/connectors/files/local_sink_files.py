@@ -47,7 +47,7 @@ class LocalSinkFiles(SinkFiles):
                 _sync_directory(self._full(directory))
 
     def size(self, path: str) -> int | None:
-        """Give the size of a file in bytes; None where there is none."""
+        """Return the size of a file in bytes; None where there is none."""
         with self._explaining("look at", path):
             try:
                 return os.stat(self._full(path)).st_size

@@ -53,7 +53,7 @@ class SinkFiles(ABC):
 
     @abstractmethod
     def size(self, path: str) -> int | None:
-        """Give the size of a file in bytes; None where there is none."""
+        """Return the size of a file in bytes; None where there is none."""
 
     @abstractmethod
     def remove(self, path: str) -> None:
@@ -69,7 +69,7 @@ class SinkFiles(ABC):
             stream.write(data)
 
     def describe(self, path: str) -> str:
-        """Give the full name of a file, for people."""
+        """Return the full name of a file, for people."""
         return join(self.base.rstrip("/"), path) if path else self.base
 
     @contextlib.contextmanager
@@ -84,7 +84,7 @@ class SinkFiles(ABC):
 
 
 def first_line(error: Exception) -> str:
-    """Give the first line of an error's text; pyarrow's may have a hundred."""
+    """Return the first line of an error's text; pyarrow's may have a hundred."""
     return str(error).partition("\n")[0]
 
 
@@ -99,5 +99,5 @@ def _advice(error: Exception) -> str:
     if number in (errno.EMFILE, errno.ENFILE):
         return "Each bucket keeps a file open: make fewer buckets, or raise the limit of open files (ulimit -n)"
     if number == errno.ENOENT:
-        return "Somebody removed it, or the base path is not mounted on every machine of the cluster"
+        return "It was removed, or the base path is not mounted on every machine of the cluster"
     return "Check the storage of the base path"

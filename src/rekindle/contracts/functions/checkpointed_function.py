@@ -22,7 +22,7 @@ __all__ = [
 
 
 class FunctionInitializationContext(ABC):
-    """Give a function its state stores while it is being set up."""
+    """The state stores of a function while it is being set up."""
 
     @abstractmethod
     def is_restored(self) -> bool:
@@ -68,7 +68,7 @@ class CheckpointedFunction(ABC):
 
     @abstractmethod
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:
-        """Write into the state handles what the checkpoint shall hold; no element comes in between.
+        """Write into the state handles what the checkpoint is to hold; no element is processed meanwhile.
 
         There is no current key: keyed state cannot be used here. An exception fails the attempt, and the job restarts.
         """
@@ -88,14 +88,14 @@ class ListCheckpointed(ABC):
 
     @abstractmethod
     def restore_state(self, state: list[Any]) -> None:
-        """Take over the items that fall to this subtask; called before ``open``, only after a restore."""
+        """Accept the items of this subtask; called before ``open``, only after a restore."""
 
 
 class CheckpointListener(ABC):  # noqa: B024 - both notifications are optional
-    """Hear how checkpoints end, to commit or to undo what was done outside for them.
+    """Is told how checkpoints end, to commit or undo external effects.
 
     A notification may be lost in a failure, never the completion itself: a notification for checkpoint n
-    covers all earlier ones. A savepoint that the job goes on after is not reported as complete: a failure leads back to
+    covers all earlier ones. A savepoint of a job that continues is not reported as complete: a failure leads back to
     a checkpoint before it.
     """
 

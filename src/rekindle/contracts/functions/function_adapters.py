@@ -128,7 +128,7 @@ def as_partitioner(partitioner: Any, selector: Any) -> tuple[Callable[[Any, int]
 
 
 def rich_functions(*given: Any) -> tuple[Function, ...]:
-    """Give those functions that are to be opened and closed: all but callables and functions that do neither."""
+    """Return those functions that are to be opened and closed: all but callables and functions that do neither."""
     return tuple(
         function
         for function in given
@@ -154,7 +154,7 @@ def refuse_operator_state(function: Any, method: str, instead: str) -> None:
     """
     if isinstance(function, CheckpointedFunction | ListCheckpointed | CheckpointListener):
         raise InvalidProgramError(
-            f"{type(function).__name__} wants to take part in checkpoints, and functions of {method} do not: {instead}"
+            f"{type(function).__name__} takes part in checkpoints, but functions of {method} cannot: {instead}"
         )
 
 

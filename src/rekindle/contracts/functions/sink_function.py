@@ -42,7 +42,7 @@ class SinkFunction(Function):
         """
 
     def write_watermark(self, watermark: int) -> None:
-        """Hear that event time has come to a watermark; nothing needs to be done."""
+        """Called when event time has reached a watermark; nothing needs to be done."""
 
     def finish(self) -> None:
         """Write what is still held back: all input has ended. ``close`` is called after failures, too."""

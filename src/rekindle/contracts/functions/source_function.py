@@ -20,7 +20,7 @@ class SourceFunction(Function):
     """
 
     class SourceContext(ABC):
-        """Take the elements and watermarks that a source emits."""
+        """Receives the elements and watermarks that a source emits."""
 
         @abstractmethod
         def collect(self, element: Any) -> None:
@@ -36,7 +36,7 @@ class SourceFunction(Function):
 
         @abstractmethod
         def mark_as_temporarily_idle(self) -> None:
-            """Let watermarks downstream go on without this source until it emits again."""
+            """Let event time advance downstream without this source until it emits again."""
 
         @abstractmethod
         def get_checkpoint_lock(self) -> AbstractContextManager[Any]:
@@ -64,8 +64,8 @@ class ParallelSourceFunction(SourceFunction):
 
 
 class RichSourceFunction(RichFunction, SourceFunction):
-    """Be a SourceFunction that knows its runtime context."""
+    """A SourceFunction that knows its runtime context."""
 
 
 class RichParallelSourceFunction(RichFunction, ParallelSourceFunction):
-    """Be a ParallelSourceFunction that knows its runtime context: which subtask it is, of how many."""
+    """A ParallelSourceFunction that knows its runtime context: which subtask it is, of how many."""

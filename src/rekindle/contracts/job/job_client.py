@@ -39,7 +39,7 @@ class JobClient(ABC):
     ) -> CompletableFuture[str]:
         """Stop the job with a savepoint; the future has the savepoint's path once the job is FINISHED.
 
-        All output in the savepoint is committed then. If the savepoint fails, the job goes on, and the future raises
+        All output in the savepoint is committed then. If the savepoint fails, the job continues, and the future raises
         :class:`~rekindle.exceptions.StopFailedError`.
 
         Args:
@@ -66,7 +66,7 @@ class JobClient(ABC):
     def trigger_savepoint(
         self, savepoint_directory: str | None = None, format_type: SavepointFormatType | None = None
     ) -> CompletableFuture[str]:
-        """Take a savepoint while the job goes on; the future has the savepoint's path.
+        """Take a savepoint while the job continues; the future has the savepoint's path.
 
         Args:
             savepoint_directory: Where to write it; ``None`` takes the configured directory.

@@ -11,7 +11,7 @@ __all__ = ["InternalTimer", "InternalTimerService", "Triggerable"]
 
 @dataclass(frozen=True, slots=True)
 class InternalTimer:
-    """Say when, for which key and in which namespace a timer is set."""
+    """A timer: its time, its key and its namespace."""
 
     timestamp: int
     key: Any

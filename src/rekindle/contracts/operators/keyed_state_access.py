@@ -23,10 +23,10 @@ class KeyedStateAccess(Protocol):
     key_groups: KeyGroupRange
 
     def get_or_create(self, descriptor: StateDescriptor) -> State:
-        """Give a state, which shows what belongs to the current key."""
+        """Return a state, which shows what belongs to the current key."""
 
     def keys(self, name: str) -> Iterator[Any]:
-        """Give the keys that a state holds something for."""
+        """Return the keys that a state holds something for."""
 
     def state_names(self) -> list[str]:
         """Name all states."""

@@ -19,25 +19,25 @@ class OperatorServices(ABC):
     @property
     @abstractmethod
     def runtime_context(self) -> RuntimeContext:
-        """Give what functions are opened with."""
+        """Return what functions are opened with."""
 
     @property
     @abstractmethod
     def operator_state(self) -> OperatorStateStore:
-        """Give the state that belongs to the subtask."""
+        """Return the state that belongs to the subtask."""
 
     @abstractmethod
     def keyed_backend(self) -> KeyedStateAccess:
-        """Give the backend of keyed state; raises on a stream without a key."""
+        """Return the backend of keyed state; raises on a stream without a key."""
 
     @abstractmethod
     def partitioned_state(self, descriptor: StateDescriptor, namespace: Any, namespace_type: Any) -> State:
-        """Give a state of the current key, in a namespace unless that is None."""
+        """Return a state of the current key, in a namespace unless that is None."""
 
     @abstractmethod
     def timer_service(self, name: str, namespace_type: Any, triggerable: Triggerable) -> InternalTimerService:
-        """Give the timers of a name."""
+        """Return the timers of a name."""
 
     @abstractmethod
     def fire_event_timers(self, watermark: int) -> None:
-        """Let event time go on in all timer services."""
+        """Advance event time in all timer services."""

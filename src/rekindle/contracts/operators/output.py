@@ -12,7 +12,7 @@ __all__ = ["Output"]
 
 
 class Output(ABC):
-    """Take the records and watermarks of an operator, while it is called."""
+    """Receives the records and watermarks of an operator while it is called."""
 
     @abstractmethod
     def collect(self, record: StreamRecord[Any]) -> None:

@@ -18,14 +18,14 @@ __all__ = [
 
 
 class KeyGroupStatePartition(NamedTuple):
-    """Give what an operator wrote for a key group."""
+    """What an operator wrote for a key group."""
 
     key_group: int
     stream: BinaryIO
 
 
 class StateInitializationContext(FunctionInitializationContext):
-    """Give an operator its state before it is opened."""
+    """The state of an operator before it is opened."""
 
     @abstractmethod
     def get_raw_keyed_state_inputs(self) -> Iterable[KeyGroupStatePartition]:
@@ -37,7 +37,7 @@ class StateInitializationContext(FunctionInitializationContext):
 
 
 class KeyedStateCheckpointOutputStream(Protocol):
-    """Take the bytes of key groups, one after the other."""
+    """Receives the bytes of key groups, one after the other."""
 
     def start_new_key_group(self, key_group: int) -> None:
         """Begin with a key group of this subtask; each can be written once."""
@@ -53,7 +53,7 @@ class KeyedStateCheckpointOutputStream(Protocol):
 
 
 class OperatorStateCheckpointOutputStream(Protocol):
-    """Take the bytes of partitions: what is dealt out to the subtasks on a rescale, each as a whole."""
+    """Receives the bytes of partitions, which are distributed to the subtasks on a rescale, each as a whole."""
 
     def start_new_partition(self) -> None:
         """Begin with a partition."""

@@ -34,7 +34,9 @@ __all__ = [
 
 
 class AbstractStreamOperator:
-    """Take an operator through its life: setup, initialize_state, open, records and watermarks, finish, close.
+    """The base class of operators, with their lifecycle.
+
+    The order is setup, initialize_state, open, records and watermarks, finish, close.
 
     All methods are called by one thread at a time. Whoever overrides ``setup`` or ``process_watermark`` calls the
     method here, too.
@@ -49,7 +51,7 @@ class AbstractStreamOperator:
     # --- life ---
 
     def setup(self, services: OperatorServices, output: Output) -> None:
-        """Take what the operator works with; called first, in the slot."""
+        """Receive what the operator works with; called first, in the slot."""
         self._services = services
         self.output = output
 
@@ -77,7 +79,7 @@ class AbstractStreamOperator:
         """React to a checkpoint that will not complete."""
 
     def close(self) -> None:
-        """Give back what the operator holds; no more records come, whether it has finished or not."""
+        """Release the operator's resources; no more records come, whether it has finished or not."""
 
     # --- what it may use ---
 
@@ -128,7 +130,7 @@ class AbstractStreamOperator:
 
 
 class OneInputStreamOperator(ABC):
-    """Be an operator with one input."""
+    """An operator with one input."""
 
     @abstractmethod
     def process_element(self, record: StreamRecord[Any]) -> None:
@@ -136,7 +138,7 @@ class OneInputStreamOperator(ABC):
 
 
 class TwoInputStreamOperator(ABC):
-    """Be an operator with two inputs; its watermark is the lower one of both."""
+    """An operator with two inputs; its watermark is the lower of the two."""
 
     @abstractmethod
     def process_element1(self, record: StreamRecord[Any]) -> None:
@@ -148,7 +150,7 @@ class TwoInputStreamOperator(ABC):
 
 
 class AbstractUdfStreamOperator(AbstractStreamOperator):
-    """Be an operator around a user function: opens and closes it, and lets it take part in checkpoints.
+    """An operator around a user function: it opens and closes it, and includes it in checkpoints.
 
     Attributes:
         user_function: The function.

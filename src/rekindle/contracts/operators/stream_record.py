@@ -48,7 +48,7 @@ class StreamRecord(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """Say that no record with this timestamp or an earlier one will come, except late ones."""
+    """The statement that no record with this timestamp or an earlier one will come, except late ones."""
 
     timestamp: int
 

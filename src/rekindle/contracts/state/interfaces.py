@@ -20,7 +20,7 @@ OUT = TypeVar("OUT")
 
 
 class State(ABC):
-    """Be the base of all states."""
+    """The base of all states."""
 
     @abstractmethod
     def clear(self) -> None:
@@ -52,7 +52,7 @@ class AppendingState(State, Generic[IN, OUT]):
 
 
 class MergingState(AppendingState[IN, OUT]):
-    """Be an appending state of which two can be merged into one, as merging windows need."""
+    """An appending state of which two can be merged into one, as merging windows need."""
 
 
 class ReducingState(MergingState[T, T]):

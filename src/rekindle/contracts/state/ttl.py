@@ -233,7 +233,7 @@ class StateTtlConfig:
             ROCKSDB_COMPACTION_FILTER = 2
 
         class CleanupStrategy:
-            """Be the base of the strategies' parameters."""
+            """The base of the strategies' parameters."""
 
         class EmptyCleanupStrategy(CleanupStrategy):
             """Stand for a strategy without parameters."""

@@ -1,4 +1,4 @@
-"""The two sides of a watermark generator of one's own: the generator, and what it emits to."""
+"""The two sides of a custom watermark generator: the generator, and what it emits to."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ __all__ = ["WatermarkGenerator", "WatermarkOutput"]
 
 
 class WatermarkOutput(ABC):
-    """Take the watermarks of a generator; the runtime implements it."""
+    """Receives the watermarks of a generator; the runtime implements it."""
 
     @abstractmethod
     def emit_watermark(self, timestamp: int) -> None:
-        """Emit a watermark: no record with this timestamp or an older one is expected any more."""
+        """Emit a watermark: no more records with this timestamp or an older one are expected."""
 
     @abstractmethod
     def mark_idle(self) -> None:
-        """Let downstream go on without this output, until it emits or is marked active again."""
+        """Let downstream operators continue without this output, until it emits or is marked active again."""
 
     @abstractmethod
     def mark_active(self) -> None:
-        """Let downstream wait for this output again."""
+        """Make downstream operators wait for this output again."""
 
 
 class WatermarkGenerator(ABC):

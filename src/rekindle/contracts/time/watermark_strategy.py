@@ -104,7 +104,7 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_generator(supplier: Callable[[], WatermarkGenerator]) -> WatermarkStrategy:
-        """Return the strategy that asks a generator of one's own.
+        """Return the strategy that uses a custom generator.
 
         Args:
             supplier: Makes a generator, such as the generator's class; called once for each subtask.

@@ -61,7 +61,7 @@ class MergingWindowAssigner(WindowAssigner[T, W]):
     """Assign elements to windows that may merge, such as sessions."""
 
     class MergeCallback(ABC, Generic[W2]):
-        """Be told which windows merge."""
+        """Receive which windows merge."""
 
         @abstractmethod
         def merge(self, to_be_merged: Iterable[W2], merge_result: W2) -> None:

@@ -90,7 +90,7 @@ class _ContinuousTrigger(Trigger[T, TimeWindow]):
 
 
 class ContinuousEventTimeTrigger(_ContinuousTrigger[T]):
-    """Fire every so often as the watermark goes on, and at the end of the window."""
+    """Fire at intervals as the watermark advances, and at the end of the window."""
 
     @staticmethod
     def of(interval: Time | Duration | int) -> ContinuousEventTimeTrigger[Any]:

@@ -44,7 +44,7 @@ class _CountWindows(WindowAssigner[T, CountWindow]):
 
 
 class CountTumblingWindowAssigner(_CountWindows[T]):
-    """Cut the elements of a key into windows of so many, one after the other."""
+    """Cut the elements of a key into windows of a fixed number, one after the other."""
 
     def __init__(self, window_size: int) -> None:
         """Make the assigner.
@@ -58,7 +58,7 @@ class CountTumblingWindowAssigner(_CountWindows[T]):
 
     @staticmethod
     def of(window_size: int) -> CountTumblingWindowAssigner[Any]:
-        """Return windows of so many elements."""
+        """Return windows of this many elements."""
         return CountTumblingWindowAssigner(window_size)
 
     def assign_windows(
@@ -72,7 +72,7 @@ class CountTumblingWindowAssigner(_CountWindows[T]):
 
 
 class CountSlidingWindowAssigner(_CountWindows[T]):
-    """Cut the elements of a key into windows of so many, which begin every so many elements."""
+    """Cut the elements of a key into windows of ``size`` elements, which begin every ``slide`` elements."""
 
     def __init__(self, window_size: int, window_slide: int) -> None:
         """Make the assigner.
@@ -89,7 +89,7 @@ class CountSlidingWindowAssigner(_CountWindows[T]):
 
     @staticmethod
     def of(window_size: int, window_slide: int) -> CountSlidingWindowAssigner[Any]:
-        """Return windows of so many elements, which begin every so many elements."""
+        """Return windows of ``size`` elements, which begin every ``slide`` elements."""
         return CountSlidingWindowAssigner(window_size, window_slide)
 
     def assign_windows(
@@ -136,7 +136,7 @@ class GlobalWindows(WindowAssigner[T, GlobalWindow]):
 
 
 def count_windows(size: int, slide: int = 0) -> WindowAssigner[Any, CountWindow]:
-    """Give the assigner of tumbling count windows, or of sliding ones if there is a slide."""
+    """Return the assigner of tumbling count windows, or of sliding ones if there is a slide."""
     return CountSlidingWindowAssigner(size, slide) if slide else CountTumblingWindowAssigner(size)
 
 

@@ -30,7 +30,7 @@ class Evictor(ABC, Generic[T, W]):
     """Drop elements of a window that fires."""
 
     class EvictorContext(ABC):
-        """Give the time."""
+        """Provides the time."""
 
         @abstractmethod
         def get_current_processing_time(self) -> int:
@@ -75,7 +75,7 @@ class _BeforeOrAfter(Evictor[T, W]):
 
 
 class CountEvictor(_BeforeOrAfter[T, W]):
-    """Keep the last elements, so many at most."""
+    """Keep the last elements, up to a maximum."""
 
     def __init__(self, max_count: int, do_evict_after: bool = False) -> None:
         """Make the evictor; see :meth:`of`."""

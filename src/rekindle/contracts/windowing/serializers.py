@@ -55,12 +55,12 @@ class GlobalWindowSerializer(ScalarSerializer[GlobalWindow]):
     unpacks = True
 
     def pack(self, element: Any) -> None:
-        """Turn the window into nothing."""
+        """Pack the window, which has no contents, as None."""
         if type(element) is not GlobalWindow:
             raise _refused(element, GlobalWindow)
 
     def unpack(self, packed: Any) -> GlobalWindow:
-        """Turn nothing into the window."""
+        """Return the window."""
         return GlobalWindow.get()
 
 
@@ -78,6 +78,6 @@ class GlobalWindowSerializerSnapshot(ScalarSerializerSnapshot[GlobalWindow], of=
 
 def _refused(element: Any, wanted: type) -> SerializationError:
     return SerializationError(
-        f"{element!r} ({type(element).__name__}) is no {wanted.__name__}; let get_window_serializer() of the window "
+        f"{element!r} ({type(element).__name__}) is not a {wanted.__name__}; let get_window_serializer() of the window "
         "assigner return the serializer of the windows that it assigns"
     )

@@ -89,7 +89,8 @@ class _DynamicGap(SessionWindows[T]):
         gap = self._extractor.extract(element)
         if gap <= 0:
             raise ConfigurationError(
-                f"{type(self._extractor).__name__}.extract gave a gap of {gap} ms for {element!r}: it must be above 0"
+                f"{type(self._extractor).__name__}.extract returned a gap of {gap} ms for {element!r}: it must be "
+                "above 0"
             )
         return gap
 

@@ -27,8 +27,8 @@ T = TypeVar("T")
 def without_timestamp() -> InvalidProgramError:
     """Describe a record without a timestamp that came to a window in event time."""
     return InvalidProgramError(
-        "a record without a timestamp came to a window in event time: give the stream timestamps with "
-        "assign_timestamps_and_watermarks(...) before the window, or use a window in processing time"
+        "a record without a timestamp arrived at an event-time window: give the stream timestamps with "
+        "assign_timestamps_and_watermarks(...) before the window, or use a processing-time window"
     )
 
 

@@ -81,15 +81,15 @@ class Trigger(ABC, Generic[T, W]):
 
     @abstractmethod
     def on_element(self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Say what happens when an element was added to a window."""
+        """Decide what happens when an element was added to a window."""
 
     @abstractmethod
     def on_processing_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Say what happens when a processing-time timer of a window is due."""
+        """Decide what happens when a processing-time timer of a window is due."""
 
     @abstractmethod
     def on_event_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Say what happens when an event-time timer of a window is due."""
+        """Decide what happens when an event-time timer of a window is due."""
 
     def can_merge(self) -> bool:
         """Return whether the trigger can be used with windows that merge."""

@@ -16,7 +16,7 @@ W = TypeVar("W")
 
 
 class CountTrigger(Trigger[T, W]):
-    """Fire whenever so many elements have come to the window."""
+    """Fire whenever a number of elements has arrived in the window."""
 
     def __init__(self, window_size: int) -> None:
         """Make the trigger.
@@ -29,11 +29,11 @@ class CountTrigger(Trigger[T, W]):
 
     @staticmethod
     def of(window_size: int) -> CountTrigger[Any, Any]:
-        """Return a trigger that fires whenever so many elements have come."""
+        """Return a trigger that fires whenever this many elements have arrived."""
         return CountTrigger(window_size)
 
     def on_element(self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Fire if this was the last of so many; the elements stay."""
+        """Fire if the number is reached; the elements stay."""
         count: Any = ctx.get_partitioned_state(self._count_state_descriptor)
         count.add(1)
         if count.get() < self._window_size:

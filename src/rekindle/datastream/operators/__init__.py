@@ -1,4 +1,4 @@
-"""The operator API, for what functions cannot do: raw state, several timer services, watermarks of one's own.
+"""The operator API, for what functions cannot do: raw state, several timer services, custom watermarks.
 
 Flink has it in Java only; names are those of Flink, in Python's spelling. ``stream.transform`` puts an operator on a
 stream.

@@ -10,7 +10,7 @@ __all__ = ["KeyGroupRangeAssignment"]
 
 
 class KeyGroupRangeAssignment:
-    """Tell how keys are assigned to key groups."""
+    """How keys are assigned to key groups."""
 
     @staticmethod
     def assign_to_key_group(key: Any, max_parallelism: int) -> int:

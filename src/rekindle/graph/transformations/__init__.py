@@ -1,1 +1,1 @@
-"""What the operators of a program are, in words that everybody understands: slots build the operators from them."""
+"""Typed descriptions of the operators of a program, from which slots build the operators."""

@@ -52,17 +52,17 @@ class Transformation:
 
     @property
     def uid_kind(self) -> str:
-        """Give what derived uids are made of."""
+        """Return what derived uids are made of."""
         return self.kind
 
     def keeps_records(self) -> bool:
-        """Tell whether records may lead to results later, out of state: replaying does not bring those again."""
+        """Return whether records may lead to results later, out of state: replaying does not bring those again."""
         return False
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionTransformation(Transformation):
-    """Describe an operator that calls a function of the user's.
+    """Describe an operator that calls a user function.
 
     Attributes:
         function: The function.

@@ -60,7 +60,7 @@ class Interval:
     upper: int
 
     def seen_from(self, side: int) -> tuple[int, int]:
-        """Give the bounds of the other side's timestamp minus that of an element of a side, 0 or 1."""
+        """Return the bounds of the other side's timestamp minus that of an element of a side, 0 or 1."""
         return (-self.upper, -self.lower) if side else (self.lower, self.upper)
 
 

@@ -39,7 +39,7 @@ def decode_batch(body: memoryview) -> Chunk:
 
 
 def column_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """Give the values of a column as programs see them: maps are dicts, structs are rows."""
+    """Return the values of a column as programs see them: maps are dicts, structs are rows."""
     if column.null_count == 0 and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         values: list[Any] = column.to_numpy().tolist()  # a fifth of the time that to_pylist takes
         return values
@@ -49,7 +49,7 @@ def column_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
 
 
 def _converter(kind: pa.DataType) -> Callable[[Any], Any] | None:
-    """Give what turns Arrow's idea of a nested value into Spark's: maps are dicts, structs are rows or variants."""
+    """Return what turns Arrow's idea of a nested value into Spark's: maps are dicts, structs are rows or variants."""
     if pa.types.is_map(kind):
         key, item = _converter(kind.key_type) or _same, _converter(kind.item_type) or _same
         return lambda pairs: {key(k): None if v is None else item(v) for k, v in pairs}

@@ -82,7 +82,7 @@ def read_objects(form: int, data: memoryview) -> list[Any]:
 
 
 def all_plain(values: Any) -> bool:
-    """Tell whether msgpack gives back each of these values as it is."""
+    """Return whether msgpack gives back each of these values as it is."""
     return _PLAIN.issuperset(map(type, values))
 
 
@@ -165,7 +165,7 @@ _READERS: tuple[Callable[[memoryview], list[Any]], ...] = (
 
 @lru_cache(maxsize=256)
 def _is_plain_class(kind: Any) -> bool:
-    """Tell whether pickle would make an instance anew and fill its ``__dict__``, and do nothing else."""
+    """Return whether pickle would make an instance anew and fill its ``__dict__``, and do nothing else."""
     return (
         kind.__new__ is object.__new__
         and kind.__reduce_ex__ is object.__reduce_ex__
@@ -202,7 +202,7 @@ def _maker(kind: Any, names: tuple[str, ...]) -> Callable[[list[Any]], list[Any]
 
 
 def _is_attribute(kind: type, name: str) -> bool:
-    """Tell whether ``instance.name = value`` can be written, and fills the instance's ``__dict__``."""
+    """Return whether ``instance.name = value`` can be written, and fills the instance's ``__dict__``."""
     is_name = name.isidentifier() and not iskeyword(name)
     return is_name and not hasattr(type(getattr_static(kind, name, None)), "__set__")
 

@@ -75,5 +75,5 @@ def chosen_targets(edge: JobEdge, name: str, values: list[Any], parallelism: int
 
 
 def _own(chunk: Chunk) -> Chunk:
-    """Give a chunk with a list of its own to append to; the one that an operator emitted must not change."""
+    """Return a chunk with a list of its own to append to; the one that an operator emitted must not change."""
     return Chunk(list(chunk.values), None if chunk.timestamps is None else list(chunk.timestamps))

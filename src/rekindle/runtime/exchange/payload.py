@@ -55,7 +55,7 @@ def encode_chunk(chunk: Chunk, serializer: TypeSerializer[Any] | None = None) ->
         serializer: That of the stream's type; None for a stream without.
 
     Raises:
-        SerializationError: A record is none of the stream's type.
+        SerializationError: A record does not match the stream's type.
     """
     if serializer is None:
         value_form, values = write_objects(chunk.values)
@@ -69,7 +69,7 @@ def encode_chunk(chunk: Chunk, serializer: TypeSerializer[Any] | None = None) ->
 
 
 def is_batch(payload: bytearray) -> bool:
-    """Tell whether a payload holds rows as Spark read them."""
+    """Return whether a payload holds rows as Spark read them."""
     return payload[0] == _ARROW
 
 

@@ -417,7 +417,7 @@ class JobMaster(ObservedJob):
             self._renew_cluster(shared)
 
     def _renew_cluster(self, shared: JobShared) -> None:
-        self._view.notice("Spark is started anew, which takes some seconds")
+        self._view.notice("Restarting Spark, which takes a few seconds")
         sources = self._lost_cluster.renew(self._clock.now, self._cancelled.wait)
         self._program = replace(self._program, spark_sources=sources)
         shared.graph = self._graph = replace(self._graph, spark_sources=sources)

@@ -101,7 +101,7 @@ class BroadcastStates:
             self._states[name] = (state, ReadOnlyView(state, name))
 
     def find(self, descriptor: MapStateDescriptor) -> tuple[BroadcastState[Any, Any], ReadOnlyView]:
-        """Give a state and its read-only view."""
+        """Return a state and its read-only view."""
         name = descriptor.get_name()
         known = self._descriptors.get(name)
         if known is not descriptor:

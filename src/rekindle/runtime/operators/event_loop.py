@@ -17,7 +17,7 @@ class EventLoopThread:
         self._thread: threading.Thread | None = None
 
     def acquire(self) -> asyncio.AbstractEventLoop:
-        """Give the loop to one more operator, which must :meth:`release` it."""
+        """Return the loop to one more operator, which must :meth:`release` it."""
         if self._loop is None:
             loop = self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=_run, args=(loop,), daemon=True, name="async-io")

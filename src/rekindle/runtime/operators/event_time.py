@@ -56,7 +56,7 @@ class EventTime:
             self._next_ask = now() + interval_ms
 
     def pieces(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Give records with their timestamps, cut where the watermark moves: it holds behind the piece given last."""
+        """Return records with their timestamps, cut where the watermark moves: it holds behind the piece given last."""
         if not chunk.values:
             return iter(())
         timestamps = self._stamped(chunk)
@@ -70,7 +70,7 @@ class EventTime:
         return self._given_out(chunk.values, timestamps, marks)
 
     def assign(self, chunk: Chunk) -> Chunk:
-        """Give records their timestamps, in one piece: the watermark holds behind all of them."""
+        """Return records their timestamps, in one piece: the watermark holds behind all of them."""
         timestamps = self._stamped(chunk)
         if self.strategy.kind is WatermarkKind.GENERATOR:
             self._show(chunk.values, timestamps)
@@ -93,7 +93,7 @@ class EventTime:
             self._ask()
 
     def next_check(self) -> int | None:
-        """Tell when the subtask becomes idle, if nothing happens until then."""
+        """Return when the subtask becomes idle, if nothing happens until then."""
         timeout = self.strategy.idle_timeout_ms
         if timeout is None or self._quiet_since is None or self.idle:
             return None

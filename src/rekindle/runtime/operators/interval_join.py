@@ -140,6 +140,6 @@ class _PairContext(ProcessJoinFunction.Context):
 
 def _without_timestamp(value: Any) -> InvalidProgramError:
     return InvalidProgramError(
-        f"{value!r} came to an interval join without a timestamp: elements of both streams need timestamps. Call "
+        f"{value!r} arrived at an interval join without a timestamp: elements of both streams need timestamps. Call "
         "assign_timestamps_and_watermarks before key_by"
     )

@@ -11,7 +11,7 @@ class NoTimers(TimerService):
     """Refuse timers: they belong to a key."""
 
     def timer_service(self) -> TimerService:
-        """Give the service that tells the time."""
+        """Return the service that tells the time."""
         return self
 
     def register_processing_time_timer(self, timestamp: int) -> None:
@@ -28,4 +28,4 @@ class NoTimers(TimerService):
 
     @abstractmethod
     def _no_key(self) -> Exception:
-        """Give the error that says what to do instead."""
+        """Return the error that says what to do instead."""

@@ -39,7 +39,7 @@ _FRESH = 4
 
 
 def detached(value: Any) -> Any:
-    """Give a value that user code cannot change: itself where that is certain, else a copy.
+    """Return a value that user code cannot change: itself where that is certain, else a copy.
 
     Call it with a local variable that holds the only other reference the caller has.
     """

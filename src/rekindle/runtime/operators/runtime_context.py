@@ -52,7 +52,7 @@ class SlotRuntimeContext(RuntimeContext):
     def get_superstep_number(self) -> int:
         if self._context.superstep is None:
             raise InvalidProgramError(
-                f"operator {self._context.name!r} asked for the number of its round, and is in no iteration that has "
+                f"operator {self._context.name!r} asked for the number of its round, but is not in an iteration with "
                 "rounds: give iterate() max_iterations, or close_with() a termination criterion"
             )
         return self._context.superstep()

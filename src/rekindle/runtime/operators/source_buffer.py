@@ -47,7 +47,7 @@ class SourceBuffer:
         self._timestamps.append(timestamp)
 
     def last(self) -> Any:
-        """Give the element that was added last; there must be one."""
+        """Return the element that was added last; there must be one."""
         return self._values[-1]
 
     def mark(self, watermark: int | None) -> None:
@@ -84,7 +84,7 @@ class SourceBuffer:
         return None
 
     def pieces(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Give out the next portion of what was taken last, cut where the watermark moves."""
+        """Return out the next portion of what was taken last, cut where the watermark moves."""
         values, timestamps, start = chunk.values, chunk.timestamps, 0
         end = self._given + len(values)
         marks = [(place - self._given, mark) for place, mark in self._passed if place <= end]
@@ -101,5 +101,5 @@ class SourceBuffer:
             yield Chunk(values[start:], None if timestamps is None else timestamps[start:])
 
     def content(self) -> tuple[list[Any], list[int | None] | None]:
-        """Give the elements that nobody has taken, and their timestamps if any has one."""
+        """Return the elements that nobody has taken, and their timestamps if any has one."""
         return list(self._values), None if self._timestamps is None else list(self._timestamps)

@@ -102,7 +102,7 @@ class _NoTimersContext(KeyedCoContext):
 
 
 def co_calls(function: Any) -> tuple[Call, Call]:
-    """Give what is called for a record of the first input and for one of the second."""
+    """Return what is called for a record of the first input and for one of the second."""
     match function:
         case CoMapFunction():
             return _mapping(function.map1), _mapping(function.map2)

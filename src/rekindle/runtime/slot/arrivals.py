@@ -26,12 +26,12 @@ class RecordOrder:
     spark_rooted: frozenset[int]
 
     def holds(self, node: int, spark_tasks: int) -> bool:
-        """Tell whether a node sees records in the order of one sender, in an epoch with so many tasks of Spark."""
+        """Return whether a node sees records in the order of one sender, in an epoch with so many tasks of Spark."""
         return node in self.one_sender and (node not in self.spark_rooted or spark_tasks == 1)
 
 
 def senders(edge: JobEdge, subtask: int, sources: int, targets: int) -> range:
-    """Give the subtasks that send to a subtask over an edge, of so many on either side."""
+    """Return the subtasks that send to a subtask over an edge, of so many on either side."""
     if not edge.exchange:
         return range(subtask, subtask + 1)
     if edge.partitioner.kind is Partitioning.RESCALE:
@@ -62,7 +62,7 @@ def record_order(graph: JobGraph, subtask: int) -> RecordOrder:
 
 
 def in_band_edges(graph: JobGraph) -> frozenset[int]:
-    """Give the edges over which watermarks arrive in their place among the records.
+    """Return the edges over which watermarks arrive in their place among the records.
 
     An operator whose inputs cross different numbers of exchanges sends records in several levels of an epoch. These
     take different ways, and may overtake each other: watermarks between them count when all have arrived.

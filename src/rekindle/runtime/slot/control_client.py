@@ -43,7 +43,7 @@ class ControlClient:
 
     @property
     def own_host(self) -> str:
-        """Give the address of this machine as the job master sees it."""
+        """Return the address of this machine as the job master sees it."""
         host: str = self._socket.getsockname()[0]
         return host
 
@@ -81,7 +81,7 @@ class ControlClient:
             time.sleep(self._heartbeat)
             silence = time.monotonic() - self._heard
             if silence > self._orphan_timeout:
-                print(f"no word from the job master for {silence:.0f} s: this slot ends", file=sys.__stderr__)
+                print(f"nothing heard from the job master for {silence:.0f} s: this slot ends", file=sys.__stderr__)
                 self._exit()
             try:
                 self.send(m.Heartbeat())

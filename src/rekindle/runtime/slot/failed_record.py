@@ -77,7 +77,7 @@ def _at_work(frame: FrameType) -> FailedRecord | None:
 
 
 def _key(names: Mapping[str, Any]) -> Any:
-    """Give the current key of the operator whose loop it is, or of its timers."""
+    """Return the current key of the operator whose loop it is, or of its timers."""
     operator = names.get("self")
     key = getattr(getattr(operator, "backend", getattr(operator, "_backend", None)), "key", NO_KEY)
     return _NOTHING if key is NO_KEY else key
@@ -91,11 +91,11 @@ def _described(what: str, parts: Mapping[str, Any]) -> FailedRecord:
 
 
 def digest(*texts: str) -> str:
-    """Give a short digest of texts."""
+    """Return a short digest of texts."""
     return hashlib.blake2b("\0".join(texts).encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()
 
 
 def _last(remaining: Any) -> Any:
-    """Give what an iterator over a list gave last."""
+    """Return what an iterator over a list gave last."""
     _, arguments, *position = remaining.__reduce__()
     return arguments[0][position[0] - 1] if position and position[0] else _NOTHING

@@ -109,7 +109,7 @@ def describe_failure(error: BaseException, slot: int, show_records: bool = True)
 
 
 def is_curable(failure: SlotFailed) -> bool:
-    """Tell whether a restart may cure a failure: those of user code, unless it misuses what Rekindle offers."""
+    """Return whether a restart may cure a failure: those of user code, unless it misuses what Rekindle offers."""
     return not failure.kind or kind_named(failure.kind).curable
 
 
@@ -156,7 +156,7 @@ def _summary(error: BaseException) -> str:
 
 
 def _is_no_iterable(error: BaseException) -> bool:
-    """Tell whether an operator could not walk through what a function had returned."""
+    """Return whether an operator could not walk through what a function had returned."""
     if not isinstance(error, TypeError) or not str(error).endswith("object is not iterable"):
         return False
     frames = traceback.extract_tb(error.__traceback__)

@@ -26,7 +26,7 @@ class StoredIncrement:
 
     @property
     def worth_extending(self) -> bool:
-        """Tell whether another change is better than a whole file.
+        """Return whether another change is better than a whole file.
 
         Not once the changes have one and a half times the size of the whole: writing everything again then costs less
         than the changes did, and a restore reads little more than two and a half times the whole.
@@ -48,7 +48,7 @@ class Increments:
         self._stored[checkpoint_id] = stored
 
     def base(self, checkpoint_id: int | None) -> StoredIncrement | None:
-        """Give what a completed checkpoint left; None where this attempt has not written it."""
+        """Return what a completed checkpoint left; None where this attempt has not written it."""
         return None if checkpoint_id is None else self._stored.get(checkpoint_id)
 
     def completed(self, checkpoint_id: int) -> None:

@@ -50,7 +50,7 @@ class LocalCopies:
                 os.unlink(full)
 
     def find(self, path: str, original: StoredFile) -> str | None:
-        """Give the copy of a file if there is a good one."""
+        """Return the copy of a file if there is a good one."""
         full = self._full(path)
         try:
             with open(full, "rb") as copy:

@@ -40,7 +40,7 @@ def metrics_report(
         try:
             told.append(_plain_metric(value))
         except BaseException:
-            log.warning("metric %r of operator %r cannot be told", value.name, value.operator, exc_info=True)
+            log.warning("metric %r of operator %r cannot be reported", value.name, value.operator, exc_info=True)
     return m.MetricsReport(request, operators, told, len(values) - len(told))
 
 

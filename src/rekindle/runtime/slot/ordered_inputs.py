@@ -73,7 +73,7 @@ class OrderedInputs:
         return waiting
 
     def release(self) -> Iterable[Arrived]:
-        """Give all that is held: the level has no more."""
+        """Return all that is held: the level has no more."""
         waiting = self._waiting
         self._clear(passing=False)
         if self._arrival.in_turn and len({edge.side for edge, item in waiting if isinstance(item, Chunk)}) > 1:
@@ -87,7 +87,7 @@ class OrderedInputs:
 
 
 def _alternating(first: list[Arrived], second: list[Arrived]) -> Iterator[Arrived]:
-    """Give one record of each side in turn, and with it the progress that follows it."""
+    """Return one record of each side in turn, and with it the progress that follows it."""
     sides = [deque(_one_by_one(first)), deque(_one_by_one(second))]
     while any(sides):
         for side in sides:

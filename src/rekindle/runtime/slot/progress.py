@@ -39,12 +39,12 @@ class InputProgress:
 
     @property
     def ended(self) -> bool:
-        """Tell whether no more records will come."""
+        """Return whether no more records will come."""
         return len(self._ended) == len(self._watermarks)
 
     @property
     def watermark(self) -> int:
-        """Give the watermark of the input by itself: that of the slowest subtask."""
+        """Return the watermark of the input by itself: that of the slowest subtask."""
         return combined_watermark([self], MIN_WATERMARK)[0]
 
     def only(self) -> int | None:
@@ -55,14 +55,14 @@ class InputProgress:
         return watermark
 
     def running(self) -> Iterator[tuple[int, bool]]:
-        """Give watermark and idleness of the upstream subtasks that have not ended."""
+        """Return watermark and idleness of the upstream subtasks that have not ended."""
         for producer, watermark in self._watermarks.items():
             if producer not in self._ended:
                 yield watermark, producer in self._idle
 
 
 def combined_watermark(inputs: Sequence[InputProgress], reached: int) -> tuple[int, bool]:
-    """Give the watermark of an operator, and whether it is idle because all its inputs are.
+    """Return the watermark of an operator, and whether it is idle because all its inputs are.
 
     The slowest upstream subtask counts, except those that are idle. One that is not idle any more and is behind does
     not count until it has caught up. When all are idle nothing is waited for: the fastest counts.

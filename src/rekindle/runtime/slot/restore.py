@@ -74,11 +74,11 @@ class StateReader:
         self._open.close()
 
     def knows(self, node: JobNode) -> bool:
-        """Tell whether the checkpoint holds anything of an operator."""
+        """Return whether the checkpoint holds anything of an operator."""
         return node.uid in self._operators
 
     def keyed(self, node: JobNode) -> RestoredKeyedState:
-        """Give what an operator's key groups in this slot had."""
+        """Return what an operator's key groups in this slot had."""
         operator = self._operators[node.uid]
         state = RestoredKeyedState()
         if not operator.keyed_states:
@@ -94,7 +94,7 @@ class StateReader:
         return state
 
     def lists(self, node: JobNode) -> dict[str, StoredList]:
-        """Give the operator's list states: what of them falls to this slot."""
+        """Return the operator's list states: what of them falls to this slot."""
         operator = self._operators[node.uid]
         dealt = deal_out(operator.list_states, node.parallelism, self._slot)
         return {
@@ -108,7 +108,7 @@ class StateReader:
     # --- what an old subtask wrote, for those above and for who looks into a snapshot ---
 
     def indexes(self, old: int) -> list[SnapshotIndex]:
-        """Give what is in the snapshot files of an old slot, oldest first."""
+        """Return what is in the snapshot files of an old slot, oldest first."""
         return [reader.index for reader in self._opened(old)]
 
     def add_blocks(
@@ -143,7 +143,7 @@ class StateReader:
         ]
 
     def list_of(self, uid: str, name: str, old: int) -> StoredList | None:
-        """Give what an old subtask wrote of an operator state; None: nothing."""
+        """Return what an old subtask wrote of an operator state; None: nothing."""
         return self._opened(old)[-1].operator_list(uid, name)
 
     def _items(self, uid: str, name: str, share: ItemRange) -> Iterator[StoredItems]:

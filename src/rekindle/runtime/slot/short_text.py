@@ -41,7 +41,7 @@ class _Repr(reprlib.Repr):
 
 
 def short_repr(value: object, limit: int) -> str:
-    """Give the representation of a value within a limit; one that raises is survived."""
+    """Return the representation of a value within a limit; one that raises is survived."""
     try:
         return cut(_Repr(limit).repr(value), limit)
     except BaseException as error:

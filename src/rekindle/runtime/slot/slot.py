@@ -299,7 +299,7 @@ class Slot:
                 lambda: self._epoch is not None and self._epoch.epoch >= task.epoch, _EPOCH_WAIT_SECONDS
             )
             if not opened or self._epoch is None or self._epoch.epoch != task.epoch:
-                raise SlotProtocolError(f"slot {self.index} was not told of epoch {task.epoch}, or it is over")
+                raise SlotProtocolError(f"slot {self.index} does not know epoch {task.epoch}, or it is over")
             delivery = (task.level, task.source, task.partition)
             if delivery in self._seen:
                 raise SlotProtocolError(

@@ -24,7 +24,7 @@ class SlotIterations:
             self._loops[order.head].begin(order.phase, order.round)
 
     def going(self, level: int) -> list[RunningNode]:
-        """Give the heads whose records can go round again in this very epoch: they meet no exchange on the way."""
+        """Return the heads whose records can go round again in this very epoch: they meet no exchange on the way."""
         heads = [self._running[i.head] for i in self._staying if i.head in self._running]
         return [head for head in heads if head.node.level == level and self._loops[head.node.id].fed_back]
 
@@ -48,7 +48,7 @@ class SlotIterations:
         return reports
 
     def superstep(self, node: int) -> Callable[[], int] | None:
-        """Give what tells an operator the number of its round; None if it is in none."""
+        """Return what tells an operator the number of its round; None if it is in none."""
         for iteration in self._iterations:
             if iteration.supersteps and node in iteration.body:
                 loop = self._loops[iteration.head]

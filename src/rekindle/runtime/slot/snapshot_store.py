@@ -131,7 +131,7 @@ class SnapshotStore:
             )
 
     def _place(self, target: Target, name: str, shared: bool) -> tuple[str, str]:
-        """Give the path of a new file within the storage, and relative to the metadata."""
+        """Return the path of a new file within the storage, and relative to the metadata."""
         if shared and target.job_directory is not None:
             own = paths.shared_file(target.checkpoint_id, self._slot, self._attempt, name or "state")
             return paths.join(target.job_directory, paths.SHARED, own), paths.from_checkpoint(own)

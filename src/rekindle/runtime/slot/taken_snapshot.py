@@ -109,7 +109,7 @@ class TakenSnapshot:
     def check(self) -> None:
         """Raise if nobody wants the snapshot any more."""
         if self._given_up:
-            raise CheckpointError("the checkpoint was given up while its snapshot was being written")
+            raise CheckpointError("the checkpoint was abandoned while its snapshot was being written")
 
     def give_up(self) -> None:
         """Stop; if the upload has not begun, it never will."""

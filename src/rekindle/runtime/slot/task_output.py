@@ -41,14 +41,14 @@ class Exchanges:
                 self._cursors[edge.id] = [0]  # senders have targets of their own: each begins with its first
 
     def targets(self, edge: JobEdge) -> Sequence[int]:
-        """Give the subtasks that may get records from this slot over an edge."""
+        """Return the subtasks that may get records from this slot over an edge."""
         parallelism = self._nodes[edge.target].parallelism
         if edge.partitioner.kind is Partitioning.RESCALE:
             return rescale_targets(self._slot, self._nodes[edge.source].parallelism, parallelism)
         return range(parallelism)
 
     def source(self, edge_id: int) -> JobNode:
-        """Give the operator whose records leave on an edge."""
+        """Return the operator whose records leave on an edge."""
         return self._nodes[self._edges[edge_id].source]
 
     def received(self, edge_id: int, payload: bytearray) -> list[Chunk | Progress]:

@@ -103,7 +103,7 @@ def column_routes(graph: JobGraph) -> dict[int, ColumnRoute]:
 
 
 def _fits(key_type: TypeInformation | None, fields: list[T.StructField], single_key: bool) -> bool:
-    """Tell whether a key type leaves the values of the columns as they are; the slots alone can convert them."""
+    """Return whether a key type leaves the values of the columns as they are; the slots alone can convert them."""
     if key_type is None:
         return True
     if not single_key or not isinstance(key_type, BasicTypeInfo):

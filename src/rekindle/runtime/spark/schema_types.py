@@ -29,7 +29,7 @@ _SCALARS: tuple[tuple[type[T.DataType] | tuple[type[T.DataType], ...], TypeInfor
 
 
 def row_type(schema: T.StructType) -> SparkRowTypeInfo:
-    """Give the type of the rows of a DataFrame."""
+    """Return the type of the rows of a DataFrame."""
     return SparkRowTypeInfo(schema.names, [_type_of(field.dataType) for field in schema.fields])
 
 

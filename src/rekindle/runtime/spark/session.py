@@ -115,14 +115,14 @@ def advise(session: SparkSession) -> None:
     if missing and str(context.applicationId) not in _ADVISED:
         _ADVISED.add(str(context.applicationId))
         log.warning(
-            "This Spark session may repeat tasks by itself, and each time the job goes back to its last checkpoint. "
+            "This Spark session may repeat tasks on its own, and each time the job returns to its last checkpoint. "
             "Start it with %s, or let Rekindle start it: env.spark_session",
             ", ".join(f"{key}={value}" for key, value in missing.items()),
         )
 
 
 def missing_settings(master: str, settings: dict[str, str]) -> dict[str, str]:
-    """Give the settings that keep Spark from repeating tasks, as far as a session does not have them."""
+    """Return the settings that keep Spark from repeating tasks, as far as a session does not have them."""
     if master.startswith("local") and not master.startswith("local-cluster"):
         # Spark repeats nothing there, unless the master says how often: local[2,4].
         return {"spark.master": master.partition(",")[0] + "]"} if "," in master else {}
@@ -218,6 +218,6 @@ def cloned_session(session: SparkSession) -> SparkSession:
 
 
 def is_local(session: SparkSession) -> bool:
-    """Tell whether all of Spark is in one process on this machine."""
+    """Return whether all of Spark is in one process on this machine."""
     master = str(session.sparkContext.master)
     return master == "local" or master.startswith("local[")

@@ -82,6 +82,6 @@ def start_slot(deployment: SlotDeployment, paths: list[str]) -> None:
 
 
 def _shipped() -> list[str]:
-    """Give the Python files that Spark brought to this executor."""
+    """Return the Python files that Spark brought to this executor."""
     root = SparkFiles.getRootDirectory()
     return [entry for entry in sys.path if entry.startswith(root)]

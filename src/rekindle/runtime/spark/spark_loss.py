@@ -77,5 +77,5 @@ def _unreachable(gateway: Any) -> ClusterLoss | None:
     try:
         socket.create_connection((parameters.address, parameters.port), timeout=_DYING_SECONDS).close()
     except OSError as error:
-        return ClusterLoss(f"Spark's JVM is gone: nobody answers at {parameters.address}:{parameters.port} ({error})")
+        return ClusterLoss(f"Spark's JVM is gone: nothing answers at {parameters.address}:{parameters.port} ({error})")
     return None

@@ -90,7 +90,7 @@ def memory_stream(session: SparkSession, partitions: int) -> Any:
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """Give the Arrow schema of rows, with timestamps in UTC."""
+    """Return the Arrow schema of rows, with timestamps in UTC."""
     zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
     return to_arrow_schema(schema, **zone)
 

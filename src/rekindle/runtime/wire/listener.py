@@ -133,8 +133,8 @@ class Listener:
     def _pause(self, error: OSError) -> None:
         """Make room and wait a moment: there will be descriptors again, and who has called waits until then."""
         what = errno.errorcode.get(error.errno or 0, "")
-        self._troubles.note(f"a connection could not be accepted ({what}: {error.strerror}); it is tried again")
-        self._drop_oldest_stranger("a peer that had proven nothing was dropped, to have its descriptor")
+        self._troubles.note(f"a connection could not be accepted ({what}: {error.strerror}); trying again")
+        self._drop_oldest_stranger("an unauthenticated peer was dropped to free its descriptor")
         self._selector.unregister(self._listening)
         self._paused_until = time.monotonic() + _PAUSE
 
@@ -142,7 +142,7 @@ class Listener:
         sock.setblocking(False)
         peer = _Peer(sock, self._secret, time.monotonic() + self._seconds)
         if sum(not each.proven for each in self._peers.values()) >= self._most:
-            self._drop_oldest_stranger(f"a peer was dropped: {self._most} others had proven nothing either")
+            self._drop_oldest_stranger(f"a peer was dropped: {self._most} others were not authenticated either")
         self._peers[sock] = peer
         try:
             self._selector.register(sock, selectors.EVENT_READ, peer)

@@ -55,22 +55,22 @@ class Matching:
         self._new_types = new_types
 
     def defined_before(self, schema: Schema) -> Schema:
-        """Give a type of the older schema itself where its name is used."""
+        """Return a type of the older schema itself where its name is used."""
         return self._old_types.get(schema, schema) if isinstance(schema, str) else schema
 
     def defined_now(self, schema: Schema) -> Schema:
-        """Give a type of the newer schema itself where its name is used."""
+        """Return a type of the newer schema itself where its name is used."""
         return self._new_types.get(schema, schema) if isinstance(schema, str) else schema
 
     def best_member(self, old: Schema, members: list[Any]) -> Schema | None:
-        """Give the member of a newer union that takes what was written: the same type, else the first it becomes."""
+        """Return the member of a newer union that takes what was written: the same type, else the first it becomes."""
         defined = [self.defined_now(member) for member in members]
         taking = [member for member in defined if self.matches(old, member)]
         same = [member for member in taking if type_of(member) == type_of(self.defined_before(old))]
         return next(iter(same or taking), None)
 
     def matches(self, old: Schema, new: Schema) -> bool:
-        """Tell whether two types are of one kind, and named alike."""
+        """Return whether two types are of one kind, and named alike."""
         old, new = self.defined_before(old), self.defined_now(new)
         if isinstance(old, list) or isinstance(new, list):
             return True
@@ -93,7 +93,7 @@ class Matching:
         )
 
     def fields(self, old: Any, new: Any) -> list[tuple[Any, Any]]:
-        """Give the fields of a record that was written, each with the field it becomes; None: it is dropped."""
+        """Return the fields of a record that was written, each with the field it becomes; None: it is dropped."""
         by_name = {field["name"]: field for field in new["fields"]}
         by_alias = {alias: field for field in new["fields"] for alias in field.get("aliases", ())}
         return [(field, by_name.get(field["name"]) or by_alias.get(field["name"])) for field in old["fields"]]

@@ -17,20 +17,22 @@ _OF_LOGICAL_TYPES = ("logicalType", "precision", "scale")
 
 
 def normalized(schema: Schema) -> Schema:
-    """Give a schema in normal form.
+    """Return a schema in normal form.
 
     Args:
         schema: A schema as JSON gives it, or as text.
 
     Raises:
-        SerializationError: It is no Avro schema.
+        SerializationError: It is not an Avro schema.
     """
     try:
         if isinstance(schema, str) and schema.lstrip().startswith(("{", "[", '"')):
             schema = json.loads(schema)
         normal = _normal(fastavro.parse_schema(copy.deepcopy(schema)))
     except Exception as error:
-        raise SerializationError(f"this is no Avro schema: {type(error).__name__}: {error}: {schema!r:.300}") from error
+        raise SerializationError(
+            f"this is not an Avro schema: {type(error).__name__}: {error}: {schema!r:.300}"
+        ) from error
     _check_unions(normal)
     return normal
 
@@ -41,7 +43,7 @@ def as_text(schema: Schema) -> str:
 
 
 def as_written(schema: Schema) -> Schema:
-    """Give that part of a schema in normal form which decides what bytes mean: no defaults and no aliases."""
+    """Return that part of a schema in normal form which decides what bytes mean: no defaults and no aliases."""
     if isinstance(schema, list):
         return [as_written(member) for member in schema]
     if not isinstance(schema, dict):
@@ -56,7 +58,7 @@ def as_written(schema: Schema) -> Schema:
 
 
 def without_logical_types(schema: Schema) -> Schema:
-    """Give a schema in normal form by which numbers, strings and bytes are read as such, whatever they stand for."""
+    """Return a schema in normal form by which numbers, strings and bytes are read as such, whatever they stand for."""
     if isinstance(schema, list):
         return [without_logical_types(member) for member in schema]
     if not isinstance(schema, dict):
@@ -71,7 +73,7 @@ def without_logical_types(schema: Schema) -> Schema:
 
 
 def named_types(schema: Schema) -> dict[str, Any]:
-    """Give the records, enums and fixed types that a schema in normal form defines, by their full names."""
+    """Return the records, enums and fixed types that a schema in normal form defines, by their full names."""
     found: dict[str, Any] = {}
     if isinstance(schema, list):
         for member in schema:
@@ -88,7 +90,7 @@ def named_types(schema: Schema) -> dict[str, Any]:
 
 
 def type_of(schema: Schema) -> str:
-    """Give the type of a schema: "union", or what stands there; the full name, where that of another is used."""
+    """Return the type of a schema: "union", or what stands there; the full name, where that of another is used."""
     if isinstance(schema, list):
         return "union"
     return str(schema["type"] if isinstance(schema, dict) else schema)
@@ -100,7 +102,7 @@ def is_primitive(name: str) -> bool:
 
 
 def prepared(schema: Schema) -> Schema:
-    """Give a schema in normal form as fastavro wants it for reading and writing."""
+    """Return a schema in normal form as fastavro wants it for reading and writing."""
     named: dict[str, Any] = {}
     parsed: Any = fastavro.parse_schema(copy.deepcopy(schema), named)
     # Marked as parsed, a schema is not parsed again with every value; by itself fastavro marks only records so.

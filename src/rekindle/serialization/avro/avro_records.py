@@ -52,7 +52,7 @@ class ConversionMaker:
         self._made: dict[tuple[str, type], Conversions] = {}
 
     def conversions(self, schema: Schema, annotation: Any) -> Conversions:
-        """Give the conversions between values of a schema and values of an annotation."""
+        """Return the conversions between values of a schema and values of an annotation."""
         annotation = plain_annotation(annotation)
         if isinstance(schema, str):
             schema = self._types.get(schema, schema)
@@ -163,7 +163,7 @@ def _of_enum(cls: type[Enum]) -> Conversions:
 
     def to_avro(member: Any) -> Any:
         if type(member) is not cls:
-            raise SerializationError(f"{member!r} ({type(member).__name__}) is no {ClassName.of(cls)}")
+            raise SerializationError(f"{member!r} ({type(member).__name__}) is not a {ClassName.of(cls)}")
         return member.name
 
     def from_avro(symbol: str) -> Any:
@@ -177,7 +177,7 @@ def _of_enum(cls: type[Enum]) -> Conversions:
 def _of_array(container: type[Any], part: Conversions) -> Conversions:
     def to_avro(items: Any) -> Any:
         if not isinstance(items, container):
-            raise SerializationError(f"{items!r} ({type(items).__name__}) is no {container.__name__}")
+            raise SerializationError(f"{items!r} ({type(items).__name__}) is not a {container.__name__}")
         return [part.to_avro(item) for item in items]
 
     def from_avro(items: Any) -> Any:
@@ -189,7 +189,7 @@ def _of_array(container: type[Any], part: Conversions) -> Conversions:
 def _of_map(part: Conversions) -> Conversions:
     def to_avro(entries: Any) -> Any:
         if not isinstance(entries, dict):
-            raise SerializationError(f"{entries!r} ({type(entries).__name__}) is no dict")
+            raise SerializationError(f"{entries!r} ({type(entries).__name__}) is not a dict")
         return {key: part.to_avro(value) for key, value in entries.items()}
 
     def from_avro(entries: Any) -> Any:

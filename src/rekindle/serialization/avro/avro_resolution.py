@@ -36,7 +36,7 @@ class Resolver:
         self._matching = Matching(named_types(written), named_types(wanted))
 
     def resolved(self, value: Any) -> Any:
-        """Give what a value becomes; both schemas are known to be compatible."""
+        """Return what a value becomes; both schemas are known to be compatible."""
         return self._resolved(value, self._written, self._wanted)
 
     def _resolved(self, value: Any, old: Schema, new: Schema) -> Any:

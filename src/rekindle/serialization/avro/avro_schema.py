@@ -50,10 +50,10 @@ def schema_of(cls: type) -> Schema:
         cls: The dataclass.
 
     Raises:
-        SerializationError: It is no dataclass, it is local, or Avro has no type for a field, which is named.
+        SerializationError: It is not a dataclass, it is local, or Avro has no type for a field, which is named.
     """
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
-        raise SerializationError(f"an Avro schema is made of a dataclass, and {cls!r} is none")
+        raise SerializationError(f"an Avro schema can be derived only from a dataclass, and {cls!r} is not one")
     return normalized(_SchemaMaker().record(cls))
 
 
@@ -132,7 +132,7 @@ class _SchemaMaker:
 
 
 def plain_annotation(annotation: Any) -> Any:
-    """Give the type that an annotation stands for, without what is noted besides."""
+    """Return the type that an annotation stands for, without what is noted besides."""
     while True:
         if isinstance(annotation, typing.NewType):
             annotation = annotation.__supertype__
@@ -168,7 +168,7 @@ def _default(cls: Any, name: str) -> Any:
 
 
 def _as_json(value: Any) -> Any:
-    """Give a default as a schema holds it; nothing, if it has no such form."""
+    """Return a default as a schema holds it; nothing, if it has no such form."""
     if isinstance(value, Enum):
         return value.name
     if value is None or isinstance(value, bool | int | float | str):

@@ -55,11 +55,11 @@ class AvroSerializer(BytesSerializer[T]):
             of_older_schema: Whether the class may have other fields than the schema, which is that of an older version.
 
         Raises:
-            SerializationError: It is no schema, or does not fit the class.
+            SerializationError: It is not a schema, or does not fit the class.
         """
         if cls is not None and not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
             raise SerializationError(
-                f"records of an Avro schema are dicts or instances of a dataclass, and {cls!r} is none"
+                f"records of an Avro schema must be dicts or instances of a dataclass, but {cls!r} is not one"
             )
         self.schema: Schema = schema_of(cls) if schema is None and cls is not None else normalized(schema)
         self.cls = cls
@@ -89,7 +89,7 @@ class AvroSerializer(BytesSerializer[T]):
             fastavro.schemaless_writer(stream, self._prepared, value, strict_allow_default=True)
         except Exception as error:
             raise SerializationError(
-                f"{element!r:.200} is no value of the Avro schema {self._title()}: {error}"
+                f"{element!r:.200} is not a value of the Avro schema {self._title()}: {error}"
             ) from error
         return stream.getvalue()
 
@@ -153,8 +153,8 @@ class _ResolvingAvroSerializer(AvroSerializer[T]):
             fastavro.schemaless_writer(stream, self._plain, self._resolver.resolved(value))
         except Exception as error:
             raise SerializationError(
-                f"{value!r:.200} was written by an older schema, and is no value of the Avro schema {self._title()}: "
-                f"{error}"
+                f"{value!r:.200} was written by an older schema, and is not a value of the Avro schema "
+                f"{self._title()}: {error}"
             ) from error
         element: T = self._converted(_read(stream.getvalue(), self._prepared, self._title()))
         return element
@@ -248,10 +248,11 @@ def _read(data: bytes | memoryview, schema: Schema, title: str, return_named_typ
         )
     except Exception as error:
         raise SerializationError(
-            f"{len(data)} bytes are no value of the Avro schema {title}: {type(error).__name__}: {error}"
+            f"{len(data)} bytes are not a value of the Avro schema {title}: {type(error).__name__}: {error}"
         ) from error
     if stream.tell() != len(data):
         raise SerializationError(
-            f"{len(data)} bytes are no value of the Avro schema {title}: the value ends after {stream.tell()} of them"
+            f"{len(data)} bytes are not a value of the Avro schema {title}: the value ends after "
+            f"{stream.tell()} of them"
         )
     return value

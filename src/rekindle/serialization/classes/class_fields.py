@@ -39,7 +39,7 @@ class ClassField:
     initial: Callable[[], Any]
 
     def initial_text(self) -> str:
-        """Say what the field starts as."""
+        """Return what the field starts as."""
         try:
             return repr(self.initial())
         except Exception as error:
@@ -47,7 +47,7 @@ class ClassField:
 
 
 def fields_of_dataclass(cls: type) -> list[ClassField]:
-    """Give the fields of a dataclass in the order in which they are declared."""
+    """Return the fields of a dataclass in the order in which they are declared."""
     annotations = _annotations(cls)
     fields = []
     for field in dataclasses.fields(cls):
@@ -58,7 +58,7 @@ def fields_of_dataclass(cls: type) -> list[ClassField]:
 
 
 def is_missing(default: Any) -> bool:
-    """Tell whether a field has no such default.
+    """Return whether a field has no such default.
 
     In a class that came from another process what stands for a missing default is not the one object that stands for it
     here.
@@ -67,7 +67,7 @@ def is_missing(default: Any) -> bool:
 
 
 def fields_of_struct(cls: type[msgspec.Struct]) -> list[ClassField]:
-    """Give the fields of a ``msgspec.Struct``, those that are given by keyword only after the others."""
+    """Return the fields of a ``msgspec.Struct``, those that are given by keyword only after the others."""
     annotations = _annotations(cls)
     names = cls.__struct_fields__
     defaults: Any = cls.__struct_defaults__
@@ -81,7 +81,7 @@ def fields_of_struct(cls: type[msgspec.Struct]) -> list[ClassField]:
 
 
 def serializer_of_field(field: ClassField, owner: ClassName) -> TypeSerializer[Any]:
-    """Give the serializer of what a field holds when it is not None.
+    """Return the serializer of what a field holds when it is not None.
 
     Raises:
         SerializationError: The type of the field has none; the field is named.
@@ -114,7 +114,7 @@ def keep_annotations(cls: type) -> None:
 
 
 def _annotations(cls: type) -> dict[str, Any]:
-    """Give the annotations of a class and its bases, resolved; Any for those that cannot be."""
+    """Return the annotations of a class and its bases, resolved; Any for those that cannot be."""
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         kept = base.__dict__.get(_KEPT)
@@ -139,7 +139,7 @@ def _own_annotations(base: type, cls: type) -> dict[str, Any]:
 
 
 def _without_none(annotation: Any) -> Any:
-    """Give what an optional type holds; every field may be None."""
+    """Return what an optional type holds; every field may be None."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         members = [member for member in typing.get_args(annotation) if member is not types.NoneType]
         return typing.Union[tuple(members)]  # noqa: UP007 - made of as many as there are

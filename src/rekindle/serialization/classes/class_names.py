@@ -37,7 +37,7 @@ class ClassName:
 
     @staticmethod
     def of(cls: type) -> ClassName:
-        """Give the name of a class."""
+        """Return the name of a class."""
         return ClassName(cls.__module__, cls.__qualname__)
 
     def write(self, output: DataOutputView) -> None:
@@ -126,7 +126,7 @@ def old_versions_of_classes() -> Iterator[None]:
 
 
 def _may_be_carried(name: ClassName) -> bool:
-    """Tell whether a class that is not found may have come with the job, and will come with the next one."""
+    """Return whether a class that is not found may have come with the job, and will come with the next one."""
     return name.module == "__main__" or name.module not in sys.modules
 
 

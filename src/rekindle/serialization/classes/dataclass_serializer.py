@@ -38,7 +38,7 @@ class DataclassSerializer(NamedFieldsSerializer[T]):
     def fields_of(cls: Any) -> list[ClassField]:
         """Return the fields of a dataclass, in the order in which they are declared."""
         if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
-            raise SerializationError(f"{cls!r} is no dataclass")
+            raise SerializationError(f"{cls!r} is not a dataclass")
         for base in _HOLD_MORE:
             if issubclass(cls, base):
                 raise SerializationError(

@@ -38,14 +38,14 @@ class EnumSerializer(MsgpackSerializer[Enum]):
         super().__init__()
 
     def pack(self, element: Any) -> str:
-        """Give the name of a member; of flags, the names."""
+        """Return the name of a member; of flags, the names."""
         if type(element) is not self.cls:
-            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}")
+            raise SerializationError(f"{element!r} ({type(element).__name__}) is not a member of {self._name()}")
         name: str | None = element._name_
         return name if name in self._members else self._names_of_flags(element)
 
     def unpack(self, packed: str) -> Any:
-        """Give the member of a name."""
+        """Return the member of a name."""
         member = self._members.get(packed)
         return self._flags_named(packed) if member is None else member
 
@@ -66,7 +66,7 @@ class EnumSerializer(MsgpackSerializer[Enum]):
     def _flags_named(self, packed: str) -> Any:
         names = packed.split("|") if packed else []
         if not issubclass(self.cls, Flag) or any(name not in self._members for name in names):
-            raise SerializationError(f"{packed!r} is no member of {self._name()}")
+            raise SerializationError(f"{packed!r} is not a member of {self._name()}")
         return reduce(or_, (self._members[name] for name in names), self.cls(0))
 
     def _identity(self) -> tuple[Any, ...]:
@@ -110,7 +110,9 @@ class EnumSerializerSnapshot(TypeSerializerSnapshot[Enum]):
         """Return a serializer of the class as it is now."""
         cls = class_named(self._class_name, self._stand_in) if self._cls is None else self._cls
         if not issubclass(cls, Enum):
-            raise SerializerSnapshotError(f"state was written with the enum {self._class_name}, which is no enum now")
+            raise SerializerSnapshotError(
+                f"state was written with the enum {self._class_name}, which is no longer an enum"
+            )
         return EnumSerializer(cls)
 
     def _stand_in(self, module: str, qualified: str) -> type:

@@ -48,7 +48,7 @@ class NamedFieldsSerializerSnapshot(TypeSerializerSnapshot[T]):
 
     @property
     def fields(self) -> dict[str, TypeSerializerSnapshot[Any]]:
-        """Give the snapshots of the fields' serializers, by name."""
+        """Return the snapshots of the fields' serializers, by name."""
         return self._fields
 
     @staticmethod
@@ -177,7 +177,7 @@ class NamedFieldsSerializerSnapshot(TypeSerializerSnapshot[T]):
             cls = class_named(self._class_name, self._stand_in)
             if not self.is_of_kind(cls):
                 raise SerializerSnapshotError(
-                    f"state was written with the {self.kind} {self._class_name}, and that is no {self.kind} any more. "
+                    f"state was written with the {self.kind} {self._class_name}, and that is no longer a {self.kind}. "
                     "Make it one again, or give the new class another name"
                 )
             self._cls = cls

@@ -208,7 +208,7 @@ class NamedFieldsSerializer(MsgpackSerializer[T]):
         return SerializationError(f"{shown(element)} was given where the type is {self.name}")
 
     def _refused_field(self, element: Any, error: Exception, reached: dict[str, Any]) -> SerializationError:
-        """Say which field could not be packed: the last one whose value was looked at, or the one after it."""
+        """Return which field could not be packed: the last one whose value was looked at, or the one after it."""
         positions = [position for position, name in enumerate(self._packers) if name in self._fields]
         looked_at = [position for position in positions if f"value{position}" in reached]
         names = list(self._packers)
@@ -219,9 +219,9 @@ class NamedFieldsSerializer(MsgpackSerializer[T]):
         return SerializationError(f"field {name!r} of {self.name}: {error}")
 
     def _refused(self, element: Any, error: Exception) -> SerializationError:
-        """Say which field msgpack did not take."""
+        """Return which field msgpack did not take."""
         if isinstance(error, RecursionError):
-            return SerializationError(f"an instance of {self.name} holds others to a depth that is too much: {error}")
+            return SerializationError(f"an instance of {self.name} contains others too deeply nested: {error}")
         for name, serializer in self._packers.items():
             value = getattr(element, name, None)
             try:

@@ -32,7 +32,7 @@ class Enclosing:
 
     @cached_property
     def packed(self) -> type[Any]:
-        """Give what checks packed instances."""
+        """Return what checks packed instances."""
         return holder_of(self.serializer.packed_type)
 
 
@@ -51,7 +51,7 @@ def making_serializer_of(name: ClassName) -> Iterator[Enclosing]:
 
 
 def enclosing_serializer_of(name: ClassName) -> Enclosing | None:
-    """Give the serializer of a class that is being made around this point, if there is one."""
+    """Return the serializer of a class that is being made around this point, if there is one."""
     return (_ENCLOSING.get() or {}).get(name)
 
 

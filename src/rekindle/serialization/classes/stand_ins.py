@@ -34,17 +34,17 @@ def stand_ins_for_missing_classes() -> Iterator[None]:
 
 
 def stand_ins_allowed() -> bool:
-    """Tell whether stand-ins may be used."""
+    """Return whether stand-ins may be used."""
     return _ALLOWED.get()
 
 
 def is_stand_in(cls: type) -> bool:
-    """Tell whether a class was made here."""
+    """Return whether a class was made here."""
     return _MARK in cls.__dict__
 
 
 def made_stand_in(module: str, qualified: str) -> type | None:
-    """Give the stand-in that was made for a class last; None: none was, or none is allowed."""
+    """Return the stand-in that was made for a class last; None: none was, or none is allowed."""
     return _MADE.get((module, qualified)) if stand_ins_allowed() else None
 
 
@@ -131,7 +131,7 @@ class PickledStandIn:
         self.items.append((key, value))
 
     def fields(self) -> dict[str, Any]:
-        """Give the attributes, as far as they can be told."""
+        """Return the attributes, as far as they can be told."""
         state = self.state
         if isinstance(state, tuple) and len(state) == 2 and isinstance(state[1], dict):  # of a class with slots
             return {**(state[0] or {}), **state[1]}

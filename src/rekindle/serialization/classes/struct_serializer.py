@@ -29,7 +29,7 @@ class StructSerializer(NamedFieldsSerializer[T]):
     def fields_of(cls: Any) -> list[ClassField]:
         """Return the fields of a struct."""
         if not (isinstance(cls, type) and issubclass(cls, msgspec.Struct)):
-            raise SerializationError(f"{cls!r} is no msgspec.Struct")
+            raise SerializationError(f"{cls!r} is not a msgspec.Struct")
         return fields_of_struct(cls)
 
     def is_frozen(self) -> bool:

@@ -12,7 +12,7 @@ _ZEROS: dict[Any, Callable[[], Any]] = {
 
 
 def zero_value(annotation: Any) -> Callable[[], Any]:
-    """Give what makes the zero value of a type: 0, 0.0, "", False, b"", an empty collection; None for all others.
+    """Return what makes the zero value of a type: 0, 0.0, "", False, b"", an empty collection; None for all others.
 
     Args:
         annotation: A resolved annotation.

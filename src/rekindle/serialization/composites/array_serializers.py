@@ -90,7 +90,7 @@ class GenericArraySerializerSnapshot(CompositeTypeSerializerSnapshot[list[Any]])
         return self._component_type == new_serializer.component_type
 
     def outer_reasons(self, old_serializer_snapshot: GenericArraySerializerSnapshot) -> tuple[str, ...]:
-        """Say which component type became which."""
+        """Return which component type became which."""
         return (f"the elements were {old_serializer_snapshot._component_type} and are {self._component_type} now",)
 
     def get_nested_serializers(self, outer_serializer: GenericArraySerializer) -> Sequence[TypeSerializer[Any]]:

@@ -72,7 +72,9 @@ class MapSerializer(MsgpackSerializer[dict[Any, Any]]):
             except ValidationError:
                 pass  # Something has to be packed, or is refused.
         if not isinstance(element, dict):
-            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a dict is needed")
+            raise SerializationError(
+                f"{element!r} ({type(element).__name__}) is not of type {self._name()}: a dict is needed"
+            )
         entries = zip(self._key.pack_all(list(element)), self._value.pack_all(list(element.values())), strict=True)
         packed = list(entries) if self._as_pairs else dict(entries)
         if len(packed) < len(element):

@@ -53,7 +53,9 @@ class ElementsSerializer(MsgpackSerializer[list[Any]]):
     def pack(self, element: Any) -> list[Any]:
         """Pack the elements of a list."""
         if not isinstance(element, list):
-            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a list is needed")
+            raise SerializationError(
+                f"{element!r} ({type(element).__name__}) is not of type {self._name()}: a list is needed"
+            )
         return self._pack_elements(element)
 
     def unpack(self, packed: list[Any]) -> list[Any]:

@@ -38,7 +38,7 @@ class _ContainerSerializer(MsgpackSerializer[Any]):
     def pack(self, element: Any) -> list[Any]:
         """Pack the elements."""
         if not isinstance(element, self.container):
-            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}")
+            raise SerializationError(f"{element!r} ({type(element).__name__}) is not of type {self._name()}")
         return self._part.pack_all(list(element))
 
     def unpack(self, packed: list[Any]) -> Any:
@@ -215,7 +215,7 @@ class NamedTupleSerializerSnapshot(TupleSerializerSnapshot):
         return self._class_name == ClassName.of(new_serializer.cls) and not moved
 
     def outer_reasons(self, old_serializer_snapshot: NamedTupleSerializerSnapshot) -> tuple[str, ...]:
-        """Say which class became which, or that fields changed places."""
+        """Return which class became which, or that fields changed places."""
         old = old_serializer_snapshot
         if old._class_name != self._class_name:
             return (f"the class was {old._class_name} and is {self._class_name} now",)

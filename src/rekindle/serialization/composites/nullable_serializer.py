@@ -38,7 +38,7 @@ class NullableSerializer(MsgpackSerializer[T | None]):
 
     @staticmethod
     def wrap(serializer: TypeSerializer[T]) -> TypeSerializer[T | None]:
-        """Give a serializer that takes None: the same one if it does already."""
+        """Return a serializer that takes None: the same one if it does already."""
         return serializer if serializer.takes_none else NullableSerializer(serializer)  # type: ignore[return-value]
 
     def pack(self, element: Any) -> Any:
@@ -106,5 +106,5 @@ class NullableSerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
 
 
 def nullable_part(serializer: TypeSerializer[Any]) -> MsgpackSerializer[Any]:
-    """Give a serializer as part of one that goes through msgpack, in a place where None may stand."""
+    """Return a serializer as part of one that goes through msgpack, in a place where None may stand."""
     return as_msgpack(NullableSerializer.wrap(serializer))

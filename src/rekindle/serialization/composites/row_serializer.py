@@ -127,16 +127,18 @@ class RowSerializer(MsgpackSerializer[Row]):
         elif isinstance(element, _LIST_OR_TUPLE):
             values = list(element)
         else:
-            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a Row is needed")
+            raise SerializationError(
+                f"{element!r} ({type(element).__name__}) is not of type {self._name()}: a Row is needed"
+            )
         if len(values) != len(self.fields):
-            raise SerializationError(f"{element!r} is no {self._name()}: it has {len(values)} fields")
+            raise SerializationError(f"{element!r} is not of type {self._name()}: it has {len(values)} fields")
         return (*values, kind)
 
     def _reordered(self, element: Row) -> list[Any]:
         try:
             return element.get_fields_by_names(self._name_list)
         except (ValueError, IndexError) as error:
-            raise SerializationError(f"{element!r} is no {self._name()}: {error}") from error
+            raise SerializationError(f"{element!r} is not of type {self._name()}: {error}") from error
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.fields, self.names)

@@ -42,14 +42,14 @@ class SparkRowSerializer(MsgpackSerializer[Any]):
         super().__init__()
 
     def is_row(self, value: Any) -> bool:
-        """Tell whether a value is a row with these fields, whatever is in them."""
+        """Return whether a value is a row with these fields, whatever is in them."""
         kind = type(value)
         if kind is self._of_schema:
             return len(value) == len(self.names)
         return kind is self._row and getattr(value, "__fields__", None) == list(self.names)
 
     def are_rows(self, kinds: set[type]) -> bool:
-        """Tell whether values of these classes are rows of the DataFrame."""
+        """Return whether values of these classes are rows of the DataFrame."""
         return kinds == {self._of_schema}
 
     def pack(self, element: Any) -> tuple[Any, ...]:
@@ -78,7 +78,9 @@ class SparkRowSerializer(MsgpackSerializer[Any]):
 
     def _record(self, element: Any) -> tuple[Any, ...]:
         if not self.is_row(element):
-            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a Row is needed")
+            raise SerializationError(
+                f"{element!r} ({type(element).__name__}) is not of type {self._name()}: a Row is needed"
+            )
         return (*element, type(element) is self._row)
 
     def _made(self, record: tuple[Any, ...]) -> Any:
@@ -114,5 +116,5 @@ class SparkRowSerializerSnapshot(NamedFieldsSnapshot[Any]):
 
 
 def without_none(snapshot: TypeSerializerSnapshot[Any]) -> TypeSerializerSnapshot[Any]:
-    """Give what a snapshot says besides that None is taken: every column of Spark's may be null."""
+    """Return what a snapshot says besides that None is taken: every column of Spark's may be null."""
     return snapshot.get_nested_snapshots()[0] if isinstance(snapshot, NullableSerializerSnapshot) else snapshot

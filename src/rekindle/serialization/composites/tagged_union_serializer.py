@@ -38,7 +38,9 @@ class TaggedUnionSerializer(MsgpackSerializer[Tagged]):
     def pack(self, element: Any) -> tuple[int, Any, Any]:
         """Pack the element in the place of its stream."""
         if not (isinstance(element, tuple) and len(element) == 2 and element[0] in (0, 1)):
-            raise SerializationError(f"{element!r} is no {self._name()}: a pair of 0 or 1 and an element is needed")
+            raise SerializationError(
+                f"{element!r} is not of type {self._name()}: a pair of 0 or 1 and an element is needed"
+            )
         side, value = element
         return (1, None, self._parts[1].pack(value)) if side else (0, self._parts[0].pack(value), None)
 
@@ -106,7 +108,7 @@ class TaggedUnionSerializerSnapshot(CompositeTypeSerializerSnapshot[Tagged]):
 
 
 def _split(elements: Sequence[Tagged], first: Callable[..., list[Any]], second: Callable[..., list[Any]]) -> Any:
-    """Give iterators over what two functions make of the elements of the first and of the second stream."""
+    """Return iterators over what two functions make of the elements of the first and of the second stream."""
     ones = [value for side, value in elements if not side]
     twos = [value for side, value in elements if side]
     return iter(first(ones) if ones else ()), iter(second(twos) if twos else ())

@@ -55,9 +55,11 @@ class TupleSerializer(MsgpackSerializer[tuple[Any, ...]]):
             except ValidationError:
                 pass  # Something has to be packed, or is refused.
         if not isinstance(element, _RECORDS):
-            raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self._name()}: a tuple is needed")
+            raise SerializationError(
+                f"{element!r} ({type(element).__name__}) is not of type {self._name()}: a tuple is needed"
+            )
         if len(element) != len(self.fields):
-            raise SerializationError(f"{element!r} is no {self._name()}: it has {len(element)} fields")
+            raise SerializationError(f"{element!r} is not of type {self._name()}: it has {len(element)} fields")
         return self._parts.pack(element)
 
     def unpack(self, packed: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -53,7 +53,7 @@ class CharSerializer(ScalarSerializer[str]):
         """Check that it is one character."""
         text = element if type(element) is str else _text(element, self.type_name)
         if len(text) != 1:
-            raise SerializationError(f"{element!r} is no {self.type_name}: it has {len(text)} characters")
+            raise SerializationError(f"{element!r} is not of type {self.type_name}: it has {len(text)} characters")
         return text
 
 
@@ -70,7 +70,7 @@ class BooleanSerializer(ScalarSerializer[bool]):
             return element
         number = whole_number(element, self.type_name, 0, 255)
         if not 0 <= number <= 255:
-            raise SerializationError(f"{element!r} is no {self.type_name}: it is not between 0 and 255")
+            raise SerializationError(f"{element!r} is not of type {self.type_name}: it is not between 0 and 255")
         return number != 0
 
 
@@ -155,17 +155,19 @@ class BytesArraySerializer(ScalarSerializer[bytes]):
             return element
         if isinstance(element, bytes | bytearray | memoryview):
             return bytes(element)
-        raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self.type_name}: bytes are needed")
+        raise SerializationError(
+            f"{element!r} ({type(element).__name__}) is not of type {self.type_name}: bytes are needed"
+        )
 
 
 def _text(element: Any, type_name: str) -> str:
     if isinstance(element, str):
         return str.__str__(element)
-    raise SerializationError(f"{element!r} ({type(element).__name__}) is no {type_name}: a string is needed")
+    raise SerializationError(f"{element!r} ({type(element).__name__}) is not of type {type_name}: a string is needed")
 
 
 def _no_number(element: Any, type_name: str, reason: object) -> SerializationError:
-    return SerializationError(f"{element!r} ({type(element).__name__}) is no {type_name}: {reason}")
+    return SerializationError(f"{element!r} ({type(element).__name__}) is not of type {type_name}: {reason}")
 
 
 class StringSerializerSnapshot(ScalarSerializerSnapshot[str | None], of=StringSerializer):

@@ -14,10 +14,10 @@ __all__ = ["BigIntSerializer", "ByteSerializer", "IntSerializer", "LongSerialize
 
 
 def whole_number(element: Any, type_name: str, low: int, high: int) -> int:
-    """Give a number as an int: what is an int in all but class as it is, other numbers cut to whole ones in range.
+    """Return a number as an int: what is an int in all but class as it is, other numbers cut to whole ones in range.
 
     Raises:
-        SerializationError: It is no number, or one with a fraction, out of range.
+        SerializationError: It is not a number, or has a fraction and is out of range.
     """
     try:
         return int(index(element))  # index() alone leaves True what it is
@@ -30,7 +30,9 @@ def whole_number(element: Any, type_name: str, low: int, high: int) -> int:
         if not low <= number <= high:
             raise OverflowError(f"it is not between {low} and {high}")
     except (TypeError, ValueError, OverflowError) as error:
-        raise SerializationError(f"{element!r} ({type(element).__name__}) is no {type_name}: {error}") from error
+        raise SerializationError(
+            f"{element!r} ({type(element).__name__}) is not of type {type_name}: {error}"
+        ) from error
     return number
 
 

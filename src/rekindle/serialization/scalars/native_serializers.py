@@ -30,7 +30,7 @@ class _IsoSerializer(ScalarSerializer[Any]):
         """Write a value."""
         if isinstance(element, self._kind):
             return type(self)._write(element)
-        raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self.type_name}")
+        raise SerializationError(f"{element!r} ({type(element).__name__}) is not of type {self.type_name}")
 
     def unpack(self, packed: str) -> Any:
         """Read a value."""
@@ -70,10 +70,10 @@ class TimedeltaSerializer(ScalarSerializer[timedelta]):
     unpacks = True
 
     def pack(self, element: Any) -> tuple[int, int, int]:
-        """Give days, seconds and microseconds."""
+        """Return days, seconds and microseconds."""
         if isinstance(element, timedelta):
             return element.days, element.seconds, element.microseconds
-        raise SerializationError(f"{element!r} ({type(element).__name__}) is no timedelta")
+        raise SerializationError(f"{element!r} ({type(element).__name__}) is not a timedelta")
 
     def unpack(self, packed: tuple[int, int, int]) -> timedelta:
         """Make a timedelta of days, seconds and microseconds."""
@@ -90,7 +90,7 @@ class UuidSerializer(ScalarSerializer[UUID]):
         """Check that it is a UUID."""
         if isinstance(element, UUID):
             return element
-        raise SerializationError(f"{element!r} ({type(element).__name__}) is no UUID")
+        raise SerializationError(f"{element!r} ({type(element).__name__}) is not a UUID")
 
 
 class DateTimeSerializerSnapshot(ScalarSerializerSnapshot[datetime], of=DateTimeSerializer):

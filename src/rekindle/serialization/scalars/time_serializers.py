@@ -38,15 +38,17 @@ class InstantSerializer(ScalarSerializer[Instant | None]):
     unpacks = True
 
     def pack(self, element: Any) -> tuple[int, int] | None:
-        """Give seconds and nanoseconds."""
+        """Return seconds and nanoseconds."""
         if element is None:
             return None
         if not isinstance(element, Instant):
-            raise SerializationError(f"{element!r} ({type(element).__name__}) is no INSTANT: an Instant is needed")
+            raise SerializationError(
+                f"{element!r} ({type(element).__name__}) is not of type INSTANT: an Instant is needed"
+            )
         try:
             packed: tuple[int, int] = msgspec.convert(((element.seconds, element.nanos),), _INSTANT_HOLDER).value
         except msgspec.ValidationError as error:
-            raise SerializationError(f"{element!r} is no INSTANT: {error}") from error
+            raise SerializationError(f"{element!r} is not of type INSTANT: {error}") from error
         return packed
 
     def unpack(self, packed: tuple[int, int] | None) -> Instant | None:
@@ -63,15 +65,17 @@ class SqlDateSerializer(ScalarSerializer[date | None]):
     unpacks = True
 
     def pack(self, element: Any) -> int | None:
-        """Give the number of the day, counted from the year 1."""
+        """Return the number of the day, counted from the year 1."""
         if isinstance(element, date):
             return element.toordinal()
         if element is None:
             return None
-        raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self.type_name}: a date is needed")
+        raise SerializationError(
+            f"{element!r} ({type(element).__name__}) is not of type {self.type_name}: a date is needed"
+        )
 
     def unpack(self, packed: int | None) -> date | None:
-        """Give the date of a number."""
+        """Return the date of a number."""
         return None if packed is None else date.fromordinal(packed)
 
     def pack_all(self, elements: Sequence[Any]) -> list[Any]:
@@ -102,7 +106,9 @@ class SqlTimeSerializer(ScalarSerializer[time | None]):
             return element if type(element) is time and element.tzinfo is None else _naive_time(element)
         if element is None:
             return None
-        raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self.type_name}: a time is needed")
+        raise SerializationError(
+            f"{element!r} ({type(element).__name__}) is not of type {self.type_name}: a time is needed"
+        )
 
 
 class SqlTimestampSerializer(ScalarSerializer[datetime | None]):
@@ -118,7 +124,9 @@ class SqlTimestampSerializer(ScalarSerializer[datetime | None]):
             return element if type(element) is datetime and element.tzinfo is None else _naive_timestamp(element)
         if element is None:
             return None
-        raise SerializationError(f"{element!r} ({type(element).__name__}) is no {self.type_name}: a datetime is needed")
+        raise SerializationError(
+            f"{element!r} ({type(element).__name__}) is not of type {self.type_name}: a datetime is needed"
+        )
 
 
 class LocalDateSerializer(SqlDateSerializer):

@@ -83,7 +83,7 @@ class CompositeTypeSerializerSnapshot(TypeSerializerSnapshot[T]):
         return OuterSchemaCompatibility.INCOMPATIBLE
 
     def outer_reasons(self, old_serializer_snapshot: Any) -> tuple[str, ...]:
-        """Say what changed in the outer part, for people."""
+        """Return what changed in the outer part, for people."""
         return (f"{self.describe()} is configured otherwise than before",)
 
     def nested_name(self, position: int) -> str:

@@ -86,7 +86,7 @@ _NOW = {f"{before}.{name}": f"{now}.{name}" for (before, now), names in _MOVED.i
 
 
 def current_module(name: str) -> str:
-    """Give the name of a module, by the one that it had when state was written."""
+    """Return the name of a module, by the one that it had when state was written."""
     return _NOW.get(name, name)
 
 

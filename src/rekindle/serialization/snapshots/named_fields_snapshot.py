@@ -57,5 +57,5 @@ class NamedFieldsSnapshot(CompositeTypeSerializerSnapshot[T], ABC, Generic[T]):
         return f"ROW({', '.join(f'{name} {nested.describe()}' for name, nested in named)})"
 
     def _shown(self, field: TypeSerializerSnapshot[Any]) -> TypeSerializerSnapshot[Any]:
-        """Give what is shown of a field."""
+        """Return what is shown of a field."""
         return field

@@ -31,7 +31,7 @@ def register_snapshot_alias(old_name: str, new: type | str) -> None:
 
 
 def known_aliases() -> dict[str, str]:
-    """Give all aliases, for another process of the same program."""
+    """Return all aliases, for another process of the same program."""
     return dict(_ALIASES)
 
 
@@ -41,7 +41,7 @@ def adopt_aliases(aliases: dict[str, str]) -> None:
 
 
 def current_name(name: str) -> str:
-    """Give the name under which a class is found now."""
+    """Return the name under which a class is found now."""
     return _followed(name)
 
 

@@ -38,7 +38,7 @@ def snapshot_from_bytes(data: bytes) -> TypeSerializerSnapshot[Any]:
     source = DataInputView(data)
     try:
         if source.read_fully(len(_MAGIC)) != _MAGIC:
-            raise SerializerSnapshotError("this is no snapshot of a serializer: its first bytes are wrong")
+            raise SerializerSnapshotError("this is not a snapshot of a serializer: its first bytes are wrong")
         version = source.read_byte()
         if version != _FORMAT:
             raise SerializerSnapshotError(
@@ -122,7 +122,9 @@ def _instance(name: str) -> TypeSerializerSnapshot[Any]:
             "back, or say what it is called now with rekindle.serialization.register_snapshot_alias"
         )
     if not (isinstance(kind, type) and issubclass(kind, TypeSerializerSnapshot)):
-        raise SerializerSnapshotError(f"{current} is no TypeSerializerSnapshot, and a serializer's snapshot names it")
+        raise SerializerSnapshotError(
+            f"{current} is not a TypeSerializerSnapshot, but a serializer's snapshot names it"
+        )
     return _instance_of(kind, current)
 
 

@@ -49,7 +49,7 @@ _CLASSES: dict[type[TypeSerializer[Any]], type] = {
 
 
 def exact_fit(serializer: TypeSerializer[Any]) -> Fits | None:
-    """Give the function that tells whether a value comes back exactly; None where that is not known of any value."""
+    """Return the function that tells whether a value comes back exactly; None where that is not known of any value."""
     kind = type(serializer)
     if kind in _CLASSES:
         cls = _CLASSES[kind]
@@ -81,7 +81,7 @@ def exact_fit(serializer: TypeSerializer[Any]) -> Fits | None:
 
 
 def all_fit(serializer: TypeSerializer[Any], fits: Fits) -> AllFit:
-    """Give the function that tells whether many values fit: of most types in a tenth of the time of one by one.
+    """Return the function that tells whether many values fit: of most types in a tenth of the time of one by one.
 
     Args:
         serializer: The serializer.

@@ -120,7 +120,7 @@ class HintedSerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
         )
 
     def becoming(self, new: TypeSerializerSnapshot[Any]) -> TypeSerializerSchemaCompatibility:
-        """Say what becomes of the state when the type that was hinted at is given by the program."""
+        """Return what becomes of the state when the type that was hinted at is given by the program."""
         result = new.resolve_schema_compatibility(self._nested[0])
         if result.is_incompatible():
             return result
@@ -138,7 +138,7 @@ class HintedSerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
 
 
 def hinted_serializer(serializer: TypeSerializer[Any], cls: type) -> HintedSerializer | None:
-    """Give the serializer of state for values that are annotated to be of a class; None where pickle is as good.
+    """Return the serializer of state for values that are annotated to be of a class; None where pickle is as good.
 
     Only classes whose state evolves are worth it, and only those that a later program finds by their names.
     """
@@ -153,7 +153,7 @@ def hinted_serializer(serializer: TypeSerializer[Any], cls: type) -> HintedSeria
 
 
 def only_hinted(snapshot: TypeSerializerSnapshot[Any]) -> bool:
-    """Tell whether a type is only hinted at, as a whole or in parts: without the hint, it would all be pickled."""
+    """Return whether a type is only hinted at, as a whole or in parts: without the hint, it would all be pickled."""
     if isinstance(snapshot, HintedSerializerSnapshot):
         return True
     return isinstance(snapshot, CompositeTypeSerializerSnapshot) and any(

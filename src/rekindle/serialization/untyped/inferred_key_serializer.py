@@ -124,7 +124,7 @@ class InferredKeySerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
         return old._kept()
 
     def becoming(self, new: TypeSerializerSnapshot[Any]) -> TypeSerializerSchemaCompatibility:
-        """Say what becomes of keys when no schema tells of them any more, or the program gives their type."""
+        """Return what becomes of keys when no schema tells of them any more, or the program gives their type."""
         known = without_none(self._nested[0])
         if isinstance(new, PickleSerializerSnapshot) or new.resolve_schema_compatibility(known).is_compatible_as_is():
             return self._kept()

@@ -21,7 +21,7 @@ _convert = msgspec.convert
 
 
 def _as_text(element: Any) -> str:
-    """Give what is a string in all but class; msgpack takes ``str`` itself only."""
+    """Return what is a string in all but class; msgpack takes ``str`` itself only."""
     if isinstance(element, str):
         return str.__str__(element)
     raise TypeError(f"there is a {type(element).__name__} in it")
@@ -61,7 +61,7 @@ class MsgpackSerializer(BytesSerializer[T]):
         """Turn an element into its packed form.
 
         Raises:
-            SerializationError: It is no element of this type.
+            SerializationError: It does not match this type.
         """
         return element
 
@@ -128,7 +128,7 @@ class MsgpackSerializer(BytesSerializer[T]):
         return type(self), self._identity()
 
     def _identity(self) -> tuple[Any, ...]:
-        """Give the arguments of the constructor: what makes two serializers of this class equal, and how to copy one.
+        """Return the arguments of the constructor: what makes two serializers of this class equal, and how to copy one.
 
         They must be hashable.
         """
@@ -139,10 +139,10 @@ class MsgpackSerializer(BytesSerializer[T]):
         return self.snapshot_configuration().describe()
 
     def _refused(self, element: Any, error: Exception) -> SerializationError:
-        return SerializationError(f"{shown(element)} is no {self._name()}: {error}")
+        return SerializationError(f"{shown(element)} is not of type {self._name()}: {error}")
 
     def _damaged(self, data: bytes | memoryview, error: Exception) -> SerializationError:
-        return SerializationError(f"{len(data)} bytes are no {self._name()}: {error}")
+        return SerializationError(f"{len(data)} bytes cannot be read as {self._name()}: {error}")
 
     def _first_refused(self, elements: Sequence[Any]) -> Any:
         for element in elements:
@@ -177,7 +177,7 @@ class EmbeddedSerializer(MsgpackSerializer[T]):
 
 
 def as_msgpack(serializer: TypeSerializer[T]) -> MsgpackSerializer[T]:
-    """Give a serializer as one that can be part of another that goes through msgpack."""
+    """Return a serializer as one that can be part of another that goes through msgpack."""
     return serializer if isinstance(serializer, MsgpackSerializer) else EmbeddedSerializer(serializer)
 
 

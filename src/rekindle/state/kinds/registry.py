@@ -46,4 +46,4 @@ def kind_of(descriptor: StateDescriptor) -> StateKind[Any]:
     for cls in type(descriptor).__mro__:
         if cls in described:
             return described[cls]
-    raise InvalidCallError(f"{descriptor!r} is no descriptor of keyed state")
+    raise InvalidCallError(f"{descriptor!r} is not a descriptor of keyed state")

@@ -18,7 +18,7 @@ class RocksDBSettings:
         options_factory: An object whose ``create_db_options(options)`` and ``create_column_options(options)`` return
             rocksdict options, given those that were settled from the rest.
         write_buffer_size: Bytes of a state's write buffer.
-        write_buffer_count: How many write buffers a state has at most.
+        write_buffer_count: Maximum number of write buffers of a state.
         write_buffers_to_merge: How many write buffers are merged before they are written.
         block_cache_size: Bytes of the block cache, shared by the states of an operator.
         block_size: Bytes of a block.

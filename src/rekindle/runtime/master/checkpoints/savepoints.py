@@ -73,7 +73,7 @@ class Savepoints:
         return bool(self._waiting)
 
     def begin(self, checkpoint_id: int) -> bool:
-        """Let the request that has waited longest be the savepoint with this id; tell whether there is one."""
+        """Let the request that has waited longest be the savepoint with this id; say whether there is one."""
         with self._lock:
             while self._waiting:
                 request = self._waiting.popleft()

@@ -158,7 +158,7 @@ def _compression(configuration: Configuration) -> str | None:
     if codec is None:
         known = ", ".join(sorted(set(_CODECS.values())))
         raise ConfigurationError(
-            f"{RocksDBOptions.COMPRESSION_PER_LEVEL.key} is {text!r}; {first!r} in it is none of {known}"
+            f"{RocksDBOptions.COMPRESSION_PER_LEVEL.key} is {text!r}; {first!r} in it is not one of {known}"
         )
     return codec
 
@@ -170,8 +170,8 @@ def _directories(configuration: Configuration, option: ConfigOption[str | None])
     for directory in directories:
         if not os.path.isabs(directory):
             raise ConfigurationError(
-                f"{option.key} names {directory!r}, which is no absolute path on a local disk: it would mean another "
-                "directory in every process"
+                f"{option.key} names {directory!r}, which is not an absolute path on a local disk: it would mean a "
+                "different directory in every process"
             )
     return directories
 

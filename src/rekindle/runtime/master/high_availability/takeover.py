@@ -169,7 +169,7 @@ def _check_fits(job_log: JobLog, fits: Callable[[CheckpointMetadata], object]) -
 def _unreadable(reference: CheckpointReference, job_log: JobLog, error: Exception) -> StateRestoreError:
     return StateRestoreError(
         f"checkpoint {reference.checkpoint_id}, which {job_log.location} names as complete, cannot be read: "
-        f"{error}. To let the job begin anew, delete that directory while no driver of the job runs"
+        f"{error}. To start the job from scratch, delete that directory while no driver of the job runs"
     )
 
 
@@ -184,7 +184,7 @@ def _completed(
             stored = _open(reference, settings)
         except CheckpointCorruptError as error:
             if last and not (settings.fallback_to_earlier and opened):
-                advice = f". Set {FALLBACK_KEY} to true to go back to the one before" if opened else ""
+                advice = f". Set {FALLBACK_KEY} to true to fall back to the previous one" if opened else ""
                 raise CheckpointCorruptError(f"{error}{advice}") from error
             log.warning("%s; it is left out. %s", error, WRITTEN_AGAIN if last else "It is not the last one")
         except CheckpointStorageError as error:

@@ -70,7 +70,7 @@ class LostCluster:
                         f"job {self._settings.job_name!r} is suspended: Spark was lost, and could not be started "
                         f"anew: {error}"
                     ) from error
-                log.warning("Spark could not be started anew, which is tried again: %s", error)
+                log.warning("Spark could not be restarted, and is tried again: %s", error)
 
 
 def lost_error(loss: ClusterLoss, remains: KeptCheckpoints) -> SparkLostError:

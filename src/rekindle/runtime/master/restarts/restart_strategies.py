@@ -259,7 +259,8 @@ def restart_strategy_for(
             )
         case _:
             raise ConfigurationError(
-                f"{type(program).__name__} is no restart strategy that Rekindle knows; make one with RestartStrategies."
+                f"{type(program).__name__} is not a restart strategy that Rekindle knows; make one with "
+                "RestartStrategies."
             )
 
 
@@ -308,7 +309,7 @@ def _configured(configuration: Configuration, checkpointing: bool, random: Calla
                 attempts=_limit(configuration.get(Options.EXPONENTIAL_DELAY_ATTEMPTS)),
             )
         case other:
-            raise ConfigurationError(f"{Options.RESTART_STRATEGY.key} is {other!r}, which is no strategy.")
+            raise ConfigurationError(f"{Options.RESTART_STRATEGY.key} is {other!r}, which is not a restart strategy.")
 
 
 def _limit(attempts: int) -> int | None:

@@ -138,7 +138,7 @@ class ControlServer:
         except (OSError, EOFError, msgspec.MsgspecError):
             pass
         except Exception:
-            log.exception("what a slot said could not be dealt with: its connection is closed")
+            log.exception("a message from a slot could not be handled: its connection is closed")
         finally:
             sock.close()
         if connection is not None:
@@ -195,7 +195,7 @@ class ControlServer:
             for connection in connections:
                 silence = time.monotonic() - connection.heard
                 if silence > self._timeout:
-                    self._lost(connection, f"nothing was heard of it for {silence:.0f} s")
+                    self._lost(connection, f"nothing was heard from it for {silence:.0f} s")
                     connection.close()
                 else:
                     connection.send(data)

@@ -49,7 +49,7 @@ class GatheredRecords:
             self._spill()
 
     def by_key(self) -> Iterator[SortedBatch]:
-        """Give all records, those of a key together, and forget them.
+        """Return all records, those of a key together, and forget them.
 
         Within a key they are sorted by timestamp; those without one come first; of equal ones those of the first input
         come first, and otherwise the order of arrival is kept.

@@ -106,7 +106,7 @@ class KeyByKeyOperator(Operator):
         operator.advance_watermark(MIN_WATERMARK)
 
     def _several_at_once(self) -> Iterator[Chunk]:
-        """Give an operator several keys in one chunk, where that makes no difference."""
+        """Return an operator several keys in one chunk, where that makes no difference."""
         for batch in self._gathered.by_key():
             yield self.operator.process(Chunk(batch.values, batch.timestamps, batch.keys))
             if batch.complete:

@@ -20,12 +20,12 @@ _LONGEST_SHORT = 126
 
 
 def order_of_key(key: Any) -> bytes:
-    """Give bytes that are equal for equal keys, different for others, and in the order of keys."""
+    """Return bytes that are equal for equal keys, different for others, and in the order of keys."""
     return _bytes_of(key).translate(_SIGNED)
 
 
 def order_of_longs(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Give numbers in the order of integer keys, which is that of :func:`order_of_key`."""
+    """Return numbers in the order of integer keys, which is that of :func:`order_of_key`."""
     return keys.view(np.uint64) ^ np.uint64(0x8080808080808080)
 
 

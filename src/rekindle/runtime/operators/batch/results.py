@@ -27,7 +27,7 @@ class Results:
                 self._count += len(part.values)
 
     def enough(self) -> bool:
-        """Tell whether a chunk should go on."""
+        """Return whether a chunk should go on."""
         return self._count >= BATCH_RECORDS
 
     def take(self) -> Chunk:

@@ -32,7 +32,7 @@ class Run:
         self._path = path
 
     def segments(self) -> Iterator[_Segment]:
-        """Give keys with some of their records, in order."""
+        """Return keys with some of their records, in order."""
         with open(self._path, "rb") as file:
             while True:
                 try:
@@ -83,7 +83,7 @@ def _write(file: Any, block: list[_Segment]) -> None:
 
 
 def merged(runs: list[Run]) -> Iterator[SortedBatch]:
-    """Give the records of all runs, those of a key together.
+    """Return the records of all runs, those of a key together.
 
     Args:
         runs: The runs, in the order in which their records came.
@@ -106,7 +106,7 @@ def merged(runs: list[Run]) -> Iterator[SortedBatch]:
 
 
 def _by_key(runs: list[Run]) -> Iterator[tuple[Any, Iterable[Part]]]:
-    """Give each key with its records; all of them are to be taken before the next key."""
+    """Return each key with its records; all of them are to be taken before the next key."""
     cursors = [_Cursor(run) for run in runs]
     heap = [(cursor.order, number) for number, cursor in enumerate(cursors) if cursor.segment is not None]
     heapq.heapify(heap)
@@ -133,7 +133,7 @@ class _Cursor:
         self._advance()
 
     def parts(self) -> Iterator[Part]:
-        """Give the records of the key that the cursor stands at, and go on to the next key."""
+        """Return the records of the key that the cursor stands at, and go on to the next key."""
         order = self.order
         while self.segment is not None and self.order == order:
             part = self.segment[1]
@@ -141,7 +141,7 @@ class _Cursor:
             yield part
 
     def records(self) -> Iterator[tuple[int, int, Any, int | None]]:
-        """Give the records of the key, each with what it is sorted by: timestamp and input."""
+        """Return the records of the key, each with what it is sorted by: timestamp and input."""
         for values, timestamps, sides in self.parts():
             for value, timestamp, side in zip(
                 values, timestamps or [None] * len(values), sides or [0] * len(values), strict=True

@@ -38,7 +38,7 @@ class SortedBatch:
     ends: list[int]
 
     def groups(self) -> Iterator[tuple[int, int]]:
-        """Give where the records of each key start and end, also of one that goes on."""
+        """Return where the records of each key start and end, also of one that goes on."""
         start = 0
         for end in self.ends:
             yield start, end
@@ -48,7 +48,7 @@ class SortedBatch:
 
     @property
     def complete(self) -> bool:
-        """Tell whether the last key does not go on."""
+        """Return whether the last key does not go on."""
         return bool(self.ends) and self.ends[-1] == len(self.values)
 
 
@@ -94,7 +94,7 @@ def sorted_batches(chunks: list[tuple[Chunk, int]]) -> Iterator[SortedBatch]:
 
 
 def _codes(keys: list[Any]) -> npt.NDArray[Any]:
-    """Give a number to each record that is the same for equal keys, and in the order of keys."""
+    """Return a number to each record that is the same for equal keys, and in the order of keys."""
     if set(map(type, keys)) == {int}:
         try:
             return order_of_longs(np.array(keys, dtype=np.int64))

@@ -45,7 +45,7 @@ def group_call(function: Any) -> Callable[[list[Any], list[Any]], Any]:
             )
         case CoGroupFunction():
             return function.co_group
-    raise TypeError(f"{type(function).__name__} is no function over two streams")
+    raise TypeError(f"{type(function).__name__} is not a function of two streams")
 
 
 def _tagged(chunk: Chunk, side: int) -> Chunk:

@@ -436,7 +436,7 @@ class WindowOperator(KeyedOperator):
                 return lambda _, elements: function.process(backend.key, context, elements)
             case ProcessAllWindowFunction():
                 return lambda _, elements: function.process(context, elements)
-        raise TypeError(f"{type(function).__name__} is no window function")
+        raise TypeError(f"{type(function).__name__} is not a window function")
 
     def _emitted(self) -> Chunk | None:
         if not self._values:
