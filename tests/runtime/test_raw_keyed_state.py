@@ -15,6 +15,7 @@ from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.runtime.operators.keyed import KeyedProcessOperator
 from rekindle.runtime.operators.operator import OperatorContext
 from support.in_process_job import InProcessJob, collect
+from support.ready_operators import ready
 
 MAX_PARALLELISM = 128  # the default
 
@@ -54,7 +55,7 @@ class Noting(KeyedProcessOperator):
 def noting() -> StreamExecutionEnvironment:
     environment = StreamExecutionEnvironment.get_execution_environment()
     keyed = environment.from_collection(list(range(20))).uid("numbers").key_by(lambda number: number)
-    collect(keyed._transform("Noting", Noting(), None, None).uid("noting"))
+    collect(keyed._transform("Noting", ready(Noting()), None, None).uid("noting"))
     return environment
 
 
