@@ -37,8 +37,8 @@ PARTS = (
     ("tests/checkpoint", "tests/ha"),
 )
 QUICK = (
-    ("tests/checkpoint", "tests/ha", "tests/graph", "tests/batch", "tests/windows"),
-    ("tests/state", "tests/datastream", "tests/common", "tests/testing"),
+    ("tests/checkpoint", "tests/ha", "tests/graph", "tests/contracts", "tests/runtime/operators/windows"),
+    ("tests/state", "tests/datastream", "tests/config", "tests/types", "tests/testing"),
 )
 
 

@@ -9,10 +9,10 @@ import cloudpickle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serializer_catalogue import CATALOGUE, Case, same
 
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.types.data_views import DataInputView, DataOutputView
+from support.serializer_catalogue import CATALOGUE, Case, same
 
 every_serializer = pytest.mark.parametrize("case", CATALOGUE, ids=str)
 

@@ -12,7 +12,6 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from serializer_catalogue import CATALOGUE, MSGPACK_CASES, Case
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.classes import class_names
@@ -20,6 +19,7 @@ from rekindle.serialization.snapshots import stored_snapshot
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.data_views import DataInputView, DataOutputView
+from support.serializer_catalogue import CATALOGUE, MSGPACK_CASES, Case
 
 readers_of_bytes = pytest.mark.parametrize("case", MSGPACK_CASES, ids=str)
 every_serializer = pytest.mark.parametrize("case", CATALOGUE, ids=str)

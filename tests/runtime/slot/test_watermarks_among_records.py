@@ -32,7 +32,7 @@ from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 from rekindle.runtime.slot.arrivals import in_band_edges, record_order
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.testing import ManualClock
-from runtime.test_event_time import Field, Itself, rows, spark_stream
+from runtime.operators.test_event_time import Field, Itself, rows, spark_stream
 from support.in_process_job import InProcessJob, collect
 
 LATE = OutputTag("late")

@@ -12,7 +12,7 @@ import pytest
 
 from rekindle.runtime.master.attempts import attempt_events as a
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine
-from runtime.attempt_world import run_schedule
+from support.attempt_world import run_schedule
 
 SCHEDULES = 1_000
 BATCHES = 10

@@ -6,7 +6,6 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from serializer_catalogue import same
 
 from rekindle.common.time import Instant
 from rekindle.common.typeinfo import Types
@@ -14,6 +13,7 @@ from rekindle.exceptions import SerializationError
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.time_typeinfo import LocalTimeTypeInfo
 from rekindle.types.type_information import TypeInformation
+from support.serializer_catalogue import same
 
 OSLO = dt.timezone(dt.timedelta(hours=2))
 LocalTime = LocalTimeTypeInfo.TimeType

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from serializer_catalogue import same
 
 from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializationError
@@ -19,6 +18,7 @@ from rekindle.serialization.scalars.basic_serializers import FloatSerializer, St
 from rekindle.serialization.scalars.integer_serializers import BigIntSerializer, IntSerializer, LongSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.type_serializer import TypeSerializer
+from support.serializer_catalogue import same
 
 
 class Level(IntEnum):

@@ -13,7 +13,7 @@ from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
-from runtime.test_incremental_snapshots import contents, feed, remembering, stored_as_completed
+from runtime.slot.test_incremental_snapshots import contents, feed, remembering, stored_as_completed
 from support.in_process_job import InProcessJob
 
 BACKENDS = pytest.mark.parametrize("rocksdb", [None, RocksDBSettings()], ids=["heap", "rocksdb"])

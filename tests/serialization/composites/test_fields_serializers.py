@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from serializer_catalogue import same
 
 from rekindle.common.typeinfo import RowTypeInfo, Types
 from rekindle.common.types import Row, RowKind
@@ -14,6 +13,7 @@ from rekindle.serialization.composites.row_serializer import RowSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.type_serializer import TypeSerializer
+from support.serializer_catalogue import same
 
 PAIR = serializer_of(Types.TUPLE([Types.STRING(), Types.INT()]))
 MIXED = serializer_of(Types.TUPLE([Types.STRING(), Types.FLOAT()]))

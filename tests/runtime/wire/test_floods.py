@@ -17,7 +17,7 @@ from support.processes import wait_until
 
 COUNT = 4_000
 HELD = 1_200  # more than the job may have descriptors
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[2]
 
 
 class Flood:

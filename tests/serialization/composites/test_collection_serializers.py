@@ -6,13 +6,13 @@ import collections
 from typing import Any
 
 import pytest
-from serializer_catalogue import same
 
 from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.type_information import TypeInformation
 from rekindle.types.type_serializer import TypeSerializer
+from support.serializer_catalogue import same
 
 
 def _through(serializer: TypeSerializer[Any], value: Any) -> Any:

@@ -9,7 +9,6 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
-from serializer_catalogue import Color, Point, same
 
 from rekindle.common.annotations import as_type_info
 from rekindle.common.typeinfo import Types
@@ -24,6 +23,7 @@ from rekindle.types.native_typeinfo import (
     NullableTypeInfo,
 )
 from rekindle.types.type_serializer import TypeSerializer
+from support.serializer_catalogue import Color, Point, same
 
 
 def _serializer(annotation: Any) -> TypeSerializer[Any]:

@@ -14,7 +14,7 @@ from rekindle.exceptions import CheckpointCorruptError
 from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
-from runtime.test_incremental_snapshots import feed, remembering
+from runtime.slot.test_incremental_snapshots import feed, remembering
 from support.in_process_job import InProcessJob
 from support.seeds import SEED
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serializer_catalogue import same
 
 from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializationError
@@ -16,6 +15,7 @@ from rekindle.serialization.scalars.integer_serializers import IntSerializer, Lo
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.types.type_information import TypeInformation
+from support.serializer_catalogue import same
 
 
 def _through(type_info: TypeInformation, value: Any) -> Any:

@@ -154,7 +154,7 @@ def test_in_a_real_notebook_nothing_lands_in_other_cells(tmp_path: Path) -> None
     for package in ("ipykernel", "nbclient", "nbformat"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} (PyPI) is not installed")
-    variables = {"PYTHONPATH": python_path(Path(__file__).parents[1]), "JUPYTER_RUNTIME_DIR": str(tmp_path)}
+    variables = {"PYTHONPATH": python_path(Path(__file__).parents[3]), "JUPYTER_RUNTIME_DIR": str(tmp_path)}
     ended = subprocess.run(
         [sys.executable, "-c", RUNNER],
         input=json.dumps(CELLS),
