@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -93,9 +94,8 @@ class Lanes:
         try:
             for lane in lanes:
                 lane.join()
-        except KeyboardInterrupt:
+        finally:
             self.stop()
-            raise
 
     def stop(self) -> None:
         """End what runs, and begin nothing more."""
@@ -201,6 +201,7 @@ def choose_seed() -> str:
 
 def main(arguments: list[str]) -> int:
     """Return 0 if all passed."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # tests start Python hundreds of times: let them compile once
     seed = choose_seed()
     print(f"seed of random tests: {seed}", flush=True)
