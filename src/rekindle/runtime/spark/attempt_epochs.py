@@ -21,9 +21,9 @@ class SparkEpochs:
 
     def __init__(self, session: SparkSession, graph: JobGraph) -> None:
         self._plan = EpochPlan(session, graph)
-        layout = self._plan.layout()
-        self._directory = ScratchDirectory() if layout else None  # without a stream there is no query, and no log
-        self._scratch = SparkScratch("" if self._directory is None else self._directory.path, layout)
+        self._directory: ScratchDirectory | None = None  # without a stream there is no query, and no log
+        self._layout = self._plan.layout()
+        self._scratch = SparkScratch("", self._layout)
 
     @property
     def bounded_frames(self) -> set[str]:
@@ -32,6 +32,9 @@ class SparkEpochs:
 
     def prepare(self, positions: Mapping[str, SparkPosition], now: int) -> None:
         """Let streams begin at these positions."""
+        if self._layout:
+            self._directory = ScratchDirectory()
+            self._scratch = SparkScratch(self._directory.path, self._layout)
         self._scratch.prepare(positions, now)
 
     def start(self, slots: SlotDirectory, run_epoch: Callable[[Epoch], None]) -> EpochDriver:
