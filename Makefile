@@ -20,7 +20,7 @@ OLDEST_SPARK := 4.0
 test: install java ## Run everything that must hold: make lint and all tests. SEED=random draws other cases; ARGS: as pytest.
 	@OLDEST_SPARK=$(OLDEST_SPARK) SEED=$(SEED) $(BIN)/python scripts/run_tests.py $(if $(ARGS),pytest $(ARGS),all)
 
-quick: install ## Run what fails first, without a JVM: style, and the tests of checkpoints, HA, state, graph, windows and the API.
+quick: install ## Run what fails first, without a JVM: style, and the tests of checkpoints, HA, graph, state and API.
 	@SEED=$(SEED) $(BIN)/python scripts/run_tests.py quick
 
 SPARK ?= $(OLDEST_SPARK)

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.types.data_views import DataInputView, DataOutputView
+from support.seeds import rounds
 from support.serializer_catalogue import CATALOGUE, Case, same
 
 every_serializer = pytest.mark.parametrize("case", CATALOGUE, ids=str)
 
 
 @every_serializer
-@settings(max_examples=15)
+@settings(max_examples=rounds(8, named=15))
 @given(data=st.data())
 def test_elements_come_back_as_they_were(case: Case, data: st.DataObject) -> None:
     element = data.draw(case.elements)
@@ -29,7 +30,7 @@ def test_elements_come_back_as_they_were(case: Case, data: st.DataObject) -> Non
 
 
 @every_serializer
-@settings(max_examples=15)
+@settings(max_examples=rounds(8, named=15))
 @given(data=st.data())
 def test_many_elements_come_back_as_they_were(case: Case, data: st.DataObject) -> None:
     elements: list[Any] = data.draw(st.lists(case.elements, max_size=6))
@@ -40,7 +41,7 @@ def test_many_elements_come_back_as_they_were(case: Case, data: st.DataObject) -
 
 
 @every_serializer
-@settings(max_examples=8)
+@settings(max_examples=rounds(5, named=8))
 @given(data=st.data())
 def test_elements_follow_each_other_in_a_stream(case: Case, data: st.DataObject) -> None:
     elements: list[Any] = data.draw(st.lists(case.elements, min_size=1, max_size=4))

@@ -19,11 +19,12 @@ from rekindle.serialization.snapshots import stored_snapshot
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.data_views import DataInputView, DataOutputView
+from support.seeds import rounds
 from support.serializer_catalogue import CATALOGUE, MSGPACK_CASES, Case
 
 readers_of_bytes = pytest.mark.parametrize("case", MSGPACK_CASES, ids=str)
 every_serializer = pytest.mark.parametrize("case", CATALOGUE, ids=str)
-_fuzzing = settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+_fuzzing = settings(max_examples=rounds(8, named=15), suppress_health_check=[HealthCheck.too_slow])
 
 # Headers of msgpack that promise more than there is: arrays, maps, strings and bytes of 4 GiB, deep nesting.
 _PROMISES = [b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\xdb\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff"]
@@ -122,7 +123,7 @@ def _read_snapshot(data: bytes) -> None:
             snapshot.restore_serializer()
 
 
-@settings(max_examples=200)
+@settings(max_examples=rounds(80, named=200))
 @given(data=st.binary(max_size=60))
 def test_any_bytes_are_a_snapshot_or_refused(data: bytes) -> None:
     for given_bytes in (data, b"RKSS\x01" + data):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import wait
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
 __all__ = ["StreamExecutionEnvironment"]
 
 _DEFAULT_JOB_NAME = "Flink Streaming Job"
+_STEP_OF_WAITS = 1.0  # seconds
 
 
 log = logging.getLogger("rekindle")
@@ -523,12 +525,19 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
     def _await(self, master: JobMaster) -> JobExecutionResult:
         try:
-            return master.result.result()
+            return _result_of(master)
         except KeyboardInterrupt:
             say_interrupted(master)
             master.cancel()
             with suppress(JobCancelledError):
-                master.result.result()
+                _result_of(master)
             raise
         finally:
             end_if_signalled()
+
+
+def _result_of(master: JobMaster) -> JobExecutionResult:
+    """Wait for the end of a job, in steps: a signal that comes just before a wait is handled only after it."""
+    while not master.result.done():
+        wait([master.result], timeout=_STEP_OF_WAITS)
+    return master.result.result()

@@ -24,6 +24,7 @@ from rekindle.testing import OperatorHarness
 from rekindle.testing.backends import BackendUnderTest
 from support.in_process_job import InProcessJob, collect
 from support.joins import Event, Timed, interval_joined, random_events
+from support.seeds import rounds
 
 EVENT = Types.TUPLE([Types.STRING(), Types.LONG(), Types.LONG()])
 BACKENDS = {
@@ -61,7 +62,7 @@ def feed(harness: OperatorHarness, side: int, events: list[Event]) -> list[Any]:
 class TestWhatIsJoined:
     @pytest.mark.parametrize(("lower", "upper"), BOUNDS)
     @given(left=EVENTS, right=EVENTS, cut=st.integers(0, 15))
-    @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=rounds(6, named=15), suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_every_pair_in_the_interval_is_joined_whatever_the_order_and_a_restart_in_the_middle(
         self, backend: BackendUnderTest, lower: int, upper: int, left: list[Event], right: list[Event], cut: int
     ) -> None:

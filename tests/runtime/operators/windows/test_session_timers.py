@@ -23,6 +23,7 @@ from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import ManualClock, OperatorHarness
 from rekindle.testing.backends import BackendUnderTest
+from support.seeds import rounds
 from support.windows import Event, as_counter, operator_of, sessions, shown
 
 LATE = OutputTag("late")
@@ -80,7 +81,7 @@ def run(assigner: Any, kind: str, steps: list[Any], lateness: int, state_backend
 @pytest.mark.parametrize("kind", ["process", "reduce", "aggregate"])
 @pytest.mark.parametrize("gaps", ["fixed", "dynamic"])
 @given(steps=STEPS)
-@settings(max_examples=40)
+@settings(max_examples=rounds(15, named=40))
 def test_the_short_way_gives_what_the_long_way_gives(gaps: str, kind: str, lateness: int, steps: list[Any]) -> None:
     if gaps == "fixed":
         short, long = EventTimeSessionWindows.with_gap(5), TheLongWay(5)
@@ -90,7 +91,7 @@ def test_the_short_way_gives_what_the_long_way_gives(gaps: str, kind: str, laten
 
 
 @given(steps=STEPS)
-@settings(max_examples=15)
+@settings(max_examples=rounds(6, named=15))
 def test_so_it_does_in_rocksdb(steps: list[Any]) -> None:
     backend = BackendUnderTest("rocksdb", BackendSettings(rocksdb=RocksDBSettings(cache_entries=4)))
     try:
@@ -101,7 +102,7 @@ def test_so_it_does_in_rocksdb(steps: list[Any]) -> None:
 
 
 @given(events=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 99), st.integers(1, 9)), max_size=40))
-@settings(max_examples=40)
+@settings(max_examples=rounds(15, named=40))
 def test_each_session_fires_when_the_watermark_reaches_its_end(events: list[Event]) -> None:
     events = sorted(events, key=lambda event: event[1])
     expected = sessions(lambda event: 4)(events)

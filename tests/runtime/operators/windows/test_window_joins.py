@@ -43,6 +43,7 @@ from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness
 from support.in_process_job import InProcessJob, collect
 from support.joins import BothOrders, Event, Groups, Pair, Windows, groups, joined, random_events
+from support.seeds import rounds
 from support.windows import sessions, sliding, tumbling
 
 EVENT = Types.TUPLE([Types.STRING(), Types.LONG(), Types.LONG()])
@@ -110,7 +111,7 @@ def feed(harness: OperatorHarness, side: int, events: list[Event]) -> list[Any]:
 class TestWhatIsJoined:
     @pytest.mark.parametrize("assigner", ASSIGNERS)
     @given(first=EVENTS, second=EVENTS, cut=st.integers(0, 12))
-    @settings(max_examples=25)
+    @settings(max_examples=rounds(10, named=25))
     def test_every_pair_of_a_window_is_joined_whatever_the_order_and_a_restart_in_the_middle(
         self, assigner: str, first: list[Event], second: list[Event], cut: int
     ) -> None:

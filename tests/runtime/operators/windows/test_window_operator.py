@@ -37,6 +37,7 @@ from rekindle.state.key_hash import key_group_of
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness
 from rekindle.testing.backends import BackendUnderTest
+from support.seeds import rounds
 from support.windows import (
     Contents,
     Event,
@@ -98,7 +99,7 @@ class TestWhatWindowsHold:
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("assigner", ASSIGNERS)
     @given(events=EVENTS, cut=st.integers(0, 25))
-    @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=rounds(8, named=20), suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_every_element_is_in_its_windows_whatever_the_order_and_a_restart_in_the_middle(
         self, assigner: str, kind: str, events: list[Event], cut: int
     ) -> None:
