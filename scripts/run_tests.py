@@ -30,7 +30,13 @@ PYTEST = os.path.join(BIN, "pytest")
 ON_OLDEST_SPARK = ("-m", "smoke", "tests/integration")
 
 # Long ones first, so that both lanes end at about the same time. What no part names runs in the last one.
-PARTS_ON_SPARK = (("tests/chaos",), ("tests/integration",), ("tests/docs",))
+DRIVERS = ("driver", "driver_takeover", "jvm_killed", "cluster")
+PARTS_ON_SPARK = (
+    tuple(f"tests/chaos/test_{name}.py" for name in DRIVERS),
+    ("tests/integration",),
+    ("tests/chaos", *(f"--ignore=tests/chaos/test_{name}.py" for name in DRIVERS)),
+    ("tests/docs",),
+)
 PARTS = (
     ("tests/runtime",),
     ("tests/state",),
@@ -38,7 +44,7 @@ PARTS = (
     ("tests/checkpoint", "tests/ha"),
 )
 QUICK = (
-    ("tests/checkpoint", "tests/ha", "tests/graph"),
+    ("tests/checkpoint", "tests/ha", "tests/graph", "tests/runtime/master/attempts/test_attempt_machine.py"),
     ("tests/state", "--ignore=tests/state/contract", "tests/datastream", "tests/config", "tests/types"),
 )
 
@@ -171,7 +177,7 @@ def everything(directory: str) -> list[Part]:
     oldest = f".venv-spark-{os.environ['OLDEST_SPARK']}"
     report = os.path.join(directory, "smoke.xml")
     smoke = (make(f"{oldest}/.installed"), pytest(os.path.join(oldest, "bin", "pytest"), report, *ON_OLDEST_SPARK))
-    elsewhere = [name for part in (*PARTS_ON_SPARK, *PARTS) for name in part]
+    elsewhere = [name for part in (*PARTS_ON_SPARK, *PARTS) for name in part if name[0] != "-"]
     return [
         Part("lint", (make("lint"),), required=True),
         Part("smoke on the oldest Spark", smoke, report=report),

@@ -70,3 +70,22 @@ def test_names_of_modules_are_where_pyflink_has_them_too() -> None:
 
     assert connectors.FileSink is file_system.FileSink
     assert connectors.NumberSequenceSource is number_seq.NumberSequenceSource
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("common.job_client", "CompletableFuture JobExecutionResult JobID JobStatus"),
+        ("common.watermark_strategy", "Duration"),
+        ("datastream.async_retry_strategies", "AsyncRetryPredicate AsyncRetryStrategy"),
+        ("datastream.checkpoint_config", "CheckpointingMode Duration ExternalizedCheckpointRetention"),
+        ("datastream.connectors.file_system", "Duration Encoder SinkFunction"),
+        ("datastream.functions", "ListState MapState ReadOnlyBroadcastState ValueState ValueStateDescriptor"),
+        ("datastream.output_tag", "TypeInformation Types"),
+        ("datastream.state", "Duration Time TypeInformation Types"),
+        ("datastream.window", "OutputTag ReduceFunction RuntimeContext StateDescriptor Time Types"),
+    ],
+)
+def test_names_that_pyflinks_modules_import_can_be_imported_from_them(module: str, names: str) -> None:
+    loaded = importlib.import_module(f"rekindle.{module}")
+    assert [name for name in names.split() if not hasattr(loaded, name)] == []

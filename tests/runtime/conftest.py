@@ -16,6 +16,7 @@ def nothing_left_behind() -> Iterator[None]:
     threads, children, descriptors = set(threading.enumerate()), child_processes(), open_descriptors()
     yield
     for thread in set(threading.enumerate()) - threads:
+        thread._started.wait(10)  # type: ignore[attr-defined]  # it may be about to begin
         thread.join(10)
         assert not thread.is_alive(), f"thread {thread.name!r} was left behind"
     assert child_processes() <= children

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rekindle.base.time import Duration as Duration
 from rekindle.contracts.time.watermark_strategy import (
     AssignerWithPeriodicWatermarksWrapper,
     TimestampAssigner,

@@ -9,6 +9,8 @@ from rekindle.contracts.functions.async_retry_strategies import (
     NoRetryStrategy,
     RetryPredicate,
 )
+from rekindle.contracts.functions.async_retry_strategies import AsyncRetryPredicate as AsyncRetryPredicate
+from rekindle.contracts.functions.async_retry_strategies import AsyncRetryStrategy as AsyncRetryStrategy
 
 __all__ = [
     "NO_RETRY_STRATEGY",

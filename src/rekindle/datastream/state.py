@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rekindle.base.time import Duration as Duration
+from rekindle.base.time import Time as Time
 from rekindle.contracts.state import (
     AggregatingState,
     AggregatingStateDescriptor,
@@ -24,6 +26,8 @@ from rekindle.contracts.state import (
     ValueState,
     ValueStateDescriptor,
 )
+from rekindle.types.typeinfo import TypeInformation as TypeInformation
+from rekindle.types.typeinfo import Types as Types
 
 __all__ = [
     "AggregatingState",

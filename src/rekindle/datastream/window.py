@@ -1,10 +1,19 @@
 """Windows, their assigners, triggers and evictors: the counterpart of ``pyflink.datastream.window``.
 
-They are defined in :mod:`rekindle.datastream.windowing`.
+They are defined in :mod:`rekindle.contracts.windowing`.
 """
 
 from __future__ import annotations
 
+from rekindle.base.time import Time as Time
+from rekindle.contracts.functions import ReduceFunction as ReduceFunction
+from rekindle.contracts.functions import RuntimeContext as RuntimeContext
+from rekindle.contracts.output_tag import OutputTag as OutputTag
+from rekindle.contracts.state import ReducingState as ReducingState
+from rekindle.contracts.state import ReducingStateDescriptor as ReducingStateDescriptor
+from rekindle.contracts.state import State as State
+from rekindle.contracts.state import StateDescriptor as StateDescriptor
+from rekindle.contracts.state import ValueStateDescriptor as ValueStateDescriptor
 from rekindle.contracts.windowing.assigner import (
     MergingWindowAssigner,
     SessionWindowTimeGapExtractor,
@@ -47,6 +56,8 @@ from rekindle.contracts.windowing.time_triggers import EventTimeTrigger, Process
 from rekindle.contracts.windowing.trigger import Trigger, TriggerResult
 from rekindle.contracts.windowing.triggers import CountTrigger, NeverTrigger, PurgingTrigger
 from rekindle.contracts.windowing.windows import CountWindow, GlobalWindow, TimeWindow, Window
+from rekindle.types.type_serializer import TypeSerializer as TypeSerializer
+from rekindle.types.typeinfo import Types as Types
 
 __all__ = [
     "ContinuousEventTimeTrigger",

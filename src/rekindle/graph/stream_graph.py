@@ -1,6 +1,6 @@
 """The program as the user wrote it: one node per operator, one edge per input.
 
-:mod:`rekindle.graph.job_graph` translates it into what runs.
+:mod:`rekindle.graph.compilation` translates it into what runs.
 """
 
 from __future__ import annotations

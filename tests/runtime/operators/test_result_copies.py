@@ -10,7 +10,7 @@ import pytest
 from rekindle.contracts.functions.function_adapters import as_flat_map_function, as_map_function, as_reduce_function
 from rekindle.datastream import FilterFunction, KeyedProcessFunction
 from rekindle.datastream.state import ValueStateDescriptor
-from rekindle.runtime.operators.result_copies import detached
+from rekindle.runtime.operators.result_copies import unshared
 from rekindle.runtime.operators.stateless import FlatMapOperator, MapOperator
 from rekindle.testing import OperatorHarness
 
@@ -91,23 +91,23 @@ class Point:
 
 @pytest.mark.parametrize("value", [1, "text", (1, "a"), None, b"x", 1.5])
 def test_what_cannot_change_is_not_copied(value: Any) -> None:
-    assert detached(value) is value
+    assert unshared(value) is value
 
 
 def test_fresh_objects_of_plain_content_are_not_copied() -> None:
     for make in (lambda: {"a": 1}, lambda: [1, 2], lambda: Point(1)):
         fresh = make()
         identity = id(fresh)
-        fresh = detached(fresh)
+        fresh = unshared(fresh)
         assert id(fresh) == identity
 
 
 def test_objects_that_somebody_else_holds_are_copied() -> None:
     held = Point(1)
-    assert detached(held) == held
+    assert unshared(held) == held
     keeper = [held]
-    assert detached(held) is not held
+    assert unshared(held) is not held
     assert keeper[0] is held
     inner: list[int] = []
-    assert detached({"inner": inner})["inner"] is not inner
-    assert detached((1, inner))[1] is not inner
+    assert unshared({"inner": inner})["inner"] is not inner
+    assert unshared((1, inner))[1] is not inner

@@ -177,7 +177,7 @@ def test_native_types_are_values() -> None:
         "NativeTypeInfo<UUID>",
         "NullableTypeInfo<Integer>",
         "ContainerTypeInfo<set, Integer>",
-        "NamedTupleTypeInfo<serializer_catalogue.Point>",
+        "NamedTupleTypeInfo<support.serializer_catalogue.Point>",
     ]
 
 

@@ -12,7 +12,7 @@ from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.sizes import chunk_size, portion_limit
 from rekindle.runtime.operators.operator import OperatorContext
-from rekindle.runtime.operators.result_copies import FIXED, detached
+from rekindle.runtime.operators.result_copies import FIXED, unshared
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 
 
@@ -66,7 +66,7 @@ class GeneratorSourceOperator(NumberSequenceOperator):
         append = values.append
         for value in numbers.values:
             result = generate(value)
-            append(result if type(result) in FIXED else detached(result))
+            append(result if type(result) in FIXED else unshared(result))
         chunk = Chunk(values)
         self._at_once.learn(len(values), chunk_size(chunk))
         return chunk

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rekindle.base.time import Duration as Duration
 from rekindle.connectors.files.file_system import (
     BucketAssigner,
     BulkFormat,
@@ -19,6 +20,8 @@ from rekindle.connectors.files.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
+from rekindle.contracts.functions import SinkFunction as SinkFunction
+from rekindle.formats.schemas import Encoder as Encoder
 
 __all__ = [
     "BucketAssigner",

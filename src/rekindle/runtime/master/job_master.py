@@ -276,7 +276,7 @@ class JobMaster(ObservedJob):
                 status = JobStatus.SUSPENDED
                 error = JobSuspendedError(
                     f"job {self.settings.job_name!r} was suspended: this driver was asked to end"
-                    f"{self._remains(status).advice()}"
+                    f"{self._kept_checkpoints(status).advice()}"
                 )
         except BaseException as failure:
             error = self._as_loss(failure)
@@ -375,7 +375,7 @@ class JobMaster(ObservedJob):
             follows = self._lost_cluster.decide(loss, now)
             if isinstance(follows, NewCluster):
                 return SparkLostError(loss.what), follows
-            return lost_error(loss, self._remains(JobStatus.SUSPENDED)), follows
+            return lost_error(loss, self._kept_checkpoints(JobStatus.SUSPENDED)), follows
         completed = self._coordinator.completed()
         if isinstance(failure, StopFailedError) and self.settings.checkpointing:
             return failure, Restart(0)  # nothing is wrong with the job: it is not to run out of restarts by this
@@ -395,7 +395,7 @@ class JobMaster(ObservedJob):
         if isinstance(failure, RekindleError):
             return failure
         loss = self._cluster.loss()
-        return failure if loss is None else lost_error(loss, self._remains(JobStatus.SUSPENDED))
+        return failure if loss is None else lost_error(loss, self._kept_checkpoints(JobStatus.SUSPENDED))
 
     def _follow(self, failure: Exception, decision: _Decision, shared: JobShared, passed: int) -> None:
         """Wait for the restart, go back further, or let the job fail; ``passed`` ms are over since the failure."""
@@ -403,7 +403,7 @@ class JobMaster(ObservedJob):
             if isinstance(failure, SparkLostError):
                 raise failure
             self._keeps_all = isinstance(decision, Hopeless)
-            advice = self._remains(JobStatus.FAILED).advice()
+            advice = self._kept_checkpoints(JobStatus.FAILED).advice()
             raise JobExecutionError(
                 f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}{advice}"
             ) from failure
@@ -443,14 +443,14 @@ class JobMaster(ObservedJob):
 
     def _clean_up(self, status: JobStatus) -> None:
         """Delete this job's checkpoints unless they are to be kept in this case, and whatever else is left of them."""
-        remains = self._remains(status)
+        remains = self._kept_checkpoints(status)
         if not remains.keeps_all:
             self._coordinator.note_deleted(remains.delete(self._checkpoints))
         # What slots on this machine left behind because they were killed, or because a restart did not come about.
         for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
             shutil.rmtree(job_directory(base, self.settings.local_name), ignore_errors=True)
 
-    def _remains(self, status: JobStatus) -> KeptCheckpoints:
+    def _kept_checkpoints(self, status: JobStatus) -> KeptCheckpoints:
         return KeptCheckpoints(
             self.settings,
             status,
@@ -469,7 +469,9 @@ class JobMaster(ObservedJob):
             self._status = status
             self._attempt = None
         if status is JobStatus.CANCELED:
-            error = JobCancelledError(f"job {self.settings.job_name!r} was cancelled{self._remains(status).advice()}")
+            error = JobCancelledError(
+                f"job {self.settings.job_name!r} was cancelled{self._kept_checkpoints(status).advice()}"
+            )
         self._show_end(status)
         self._archiver.end()
         self._savepoints.job_ended(status.name)
@@ -488,7 +490,7 @@ class JobMaster(ObservedJob):
         try:
             fenced = status is JobStatus.SUSPENDED and not self._suspended
             if status is not JobStatus.FINISHED and not fenced and not self.settings.batch:
-                self._view.notice(self._remains(status).describe())
+                self._view.notice(self._kept_checkpoints(status).describe())
             self._view.ended(status.name)
         except Exception:
             log.exception("the end of job %s could not be shown", self.settings.job_id)

@@ -187,8 +187,6 @@ class _Output(WatermarkOutput):
 class TimestampsAndWatermarksOperator(Operator):
     """Replace the timestamps and watermarks of a stream; of those that come in, only the last watermark counts."""
 
-    moves_watermark = True
-
     def __init__(self, strategy: WatermarkStrategy) -> None:
         self.event_time = EventTime(strategy)
 

@@ -19,7 +19,7 @@ from rekindle.contracts.time.time_domain import TimeDomain
 from rekindle.contracts.time.timer_service import TimerService
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
-from rekindle.runtime.operators.result_copies import FIXED, detached
+from rekindle.runtime.operators.result_copies import FIXED, unshared
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator
@@ -115,7 +115,7 @@ class KeyedMapOperator(KeyedOperator):
         append = values.append
         for backend.key, value in zip(_keys(chunk), chunk.values, strict=True):
             result = call(value)
-            append(result if type(result) in FIXED else detached(result))
+            append(result if type(result) in FIXED else unshared(result))
         return Chunk(values, chunk.timestamps)
 
 
@@ -134,7 +134,7 @@ class KeyedFilterOperator(KeyedOperator):
             passes = bool(call(value))
             kept.append(passes)
             if passes:  # what is in state now may be changed there before the chunk is sent
-                values.append(value if getrefcount(value) == references else detached(value))
+                values.append(value if getrefcount(value) == references else unshared(value))
         return Chunk(values, None if chunk.timestamps is None else list(compress(chunk.timestamps, kept)))
 
 
@@ -177,7 +177,7 @@ class ReduceOperator(KeyedOperator):
             if current is not None:
                 value = reduce(current, value)
             state.update(value)
-            append(value if type(value) in FIXED else detached(value))
+            append(value if type(value) in FIXED else unshared(value))
         return Chunk(values, chunk.timestamps)
 
 

@@ -1,4 +1,4 @@
-"""What an operator is: it is described in the program, pickled, and opened once in every slot that runs it."""
+"""What an operator is: built from its transformation in every slot that runs it, and opened there once."""
 
 from __future__ import annotations
 
@@ -67,9 +67,6 @@ class Operator(ABC):
 
     key_type: TypeInformation | None = None
     """The type that the program gave to the keys of the operator's input; None: any Python object."""
-
-    moves_watermark = False
-    """Whether records move the watermark of the output, and not only the watermarks of the inputs do."""
 
     commits_output = False
     """Whether output becomes visible when a checkpoint is complete: what is to commit is part of the checkpoint."""

@@ -38,18 +38,18 @@ FIXED = frozenset(
 _FRESH = 4
 
 
-def detached(value: Any) -> Any:
+def unshared(value: Any) -> Any:
     """Return a value that user code cannot change: itself where that is certain, else a copy.
 
     Call it with a local variable that holds the only other reference the caller has.
     """
     if type(value) in FIXED or (isinstance(value, tuple) and FIXED.issuperset(map(type, value))):
         return value
-    return separate(value)
+    return copied(value)
 
 
-def separate(value: Any) -> Any:
-    """Do what ``detached`` does, for a value that can be changed; the caller was given it by such a loop."""
+def copied(value: Any) -> Any:
+    """Do what ``unshared`` does, for a value that can be changed; the caller was given it by such a loop."""
     if sys.getrefcount(value) <= _FRESH:
         kind = type(value)
         if kind is dict:

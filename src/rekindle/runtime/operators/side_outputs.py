@@ -11,7 +11,7 @@ from typing import Any
 from rekindle.contracts.output_tag import OutputTag
 from rekindle.exceptions import InvalidCallError
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.result_copies import FIXED, detached, separate
+from rekindle.runtime.operators.result_copies import FIXED, copied, unshared
 
 
 class SideOutput:
@@ -27,7 +27,7 @@ class SideOutput:
 def emitted(value: Any) -> Any:
     """Give a result of a function that may have side outputs, so that user code cannot change it any more.
 
-    As with ``detached``, call it with a local variable that holds the only other reference the caller has.
+    As with ``unshared``, call it with a local variable that holds the only other reference the caller has.
     """
     if type(value) in FIXED or (isinstance(value, tuple) and FIXED.issuperset(map(type, value))):
         return value
@@ -37,8 +37,8 @@ def emitted(value: Any) -> Any:
                 f"{len(value)} values were yielded for side output {value[0].tag_id!r}, the tag among them: yield the "
                 "tag and one value, such as a tuple of all of them"
             )
-        return SideOutput(value[0].tag_id, detached(value[1]))
-    return separate(value)
+        return SideOutput(value[0].tag_id, unshared(value[1]))
+    return copied(value)
 
 
 def sorted_out(values: list[Any], timestamps: list[int | None] | None = None) -> Chunk:

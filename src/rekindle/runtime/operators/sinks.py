@@ -16,12 +16,10 @@ from rekindle.formats.java_format import format_value
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
 from rekindle.runtime.operators.user_function import UserFunctionOperator
+from rekindle.runtime.wire.messages import COLLECTED, PRINTED
 from rekindle.serialization.untyped.msgpack_serializer import shown
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.types.typeinfo import TypeInformation
-
-PRINTED = "printed"
-COLLECTED = "collected"
 
 
 class PrintOperator(Operator):

@@ -11,7 +11,7 @@ from rekindle.exceptions import InvalidCallError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.no_timers import NoTimers
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
-from rekindle.runtime.operators.result_copies import FIXED, detached
+from rekindle.runtime.operators.result_copies import FIXED, unshared
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 
@@ -37,7 +37,7 @@ class MapOperator(FunctionOperator):
         append = values.append
         for value in chunk.values:
             result = call(value)
-            append(result if type(result) in FIXED else detached(result))
+            append(result if type(result) in FIXED else unshared(result))
         return Chunk(values, chunk.timestamps)
 
 
@@ -133,7 +133,7 @@ def expand(call: Callable[[Any], Any], chunk: Chunk) -> Chunk:
             results = call(value)
             if results is not None:
                 for result in results:
-                    append(result if type(result) in FIXED else detached(result))
+                    append(result if type(result) in FIXED else unshared(result))
         return Chunk(values)
     timestamps: list[int | None] = []
     for value, timestamp in zip(chunk.values, chunk.timestamps, strict=True):
@@ -146,7 +146,7 @@ def append_results(
     values: list[Any],
     timestamp: int | None,
     timestamps: list[int | None] | None,
-    detach: Callable[[Any], Any] = detached,
+    detach: Callable[[Any], Any] = unshared,
 ) -> None:
     """Add what a function returned, with the timestamp of the record that caused it."""
     if results is None:

@@ -11,9 +11,7 @@ import gc
 import importlib
 import io
 import os
-import pickle
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -22,19 +20,16 @@ from typing import NoReturn
 import msgspec
 
 from rekindle.base.clock import SystemClock
-from rekindle.exceptions import InvalidProgramError, SlotLostError
+from rekindle.exceptions import SlotLostError
 from rekindle.runtime.slot.control_client import ControlClient
 from rekindle.runtime.slot.data_server import DataServer
-from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
+from rekindle.runtime.slot.deployment import RestoredCheckpoint, load_job
 from rekindle.runtime.slot.failure import describe_failure
 from rekindle.runtime.slot.orders import carry_out
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.slot.slot_deployment import REGISTERED, SlotDeployment
 from rekindle.runtime.wire import messages as m
 from rekindle.serialization.snapshots.snapshot_aliases import adopt_aliases
-
-STDOUT = "stdout"
-STDERR = "stderr"
 
 
 def main() -> int:
@@ -59,8 +54,8 @@ def main() -> int:
             control.send(failure)
         return failure.summary
 
-    sys.stdout = ForwardedStream(lambda text: control.send(m.Output(STDOUT, -1, text)))
-    sys.stderr = ForwardedStream(lambda text: control.send(m.Output(STDERR, -1, text)))
+    sys.stdout = ForwardedStream(lambda text: control.send(m.Output(m.STDOUT, -1, text)))
+    sys.stderr = ForwardedStream(lambda text: control.send(m.Output(m.STDERR, -1, text)))
     try:
         job = load_job(deployment.job)
         show_records = job.show_records
@@ -94,22 +89,6 @@ def main() -> int:
     server.close()
     slot.abandon()
     return 0
-
-
-def load_job(data: bytes) -> SlotJob:
-    """Unpickle the job.
-
-    Raises:
-        InvalidProgramError: If what it refers to is not here.
-    """
-    try:
-        job: SlotJob = pickle.loads(data)
-    except (ImportError, AttributeError, SyntaxError, pickle.UnpicklingError) as error:
-        raise InvalidProgramError(
-            f"the program cannot be loaded on {socket.gethostname()}: {type(error).__name__}: {error}. What its "
-            f"functions import must be installed for {sys.executable} there, or be shipped with env.add_python_file(…)"
-        ) from error
-    return job
 
 
 def _detach() -> Callable[[], None]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+import socket
+import sys
 from dataclasses import dataclass, field
 
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
+from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.wire.messages import RestoreOrder
 from rekindle.state.backend_settings import BackendSettings
@@ -62,3 +66,19 @@ class SlotJob:
     local_name: str | None = None  # of the job's directories on local disks; None: its id
     watermark_interval_ms: int = 200  # how often periodic watermarks are asked for; 0: never
     show_records: bool = True  # whether errors of user code name the record
+
+
+def load_job(data: bytes) -> SlotJob:
+    """Unpickle the job.
+
+    Raises:
+        InvalidProgramError: If what it refers to is not here.
+    """
+    try:
+        job: SlotJob = pickle.loads(data)
+    except (ImportError, AttributeError, SyntaxError, pickle.UnpicklingError) as error:
+        raise InvalidProgramError(
+            f"the program cannot be loaded on {socket.gethostname()}: {type(error).__name__}: {error}. What its "
+            f"functions import must be installed for {sys.executable} there, or be shipped with env.add_python_file(…)"
+        ) from error
+    return job

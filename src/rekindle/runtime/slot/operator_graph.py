@@ -142,7 +142,9 @@ class OperatorGraph:
         """Settle who may hear of watermarks within an epoch, in which Spark reads in so many tasks; 0: nobody knows."""
         for running in self:
             operator = running.operator
-            in_order = not operator.moves_watermark or self._order.holds(running.node.id, spark_tasks)
+            in_order = not running.node.transformation.moves_watermark or self._order.holds(
+                running.node.id, spark_tasks
+            )
             # A batch knows no time but its end; that of a loop is the job master's to move.
             timeless = self._batch or running.node.id in self._heads or running.node.spark_fed
             running.early = in_order and not timeless
@@ -247,7 +249,8 @@ class OperatorGraph:
 
     def next_processing_timer(self) -> int | None:
         """Tell when the next processing-time timer of the slot is due."""
-        return min((t for n in self if (t := n.operator.next_processing_timer()) is not None), default=None)
+        due = (running.operator.next_processing_timer() for running in self if not running.finished)
+        return min((time for time in due if time is not None), default=None)
 
     def has_more(self) -> bool:
         """Tell whether an epoch is needed at once: something can be emitted, or a source has an end to tell of."""

@@ -167,6 +167,18 @@ class RequestEpoch(_Message, frozen=True):
 NOTICE = "notice"
 """The channel of lines that tell people about long work in a slot."""
 
+PRINTED = "printed"
+"""The channel of records that a program prints."""
+
+COLLECTED = "collected"
+"""The channel of records on their way to ``execute_and_collect``."""
+
+STDOUT = "stdout"
+"""The channel of what user code writes to its standard output."""
+
+STDERR = "stderr"
+"""The channel of what user code writes to its standard error."""
+
 
 class Output(_Message, frozen=True):
     """Carry what a sink, or user code that prints, sends to the driver."""

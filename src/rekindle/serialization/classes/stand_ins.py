@@ -18,6 +18,8 @@ from typing import Any
 
 import msgspec
 
+from rekindle.serialization.snapshots.moved_modules import current_module
+
 _ALLOWED: ContextVar[bool] = ContextVar("stand-ins for missing classes allowed", default=False)
 _MARK = "__rekindle_stand_in__"
 _MADE: dict[tuple[str, str], type] = {}
@@ -156,7 +158,7 @@ class PickledStandIn:
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         try:
-            return super().find_class(module, name)
+            return super().find_class(current_module(module), name)
         except (ImportError, AttributeError):
             return _pickled_stand_in(module, name)
 

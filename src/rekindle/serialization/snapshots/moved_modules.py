@@ -83,6 +83,7 @@ _MOVED = {
     ),
 }
 _NOW = {f"{before}.{name}": f"{now}.{name}" for (before, now), names in _MOVED.items() for name in names}
+_NOW["rekindle.runtime.rows"] = "rekindle.types.spark_rows"
 
 
 def current_module(name: str) -> str:

@@ -16,6 +16,7 @@ import msgspec
 from rekindle.exceptions import SerializationError, StateRestoreError
 from rekindle.serialization.classes.class_names import ClassName, class_here
 from rekindle.serialization.classes.stand_ins import made_stand_in
+from rekindle.serialization.snapshots.moved_modules import loads_moved
 from rekindle.state.key_hash import fields_of_key
 from rekindle.types.row import Row, RowKind, row_from
 
@@ -163,7 +164,11 @@ def _from_integer(make: Callable[[int], Any]) -> Callable[[bytes, int], tuple[An
 
 def _decode_pickled(data: bytes, at: int) -> tuple[Any, int]:
     start, end = sized_at(data, at)
-    return pickle.loads(data[start:end]), end
+    pickled = data[start:end]
+    try:
+        return pickle.loads(pickled), end
+    except (ImportError, AttributeError):
+        return loads_moved(pickled), end
 
 
 _DECODERS: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {

@@ -55,6 +55,13 @@ class TestEpochs:
         assert subject.handle(2, a.EpochEnded(1, more=True)) == [a.Tick()]
         assert subject.handle(3, a.EpochWaits(2)) == [a.BeginEpoch(2)]
 
+    def test_a_timer_that_is_left_when_the_input_has_ended_lets_nobody_wake_up(self) -> None:
+        subject = machine()
+        subject.handle(1, a.EpochWaits(1))
+        subject.handle(2, a.EpochEnded(1, finished=True, next_timer=100))
+        due = subject.next_due(200)
+        assert due is None or due > 200
+
     def test_a_barrier_that_is_due_comes_first(self) -> None:
         subject = machine(PERIODIC)
         barrier, begin = subject.handle(100, a.EpochWaits(1))

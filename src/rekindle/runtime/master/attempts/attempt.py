@@ -10,6 +10,7 @@ arrives in that order. A lock lets others look at the checkpoints meanwhile; not
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import sys
 import threading
@@ -44,8 +45,6 @@ from rekindle.runtime.master.restarts.failures import slot_error
 from rekindle.runtime.master.slots.slot_launch import SlotLaunch
 from rekindle.runtime.master.slots.slot_metrics import SlotMetrics, SlotReadings
 from rekindle.runtime.master.views.job_history import SlotPlace
-from rekindle.runtime.operators.sinks import COLLECTED
-from rekindle.runtime.slot.__main__ import STDERR
 from rekindle.runtime.wire import messages as m
 
 log = logging.getLogger(__name__)
@@ -203,8 +202,13 @@ class Attempt:
         """Look now and then whether another driver has taken over, not only at the next commit."""
         now = time.monotonic()
         if self._shared.ownership.shared and now >= self._look_at:
-            self._look_at = now + _LOOKS * self._shared.settings.heartbeat_ms / 1000
-            self._shared.io.order(self._writer.check_owner, self._events.put)
+            self._look_at = math.inf  # until this look is over
+            self._shared.io.order(self._check_owner, self._events.put)
+
+    def _check_owner(self) -> None:
+        """Look who owns the job, in the thread of the I/O."""
+        self._writer.check_owner()
+        self._look_at = time.monotonic() + _LOOKS * self._shared.settings.heartbeat_ms / 1000
 
     # --- what is decided is done ---
 
@@ -362,13 +366,13 @@ class Attempt:
         self._fail(error)
 
     def _show(self, output: m.Output) -> None:
-        if output.channel == COLLECTED:
+        if output.channel == m.COLLECTED:
             if self._shared.collected is not None:
                 self._shared.collected.add(output.data)
         elif output.channel == m.NOTICE:
             self._shared.view.notice(output.data.decode("utf-8", "surrogateescape"))
         else:
-            stream = sys.stderr if output.channel == STDERR else sys.stdout
+            stream = sys.stderr if output.channel == m.STDERR else sys.stdout
             self._shared.view.show(output.data.decode("utf-8", "surrogateescape"), stream)
 
     def _fail(self, error: BaseException, primary: bool = True) -> None:

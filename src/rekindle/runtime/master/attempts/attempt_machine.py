@@ -241,7 +241,7 @@ class AttemptMachine:
     def _epoch_ended(self, ended: a.EpochEnded) -> None:
         self._running = False
         self._last_epoch = ended.epoch
-        self._next_timer = ended.next_timer
+        self._next_timer = None if ended.finished else ended.next_timer
         self._input_ended = ended.finished
         if self._settings.number and ended.epoch == 1:
             self._out.append(a.ShowRecovery())

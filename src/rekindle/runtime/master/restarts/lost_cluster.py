@@ -73,15 +73,13 @@ class LostCluster:
                 log.warning("Spark could not be restarted, and is tried again: %s", error)
 
 
-def lost_error(loss: ClusterLoss, remains: KeptCheckpoints) -> SparkLostError:
+def lost_error(loss: ClusterLoss, kept: KeptCheckpoints) -> SparkLostError:
     """Put into one error what has died, and how to go on."""
-    return SparkLostError(
-        f"job {remains.settings.job_name!r} is suspended, because {loss.what}. {_how_to_go_on(remains)}"
-    )
+    return SparkLostError(f"job {kept.settings.job_name!r} is suspended, because {loss.what}. {_how_to_go_on(kept)}")
 
 
-def _how_to_go_on(remains: KeptCheckpoints) -> str:
-    if remains.settings.high_availability is None:
-        return remains.describe()
-    start = f"checkpoint {remains.completed[-1].checkpoint_id}" if remains.completed else "its beginning"
+def _how_to_go_on(kept: KeptCheckpoints) -> str:
+    if kept.settings.high_availability is None:
+        return kept.describe()
+    start = f"checkpoint {kept.completed[-1].checkpoint_id}" if kept.completed else "its beginning"
     return f"Start the program again: the job goes on from {start} (rekindle run --restart-driver does so by itself)"

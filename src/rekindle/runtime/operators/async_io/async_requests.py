@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from rekindle.base.clock import Clock
 from rekindle.contracts.functions.async_functions import AsyncFunction, AsyncFunctionDescriptor
 from rekindle.runtime.operators.async_io.async_queue import AsyncQueue, Element
-from rekindle.runtime.operators.result_copies import FIXED, detached
+from rekindle.runtime.operators.result_copies import FIXED, unshared
 
 _CLOSING_SECONDS = 5.0
 
@@ -181,7 +181,7 @@ class AsyncRequests:
         task.add_done_callback(self._tasks.discard)
 
     def _returned(self, element: Element, results: Any) -> None:
-        """Take what an attempt returned. The caller keeps no reference to it: see ``detached``."""
+        """Take what an attempt returned. The caller keeps no reference to it: see ``unshared``."""
         if element.done:
             return  # it has timed out
         if self._retry_result is None and type(results) is list and FIXED.issuperset(map(type, results)):
@@ -201,7 +201,7 @@ class AsyncRequests:
         own.reverse()
         while own:
             result = own.pop()
-            separate.append(result if type(result) in FIXED else detached(result))
+            separate.append(result if type(result) in FIXED else unshared(result))
         self.queue.complete(element, separate)
 
     def _raised(self, element: Element, error: BaseException) -> None:
@@ -277,7 +277,7 @@ class AsyncRequests:
             except BaseException as error:
                 self._fail(element, error)
                 break
-            self.queue.complete(element, [detached(result) for result in results])
+            self.queue.complete(element, [unshared(result) for result in results])
         self._settle_soon()
 
     async def _close(self) -> None:

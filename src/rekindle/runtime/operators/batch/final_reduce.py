@@ -12,7 +12,7 @@ from rekindle.runtime.operators.batch.key_order import order_of_key
 from rekindle.runtime.operators.batch.sorted_batch import BATCH_RECORDS
 from rekindle.runtime.operators.keyed import REDUCED, ReduceOperator
 from rekindle.runtime.operators.operator import MAX_WATERMARK, OperatorContext
-from rekindle.runtime.operators.result_copies import detached
+from rekindle.runtime.operators.result_copies import unshared
 
 
 class FinalReduceOperator(ReduceOperator):
@@ -54,7 +54,7 @@ class FinalReduceOperator(ReduceOperator):
             values = []
             for self.backend.key in some:
                 value = self._state.value()
-                values.append(detached(value))
+                values.append(unshared(value))
             yield Chunk(values, [MAX_WATERMARK] * len(values))
 
     def _reduce(self, keys: list[Any], values: list[Any]) -> None:

@@ -26,7 +26,7 @@ from rekindle.runtime.operators.custom.custom_state import (
 )
 from rekindle.runtime.operators.custom.custom_timers import TimerServices, namespace_serializer
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
-from rekindle.runtime.operators.result_copies import FIXED, detached
+from rekindle.runtime.operators.result_copies import FIXED, unshared
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, sorted_out
 from rekindle.state.blocks import KeyGroupBlock
@@ -40,8 +40,6 @@ _TIMES = frozenset({int, type(None)})
 
 class CustomOperator(Operator):
     """Run an AbstractStreamOperator."""
-
-    moves_watermark = True
 
     backend: KeyedStateBackend | None
     _services: _Services
@@ -256,12 +254,12 @@ class _ChunkOutput(Output):
 
     def collect(self, record: StreamRecord[Any]) -> None:
         value = record.value
-        self._values.append(value if type(value) in FIXED else detached(value))
+        self._values.append(value if type(value) in FIXED else unshared(value))
         self._timestamps.append(record.timestamp)
 
     def collect_to(self, output_tag: OutputTag, record: StreamRecord[Any]) -> None:
         value = record.value
-        self._values.append(SideOutput(output_tag.tag_id, value if type(value) in FIXED else detached(value)))
+        self._values.append(SideOutput(output_tag.tag_id, value if type(value) in FIXED else unshared(value)))
         self._timestamps.append(record.timestamp)
 
     def emit_watermark(self, mark: Watermark) -> None:

@@ -30,7 +30,7 @@ from rekindle.graph.transformations.windows import Windowing
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.runtime.operators.operator import OperatorContext
-from rekindle.runtime.operators.result_copies import FIXED, detached
+from rekindle.runtime.operators.result_copies import FIXED, unshared
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
@@ -158,7 +158,7 @@ class WindowOperator(KeyedOperator):
             if self._is_late(window):
                 continue
             if added and type(value) not in FIXED:
-                value = detached(value)  # each window its own: functions may change what they accumulate in
+                value = unshared(value)  # each window its own: functions may change what they accumulate in
             added = True
             context.window = window
             contents.add(window, value, timestamp)
@@ -195,7 +195,7 @@ class WindowOperator(KeyedOperator):
             key = backend.key
             for window, end, is_over, cleanup_later, keys in plan:
                 if not first and type(value) not in FIXED:
-                    value = detached(value)
+                    value = unshared(value)
                 first = False
                 add(window, value, timestamp)
                 if is_over:
