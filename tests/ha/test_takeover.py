@@ -349,6 +349,8 @@ class TestOneBesideTheOther:
             _events=SimpleNamespace(put=events.append),
         )
 
+        attempt._check_owner = lambda: Attempt._check_owner(attempt)
+
         def look() -> None:
             Attempt._look_at_owner(attempt)
             io.settle()

@@ -84,6 +84,7 @@ class Served:
         """Wait until all connections so far have been served."""
         for thread in threading.enumerate():
             if thread.name.startswith("data ") and not thread.name.endswith("listener"):
+                thread._started.wait()  # type: ignore[attr-defined]  # it may be about to begin
                 thread.join()
 
     def close(self) -> None:

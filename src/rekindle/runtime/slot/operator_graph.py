@@ -249,8 +249,7 @@ class OperatorGraph:
 
     def next_processing_timer(self) -> int | None:
         """Tell when the next processing-time timer of the slot is due."""
-        due = (running.operator.next_processing_timer() for running in self if not running.finished)
-        return min((time for time in due if time is not None), default=None)
+        return min((t for n in self if (t := n.operator.next_processing_timer()) is not None), default=None)
 
     def has_more(self) -> bool:
         """Tell whether an epoch is needed at once: something can be emitted, or a source has an end to tell of."""
