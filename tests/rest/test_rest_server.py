@@ -151,7 +151,7 @@ def test_a_server_that_cannot_start_harms_nobody(jobs: RunningJobs, caplog: pyte
     jobs.register(FakeMaster(), rest_interface(RestSettings(bind_address="192.0.2.1", token="x")))
     assert isinstance(jobs.server, RestServer)
     assert not jobs.server.wait_until_ready(30)
-    wait_until(lambda: "the jobs go on without it" in caplog.text, "it says so")
+    wait_until(lambda: "the jobs continue without it" in caplog.text, "it says so")
 
 
 def test_it_is_found_by_nobody_where_its_file_cannot_be_written(

@@ -35,7 +35,7 @@ def stop(
 ) -> None:
     """Stop a job with a savepoint: sources end, all output is committed, nothing is lost.
 
-    The path of the savepoint is printed; rekindle run -s PATH continues from there.
+    The path of the savepoint is printed; rekindle run -s PATH continues there.
     Do not drain a job that is to continue: its windows fire before they are full.
 
     \b
