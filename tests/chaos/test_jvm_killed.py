@@ -128,6 +128,7 @@ def test_a_program_with_a_session_and_data_frames_of_its_own_is_started_again_by
     with driver("restartable.py", str(EVENTS), str(tmp_path), *options, through=(*RUN, "--restart-driver")) as running:
         for what in ("JVM", "driver"):
             wait_for_more_output(running, tmp_path)
+            wait_for(running, lambda: len(jvms(running)) == 1, "the JVM before has ended")
             (jvm,) = jvms(running)
             os.kill(jvm if what == "JVM" else parent(jvm), signal.SIGKILL)
             wait_for(running, lambda jvm=jvm: jvms(running) - {jvm}, "there is another JVM")
