@@ -2,24 +2,5 @@
 
 from __future__ import annotations
 
-from rekindle.checkpoint.settings.state_backend import (
-    CustomStateBackend,
-    EmbeddedRocksDBStateBackend,
-    FsStateBackend,
-    HashMapStateBackend,
-    MemoryStateBackend,
-    PredefinedOptions,
-    RocksDBStateBackend,
-    StateBackend,
-)
-
-__all__ = [
-    "CustomStateBackend",
-    "EmbeddedRocksDBStateBackend",
-    "FsStateBackend",
-    "HashMapStateBackend",
-    "MemoryStateBackend",
-    "PredefinedOptions",
-    "RocksDBStateBackend",
-    "StateBackend",
-]
+from rekindle.checkpoint.settings.state_backend import *  # noqa: F403 - a face has all names of what it shows
+from rekindle.checkpoint.settings.state_backend import __all__ as __all__

@@ -3,40 +3,7 @@
 from __future__ import annotations
 
 from rekindle.base.time import Duration as Duration
-from rekindle.connectors.files.file_system import (
-    BucketAssigner,
-    BulkFormat,
-    DefaultRollingPolicy,
-    FileCompactor,
-    FileCompactStrategy,
-    FileEnumeratorProvider,
-    FileSink,
-    FileSource,
-    FileSourceBuilder,
-    FileSplitAssignerProvider,
-    OnCheckpointRollingPolicy,
-    OutputFileConfig,
-    RollingPolicy,
-    StreamFormat,
-    StreamingFileSink,
-)
+from rekindle.connectors.files.file_system import *  # noqa: F403 - a face has all names of what it shows
+from rekindle.connectors.files.file_system import __all__ as __all__
 from rekindle.contracts.functions import SinkFunction as SinkFunction
 from rekindle.formats.schemas import Encoder as Encoder
-
-__all__ = [
-    "BucketAssigner",
-    "BulkFormat",
-    "DefaultRollingPolicy",
-    "FileCompactStrategy",
-    "FileCompactor",
-    "FileEnumeratorProvider",
-    "FileSink",
-    "FileSource",
-    "FileSourceBuilder",
-    "FileSplitAssignerProvider",
-    "OnCheckpointRollingPolicy",
-    "OutputFileConfig",
-    "RollingPolicy",
-    "StreamFormat",
-    "StreamingFileSink",
-]

@@ -1,8 +1,9 @@
 """One attempt at running the job, as a state machine: events in, instructions out.
 
-It has no thread, no lock, no clock and no I/O: whoever drives it tells it what happened, each time with the current
-time, and carries out the instructions it returns, in their order. What it knows of the requests of users, savepoints
-and the end of the job, is in books that outlive it; it only looks into them, and whoever waits is told by instructions.
+It has no thread, no clock and no I/O: whoever drives it tells it what happened, each time with the current time, and
+carries out the instructions it returns, in their order. The requests of users, for savepoints and for the end of the
+job, outlive an attempt and are kept in memory beside it (``Savepoints``, ``Stopping``): the machine takes them from
+there when it begins with them, and whoever waits for the outcome is told by an instruction.
 
 A checkpoint is complete, and slots are told so, only when its metadata is durable and, with high availability, its
 entry in the job's log is. The entries of a job follow each other: the next one is ordered when the outcome of the one

@@ -86,7 +86,7 @@ class CheckpointIO:
                 outcome = order.work()
             except BaseException as error:
                 if not isinstance(error, RekindleError):
-                    log.exception("the I/O of checkpoints has failed in a way that nobody has thought of")
+                    log.exception("unexpected error while a checkpoint was being written or deleted; the attempt fails")
                 order.tell(Failed(error))
             else:
                 if outcome is not None:
