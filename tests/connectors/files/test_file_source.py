@@ -10,7 +10,7 @@ import pytest
 from rekindle.common import Duration, Types, WatermarkStrategy
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.connectors.file_system import FileEnumeratorProvider, FileSource, StreamFormat
-from rekindle.runtime.spark.text_files import TextFiles
+from rekindle.graph.transformations.sources import TextFiles
 from support.in_process_job import InProcessJob, collect
 
 

@@ -8,8 +8,7 @@ from typing import Any, NoReturn
 
 from rekindle.base.time import Duration
 from rekindle.contracts.connectors import Source
-from rekindle.graph.transformations.sources import TextLinesTransformation
-from rekindle.runtime.spark.text_files import TextFiles
+from rekindle.graph.transformations.sources import TextFiles, TextLinesTransformation
 from rekindle.types.typeinfo import Types
 
 __all__ = [

@@ -68,6 +68,21 @@ class RowsTransformation(Transformation):
     passes_rows: ClassVar[bool] = True
 
 
+@dataclass(frozen=True, slots=True)
+class TextFiles:
+    """Describe files of text, which the cluster opens.
+
+    Attributes:
+        paths: Files, directories with all that is below them, or patterns.
+        as_bytes: Whether lines are given as bytes, because they are not UTF-8.
+        monitored: Whether files that are added later are read, too.
+    """
+
+    paths: tuple[str, ...]
+    as_bytes: bool = False
+    monitored: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class TextLinesTransformation(Transformation):
     """Turn the rows of text that Spark reads into strings.

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.job_graph import JobGraph
-from rekindle.runtime.spark.text_files import TextFiles
+from rekindle.graph.job_graph import JobGraph, SparkSource
+from rekindle.graph.transformations.sources import TextFiles
+from rekindle.runtime.spark.text_files import load_text_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,13 +44,17 @@ def load_data_frames(graph: JobGraph, session: SparkSession) -> JobGraph:
 
     What was loaded before is loaded again if it was described; a DataFrame that the program gave as such stays.
     """
-    sources = (
-        replace(source, data_frame=described.load(session), described=described)
-        if isinstance(described := source.described or source.data_frame, (TextFiles, DataFrameFunction))
-        else source
-        for source in graph.spark_sources
-    )
-    return replace(graph, spark_sources=tuple(sources))
+    return replace(graph, spark_sources=tuple(_loaded(source, session) for source in graph.spark_sources))
+
+
+def _loaded(source: SparkSource, session: SparkSession) -> SparkSource:
+    described = source.described or source.data_frame
+    match described:
+        case TextFiles():
+            return replace(source, data_frame=load_text_files(described, session), described=described)
+        case DataFrameFunction():
+            return replace(source, data_frame=described.load(session), described=described)
+    return source
 
 
 def _made(function: Callable[[SparkSession], DataFrame], session: SparkSession, uid: str) -> DataFrame:

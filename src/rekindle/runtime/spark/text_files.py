@@ -1,37 +1,24 @@
-"""Files of text that Spark is to read: described in the program, opened once there is a session."""
+"""Files of text, as Spark reads them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
+
+from rekindle.graph.transformations.sources import TextFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-@dataclass(frozen=True, slots=True)
-class TextFiles:
-    """Describe files of text.
+def load_text_files(files: TextFiles, session: SparkSession) -> DataFrame:
+    """Let Spark find the files; return their lines."""
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-    Attributes:
-        paths: Files, directories with all that is below them, or patterns.
-        as_bytes: Whether lines are given as bytes, because they are not UTF-8.
-        monitored: Whether files that are added later are read, too.
-    """
-
-    paths: tuple[str, ...]
-    as_bytes: bool = False
-    monitored: bool = False
-
-    def load(self, session: SparkSession) -> DataFrame:
-        """Let Spark find the files."""
-        from pyspark.sql import DataFrame
-        from pyspark.sql import functions as F  # noqa: N812 - the customary name
-
-        if self.monitored:
-            reader = session.readStream.option("recursiveFileLookup", True)
-            lines = reduce(DataFrame.unionAll, [reader.text(path) for path in self.paths])
-        else:
-            lines = session.read.option("recursiveFileLookup", True).text(list(self.paths))
-        return lines.select(F.col("value").cast("binary")) if self.as_bytes else lines
+    if files.monitored:
+        reader = session.readStream.option("recursiveFileLookup", True)
+        lines = reduce(DataFrame.unionAll, [reader.text(path) for path in files.paths])
+    else:
+        lines = session.read.option("recursiveFileLookup", True).text(list(files.paths))
+    return lines.select(F.col("value").cast("binary")) if files.as_bytes else lines

@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.exceptions import NotSupportedError, SlotLostError, SlotProtocolError
 from rekindle.graph.job_graph import JobGraph, SparkSource
+from rekindle.graph.transformations.sources import TextFiles
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.cluster import Epoch
 from rekindle.runtime.master.epochs.hosted_sources import hosts_sources, polled_slots
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.slot.slot import Frames
-from rekindle.runtime.spark.text_files import TextFiles
 from rekindle.runtime.wire import messages as m
 from rekindle.testing.in_process.epoch_loop import InProcessEpochLoop
 from rekindle.testing.in_process.slot import InProcessSlot

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 from rekindle.exceptions import InvalidProgramError
-from rekindle.runtime.spark.text_files import TextFiles
+from rekindle.graph.transformations.sources import TextFiles
 
 _FILE = "file://"
 _LINES = 10_000  # in a batch
