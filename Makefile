@@ -49,6 +49,9 @@ $(INSTALLED): pyproject.toml scripts/create_venv.py
 	$(CHECK_PYTHON)
 	@"$(PYTHON)" scripts/create_venv.py
 
+.venv/spark-classes.jsa: $(INSTALLED) scripts/archive_classes.py
+	@$(BIN)/python scripts/archive_classes.py
+
 .venv-spark-%/.installed: pyproject.toml scripts/create_venv.py
 	$(CHECK_PYTHON)
 	@"$(PYTHON)" scripts/create_venv.py $*

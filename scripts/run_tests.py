@@ -29,14 +29,10 @@ BIN = os.path.dirname(sys.executable)
 PYTEST = os.path.join(BIN, "pytest")
 ON_OLDEST_SPARK = ("-m", "smoke", "tests/integration")
 
-# Long ones first, so that both lanes end at about the same time. What no part names runs in the last one.
-DRIVERS = ("driver", "driver_takeover", "jvm_killed", "cluster")
-PARTS_ON_SPARK = (
-    tuple(f"tests/chaos/test_{name}.py" for name in DRIVERS),
-    ("tests/integration",),
-    ("tests/chaos", *(f"--ignore=tests/chaos/test_{name}.py" for name in DRIVERS)),
-    ("tests/docs",),
-)
+# Long ones first, so that all lanes end at about the same time. What needs Spark shares a session, but for the tests of
+# drivers, which start and kill their own. What no part names runs in the last one.
+DRIVERS = tuple(f"tests/chaos/test_{name}.py" for name in ("driver", "driver_takeover", "jvm_killed", "cluster"))
+ON_SPARK = tuple(f"tests/{name}" for name in ("chaos", "cli", "docs", "integration", "pyflink"))
 PARTS = (
     ("tests/runtime",),
     ("tests/state",),
@@ -177,12 +173,17 @@ def everything(directory: str) -> list[Part]:
     oldest = f".venv-spark-{os.environ['OLDEST_SPARK']}"
     report = os.path.join(directory, "smoke.xml")
     smoke = (make(f"{oldest}/.installed"), pytest(os.path.join(oldest, "bin", "pytest"), report, *ON_OLDEST_SPARK))
-    elsewhere = [name for part in (*PARTS_ON_SPARK, *PARTS) for name in part if name[0] != "-"]
+    elsewhere = [f"--ignore={name}" for name in DRIVERS]
+    on_spark = pytest_part("on Spark", directory, "-m", "spark", *ON_SPARK, *elsewhere)
+    on_spark.commands = (make(".venv/spark-classes.jsa"), *on_spark.commands)
+    without = [f"--ignore={name}" for part in PARTS for name in part]
     return [
         Part("lint", (make("lint"),), required=True),
+        on_spark,
+        pytest_part("drivers", directory, *DRIVERS),
         Part("smoke on the oldest Spark", smoke, report=report),
-        *(pytest_part(named(part), directory, *part) for part in (*PARTS_ON_SPARK, *PARTS)),
-        pytest_part("all others", directory, *(f"--ignore={name}" for name in elsewhere)),
+        *(pytest_part(named(part), directory, *part) for part in PARTS),
+        pytest_part("all others", directory, "-m", "not spark", *elsewhere, *without),
     ]
 
 

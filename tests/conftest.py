@@ -33,6 +33,7 @@ MEMORY = "/dev/shm"
 GIGABYTE = 1 << 30
 TESTS = Path(__file__).parent
 NO_SETTINGS = TESTS / "support" / "conf"
+CLASSES = Path(sys.prefix, "spark-classes.jsa")
 ON_SPARK = {TESTS / directory for directory in ("chaos", "cli", "docs", "integration", "pyflink")}
 """Where tests that need Spark may be."""
 
@@ -53,12 +54,20 @@ def forget_settings_of_this_machine() -> None:
     os.environ["REKINDLE_CONF_DIR"] = str(NO_SETTINGS)
 
 
+def java_options() -> list[str]:
+    """Return what lets a JVM start soon: no time for the best code, and the archive of classes where make wrote one."""
+    options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    if CLASSES.exists() and CLASSES.stat().st_size:
+        options += [f"-XX:SharedArchiveFile={CLASSES}", "-Xlog:cds=off", "-Xlog:class+path=off"]
+    return options
+
+
 # What follows is for all processes that tests start, Spark's Java and Python above all, which live for seconds only.
 forget_settings_of_this_machine()
 tag_this_process()
 keep_temporary_files_in_memory()
 os.environ["PYTHONPATH"] = python_path(WORKERS)
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # no time for the best code
+os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(java_options()))
 
 
 def pytest_report_header() -> str:

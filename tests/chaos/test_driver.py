@@ -6,10 +6,11 @@ import glob
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support.balances import assert_exactly_once, read_output
+from support.balances import assert_exactly_once, environment, numbering_job, read_output
 from support.driver import Driver, driver
 from support.processes import is_slot, tagged_pids, wait_until
 
@@ -35,23 +36,17 @@ def wait_for_progress(running: Driver, directory: Path) -> None:
     assert 0 < len(read_output(f"{directory}/out")) < EVENTS
 
 
-def test_a_finished_job_knows_the_classes_of_its_script_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_jobs_that_finish_or_fail_know_the_classes_of_their_script_and_leave_nothing_behind(tmp_path: Path) -> None:
     """Let classes that the script defines cross exchanges, live in state, and come back from a checkpoint."""
     with driver("main_classes.py", str(tmp_path)) as running:
-        assert running.wait() == 0, running.output()
+        assert running.wait() == 1, running.output()
         assert (
             "collected: [Total(shop=Shop(name='a'), amount=6), Total(shop=Shop(name='b'), amount=4)]"
             in running.output()
         )
+        assert "ZeroDivisionError: division by zero" in running.output(), "the second job says why it fails"
         running.assert_nothing_is_left()
     assert os.listdir(f"{tmp_path}/checkpoints") == [], "the checkpoints of a finished job are deleted"
-
-
-def test_a_failed_job_leaves_nothing_behind_and_says_why(tmp_path: Path) -> None:
-    with driver("failing.py") as running:
-        assert running.wait() == 1
-        assert "ZeroDivisionError: division by zero" in running.output()
-        running.assert_nothing_is_left()
 
 
 def test_ctrl_c_cancels_and_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -64,7 +59,7 @@ def test_ctrl_c_cancels_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert completed_checkpoints(tmp_path), "the last checkpoint is retained, as the program asked for"
 
 
-def test_a_driver_killed_with_sigkill_is_resumed_from_its_retained_checkpoint(tmp_path: Path) -> None:
+def test_a_driver_killed_with_sigkill_is_resumed_from_its_retained_checkpoint(spark: Any, tmp_path: Path) -> None:
     with driver("numbering.py", str(EVENTS), str(tmp_path)) as running:
         wait_for_progress(running, tmp_path)
         assert sum(map(is_slot, tagged_pids(running.tag))) == 2
@@ -73,10 +68,8 @@ def test_a_driver_killed_with_sigkill_is_resumed_from_its_retained_checkpoint(tm
         running.assert_nothing_is_left()
     before = len(read_output(f"{tmp_path}/out"))
     assert before < EVENTS, "the job was over before it was killed: the test proves nothing"
-    resume = [f"execution.state-recovery.path={tmp_path}/checkpoints", "parallelism=3"]  # it was 2
-    large_epochs = f"rekindle.epoch.max-records={EVENTS}"
-    with driver("numbering.py", str(EVENTS), str(tmp_path), *resume, large_epochs) as running:
-        assert running.wait() == 0, running.output()
-        assert "from checkpoint" in running.output()
-        running.assert_nothing_is_left()
+    resume = {"execution_state__recovery_path": f"{tmp_path}/checkpoints", "rekindle_epoch_max__records": str(EVENTS)}
+    env = environment(spark, f"{tmp_path}/checkpoints", **resume).set_parallelism(3)  # it was 2
+    numbering_job(env, EVENTS, f"{tmp_path}/out")
+    env.execute("numbering")
     assert_exactly_once(EVENTS, f"{tmp_path}/out")

@@ -1,7 +1,7 @@
 """Every program in examples/ runs, and prints what plain Python computes from its input.
 
 Each example has a check here, which is given the names of the program and the lines that it printed. They run in this
-process, but for those that use Spark themselves; ``tests/docs/test_readme.py`` runs some of them as a user would.
+process, but for those that use Spark themselves; ``tests/docs/test_readme.py`` runs the first one as a user would.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 TESTED_ELSEWHERE = {
     "custom_serializer.py": "tests/docs/test_evolution_page.py",
-    "keyed_state.py": "tests/docs/test_readme.py",
     "quickstart.py": "tests/docs/test_readme.py",
     "upgrade_v1.py": "tests/integration/test_upgrade_story.py",
     "upgrade_v2.py": "tests/integration/test_upgrade_story.py",
@@ -131,6 +130,12 @@ def state_ttl(names: Names, printed: list[str]) -> None:
         pages = sorted({page for time, page in of_visitor if now_time - time < 1})
         assert printed[now] == f"{visitor} has seen {', '.join(pages)} of late; points: {len(of_visitor)}"
     assert len(printed) == len(visits)
+
+
+@of("keyed_state.py")
+def keyed_state(names: Names, printed: list[str]) -> None:
+    ada = [line for line in printed if "ada: visit" in line]
+    assert ada[-1].endswith("visit 3, bought tea, pen, tea within the hour, spent 10 on tea, at most 6, 4.0 on average")
 
 
 @of("map_with_state.py")

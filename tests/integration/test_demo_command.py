@@ -12,7 +12,6 @@ EVENTS = 20_000
 
 
 @pytest.mark.spark
-@pytest.mark.smoke
 def test_the_demonstration_loses_nothing(tmp_path: Path) -> None:
     ended = rekindle("demo", "--events", str(EVENTS), "--keep", str(tmp_path / "kept"), "--json")
     assert ended.code == 0, ended.err

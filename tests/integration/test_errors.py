@@ -127,7 +127,7 @@ def test_a_slot_that_dies_before_it_has_registered_is_named_without_a_word_of_th
 
 
 def test_a_missing_java_is_explained() -> None:
-    with driver("failing.py", environment={"JAVA_HOME": "/nonexistent"}) as running:
+    with driver("main_classes.py", "/nowhere", environment={"JAVA_HOME": "/nonexistent"}) as running:
         assert running.wait() != 0
         assert "Java at /nonexistent/bin/java cannot be started" in running.output()
         assert "apt-get install openjdk-17-jre-headless" in running.output()

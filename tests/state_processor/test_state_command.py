@@ -1,10 +1,9 @@
-"""``rekindle state`` and ``rekindle dispose`` as processes: what they print, and how they end."""
+"""``rekindle state`` and ``rekindle dispose`` in this process: what they print, and how they end."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,18 @@ import pytest
 
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.cli import main
+from support.command_line import Ended, rekindle_here
 from support.snapshot_job import expected, take_snapshot
 
-MAIN = "import sys; from rekindle.cli import main; main()"
 
-
-def rekindle(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", MAIN, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
-    )
-    assert done.returncode == code, done.stderr
-    return done
+def rekindle(*arguments: str, code: int = 0) -> Ended:
+    ended = rekindle_here(*arguments)
+    assert ended.code == code, ended.err
+    return ended
 
 
 def document(*arguments: str, code: int = 0) -> Any:
-    return json.loads(rekindle(*arguments, "--json", code=code).stdout)
+    return rekindle(*arguments, "--json", code=code).json()
 
 
 def location(stored: StoredCheckpoint) -> str:
@@ -46,7 +42,7 @@ def savepoint(directory: Path) -> str:
 
 
 def test_operators_and_states(savepoint: str) -> None:
-    shown = rekindle("state", savepoint).stdout
+    shown = rekindle("state", savepoint).out
     for text in ("in process", "Everything (everything)", "by-parity", "STRING → DOUBLE", "reducing", "TIME_WINDOW"):
         assert text in shown
     found = document("state", savepoint)
@@ -55,7 +51,7 @@ def test_operators_and_states(savepoint: str) -> None:
 
 
 def test_one_operator(savepoint: str) -> None:
-    shown = rekindle("state", savepoint, "--operator", "everything").stdout
+    shown = rekindle("state", savepoint, "--operator", "everything").out
     assert "parallelism 2, max parallelism 128" in shown
     assert "Account(owner STRING, balance BIG_INT)" in shown
     (operator,) = document("state", savepoint, "--operator", "everything")["operators"]
@@ -67,7 +63,7 @@ def test_one_operator(savepoint: str) -> None:
 
 
 def test_entries_of_a_state(savepoint: str) -> None:
-    shown = rekindle("state", savepoint, "--operator", "everything", "--state", "count").stdout
+    shown = rekindle("state", savepoint, "--operator", "everything", "--state", "count").out
     assert "and 15 more" in shown
     found = document("state", savepoint, "--state", "count", "--limit", "0")
     assert len(found["entries"]) == 35
@@ -86,7 +82,7 @@ def test_one_key(savepoint: str) -> None:
     assert states["everything", "account"] == {"owner": "ada", "balance": 140}
     assert states["windows", "_window-contents"] == ["ada", 65]
     assert len(found["timers"]) == 9
-    assert "140" in rekindle("state", savepoint, "-o", "everything", "-s", "total", "-k", "ada").stdout
+    assert "140" in rekindle("state", savepoint, "-o", "everything", "-s", "total", "-k", "ada").out
 
 
 @pytest.mark.parametrize(
@@ -112,14 +108,14 @@ def test_what_is_not_there(
 
 
 def test_no_savepoint_there(tmp_path: Path) -> None:
-    assert "there is no checkpoint" in rekindle("state", str(tmp_path), code=3).stderr
+    assert "there is no checkpoint" in rekindle("state", str(tmp_path), code=3).err
 
 
 def test_savepoints_of_a_directory_and_the_newest_checkpoint_of_a_job(directory: Path, savepoint: str) -> None:
     listed = document("state", str(directory / "savepoints"))["savepoints"]
     assert [summary["location"] for summary in listed] == [savepoint]
-    assert savepoint in rekindle("state", str(directory / "savepoints")).stdout
-    assert "give the directory of one" in rekindle("state", str(directory / "savepoints"), "-k", "a", code=2).stderr
+    assert savepoint in rekindle("state", str(directory / "savepoints")).out
+    assert "give the directory of one" in rekindle("state", str(directory / "savepoints"), "-k", "a", code=2).err
     (job,) = (path for path in directory.iterdir() if path.name != "savepoints")
     assert document("state", str(job))["savepoint"] is False
     assert document("state", str(job / "chk-1" / "_metadata"))["checkpoint_id"] == 1
@@ -132,7 +128,7 @@ def test_the_checkpoints_of_a_job_are_listed(directory: Path, tmp_path: Path) ->
     (tmp_path / "job" / "chk-4" / "_metadata").write_bytes(b"damaged")
     listed = document("state", str(tmp_path / "job"))["savepoints"]
     assert [Path(summary["location"]).name for summary in listed] == ["chk-3", "chk-4"], "what is damaged comes last"
-    shown = rekindle("state", str(tmp_path / "job")).stdout
+    shown = rekindle("state", str(tmp_path / "job")).out
     assert "rekindle state " + listed[0]["location"] in shown
     shutil.rmtree(tmp_path / "job" / "chk-4")
     assert document("state", str(tmp_path / "job"))["checkpoint_id"] == 1, "one alone is looked into"
@@ -140,19 +136,19 @@ def test_the_checkpoints_of_a_job_are_listed(directory: Path, tmp_path: Path) ->
 
 def test_a_savepoint_is_disposed_of(tmp_path: Path) -> None:
     savepoint = location(take_snapshot(tmp_path, "canonical"))
-    assert "add --yes" in rekindle("dispose", savepoint, code=2).stderr
+    assert "add --yes" in rekindle("dispose", savepoint, code=2).err
     assert Path(savepoint).exists()
     report = document("dispose", savepoint, "--yes")
     assert report["deleted"][0].endswith("_metadata")
     assert not Path(savepoint).exists()
-    assert rekindle("dispose", savepoint, "--yes", code=3).stderr
+    assert rekindle("dispose", savepoint, "--yes", code=3).err
     (job,) = (path for path in tmp_path.iterdir() if path.name != "savepoints")
-    assert "is not a savepoint" in rekindle("dispose", str(job), "--yes", code=2).stderr
+    assert "is not a savepoint" in rekindle("dispose", str(job), "--yes", code=2).err
     shown = rekindle("dispose", str(job / "chk-1"), "-y")
-    assert "still running" in shown.stderr
-    assert "deleted checkpoint" in shown.stdout
+    assert "still running" in shown.err
+    assert "deleted checkpoint" in shown.out
 
 
 def test_the_help_is_readable() -> None:
-    assert "--operator" in rekindle("state", "--help").stdout
-    assert "--yes" in rekindle("dispose", "--help").stdout
+    assert "--operator" in rekindle("state", "--help").out
+    assert "--yes" in rekindle("dispose", "--help").out

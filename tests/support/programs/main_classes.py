@@ -1,4 +1,7 @@
-"""Records, keys and state of classes that this script defines; a failure in the middle, so that state is restored."""
+"""Records, keys and state of classes that this script defines; a failure in the middle, so that state is restored.
+
+After that, a job that fails for good.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ def main() -> None:
         totals[total.shop] = max(total, totals.get(total.shop, total))
     print("collected:", sorted(totals.values()))
     assert os.path.exists(f"{sys.argv[1]}/failed")
-    env.close()
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict({"rekindle.progress": "log"}))
+    env.set_parallelism(2)
+    env.from_collection([1, 0]).rebalance().map(lambda n: 1 / n).print()
+    env.execute("failing")
 
 
 if __name__ == "__main__":

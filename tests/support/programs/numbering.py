@@ -14,10 +14,9 @@ def main() -> None:
     count, directory, *settings = sys.argv[1:]
     options = {"rekindle.progress": "log", "rekindle.epoch.max-records": "2000"}
     options |= dict(setting.split("=", 1) for setting in settings)
-    parallelism = int(options.pop("parallelism", "2"))
     pause = float(options.pop("pause", "0"))
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options))
-    env.set_parallelism(parallelism)
+    env.set_parallelism(2)
     env.enable_checkpointing(100)
     checkpoints = env.get_checkpoint_config()
     checkpoints.set_checkpoint_storage_dir(f"file://{directory}/checkpoints")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import lru_cache
+from types import CodeType
 from typing import Any, Optional, TypeVar
 
 from rekindle.exceptions import SerializationError
@@ -252,9 +254,15 @@ def _or_as_it_is(checks: dict[type, str], serializer: MsgpackSerializer[Any], va
 
 def _compiled(name: str, lines: list[str], variables: dict[str, Any]) -> Callable[[Any], Any]:
     scope: dict[str, Any] = variables
-    exec("\n".join(lines), scope)
+    exec(_code("\n".join(lines)), scope)
     function: Callable[[Any], Any] = scope[name]
     return function
+
+
+@lru_cache(maxsize=1024)
+def _code(source: str) -> CodeType:
+    """Return compiled Python: serializers of one class are made many times, and layouts are alike."""
+    return compile(source, "<serializer>", "exec")
 
 
 def _restored(stored: bytes) -> TypeSerializer[Any]:
