@@ -163,6 +163,12 @@ class TestIncrementalCleanUp:
             state.value()
         assert sorted(keyed.stored("v")) == KEYS[::2]
 
+    def test_an_entry_that_is_gone_when_its_turn_comes_is_passed_over(self, keyed: Keyed) -> None:
+        state = expired_values(keyed, ttl_builder().cleanup_incrementally(2, False).build())
+        for keyed.key in (3, "other"):
+            state.clear()
+        assert sorted(keyed.stored("v")) == [0, *KEYS[5:]], "0 had its turn when it was written"
+
     def test_for_every_record_where_asked_for(self, keyed: Keyed) -> None:
         expired_values(keyed, ttl_builder().cleanup_incrementally(2, True).build())
         keyed.backend.after_chunk(1)
