@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,11 +22,15 @@ from rekindle.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from rekindle.graph.transformations.one_input import KeyedProcessTransformation, MapTransformation
 from rekindle.graph.transformations.sources import CollectionSourceTransformation, RowsTransformation
 from rekindle.graph.transformations.transformation import Transformation
+from rekindle.metrics.slot_metrics import SlotMetricGroup
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import Progress, decode
 from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.keyed import KeyedProcessOperator
-from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator
+from rekindle.runtime.operators.operator_context import JobInfo, OperatorContext, SlotServices, TaskInfo
+from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
 from rekindle.runtime.operators.stateless import ProcessOperator
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.operator_graph import OperatorGraph
@@ -79,27 +84,27 @@ class Running:
 
     def _context(self, node: Any, slot: int) -> OperatorContext:
         own = key_group_range(slot, node.parallelism, node.max_parallelism)
+
+        def backend(*, on_heap: bool = False) -> HeapKeyedStateBackend:
+            return HeapKeyedStateBackend(StateOwner(node.name), own, node.max_parallelism, lambda: 0)
+
         return OperatorContext(
-            job_id="job",
-            uid=node.uid,
-            name=node.name,
-            subtask=slot,
-            parallelism=node.parallelism,
-            max_parallelism=node.max_parallelism,
-            attempt=0,
-            clock=self.clock,
+            task=TaskInfo(node.uid, node.name, slot, node.parallelism, node.max_parallelism),
             job_parameters={},
-            keyed_backend=lambda: HeapKeyedStateBackend(StateOwner(node.name), own, node.max_parallelism, lambda: 0),
+            metrics=SlotMetricGroup(self.clock),
+            job=JobInfo("job"),
+            slot=SlotServices(self.clock, EventLoopThread(), lambda: None, tempfile.mkdtemp),
+            keyed_backend=backend,
             to_driver=lambda channel, data: None,
-            checkpointing=False,
+            restored=RestoredOperatorState(),
         )
 
     def poll(self, max_records: int = 1_000) -> None:
         """Let the sources of the slot read once."""
-        for source in self.operators.sources():
-            chunk = source.operator.poll(max_records)  # type: ignore[attr-defined]
+        for running, source in self.operators.sources():
+            chunk = source.poll(max_records)
             if chunk is not None:
-                self.operators.receive_polled(source, chunk, self.output)
+                self.operators.receive_polled(running, chunk, self.output)
 
     def receive_progress(self, edge: int, progress: Progress) -> None:
         self.operators.receive_progress(edge, progress, self.output)
