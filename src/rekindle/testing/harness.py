@@ -140,11 +140,20 @@ class OperatorHarness:
         snapshots = restored or ()
 
         def restored_backend(*, on_heap: bool = False) -> KeyedStateBackend:
-            made = state_backend or BackendUnderTest("heap")
+            made = BackendUnderTest("heap") if on_heap or state_backend is None else state_backend
             backend = made.create(own, max_parallelism, self.clock.now, StateOwner(name))
             backend.restore_blocks(b for snapshot in snapshots for b in snapshot.blocks if b.key_group in own)
             return backend
 
+        state = RestoredOperatorState()
+        if restored is not None:
+            state = RestoredOperatorState(
+                next((snapshot.checkpoint_id for snapshot in restored), 1),
+                True,
+                [b for snapshot in restored for b in snapshot.timers if b.key_group in own],
+                [raw for snapshot in restored for raw in snapshot.raw if raw[0] in own],
+                _dealt(restored, parallelism, subtask),
+            )
         operator.open(
             OperatorContext(
                 task=TaskInfo(name, name, subtask, parallelism, max_parallelism, attempt),
@@ -154,15 +163,7 @@ class OperatorHarness:
                 slot=SlotServices(self.clock, EventLoopThread(), lambda: None, _fresh_directory),
                 keyed_backend=restored_backend,
                 to_driver=lambda channel, data: self.sent.append((channel, data)),
-                restored=RestoredOperatorState()
-                if restored is None
-                else RestoredOperatorState(
-                    next((snapshot.checkpoint_id for snapshot in restored), 1),
-                    True,
-                    [b for snapshot in restored for b in snapshot.timers if b.key_group in own],
-                    [raw for snapshot in restored for raw in snapshot.raw if raw[0] in own],
-                    _dealt(restored, parallelism, subtask),
-                ),
+                restored=state,
             )
         )
 

@@ -45,7 +45,7 @@ Lists = dict[str, dict[str, StoredList]]
 
 @dataclass(frozen=True, slots=True)
 class _StateOwners:
-    """Hold what of an operator has state; None: it has none of the kind."""
+    """Hold an operator by the kinds of state it has; None: it has none of the kind."""
 
     node: JobNode
     lists: OperatorStateOwner | None
@@ -60,15 +60,15 @@ class _StateOwners:
             operator if isinstance(operator, KeyedStateOwner) else None,
         )
 
-    def freeze(self, request: SnapshotRequest, position: dict[str, StoredList] | None) -> SnapshotPart:
-        """Take the state as it is now; the position of a source is that of the end of the checkpoint's epoch."""
+    def freeze(self, request: SnapshotRequest, lists: dict[str, StoredList] | None) -> SnapshotPart:
+        """Take the state as it is now, unless its list states are given: those of a source at the end of an epoch."""
         try:
-            if position is None:
-                position = {} if self.lists is None else self.lists.snapshot_lists()
+            if lists is None:
+                lists = {} if self.lists is None else self.lists.snapshot_lists()
             if self.keyed is None:
-                return SnapshotPart(self.node, position, self.lists, KeyedSnapshot(), [])
-            taken = self.keyed.snapshot_keyed(request)
-            return SnapshotPart(self.node, position, self.lists, taken, self.keyed.keyed_state_names())
+                return SnapshotPart(self.node, lists, self.lists, KeyedSnapshot(), [])
+            names = self.keyed.keyed_state_names()
+            return SnapshotPart(self.node, lists, self.lists, self.keyed.snapshot_keyed(request), names)
         except BaseException as error:
             raise OperatorError(self.node) from error
 

@@ -51,7 +51,8 @@ class KeyByKeyOperator(TwoInputOperator, InputGatherer):
         self._gathered.add(chunk)
 
     def process_second(self, chunk: Chunk) -> Chunk | None:
-        if self._two_input is not None and self.operator.second_input_is_broadcast:
+        if self.operator.second_input_is_broadcast:
+            assert self._two_input is not None
             return self._two_input.process_second(chunk)
         self._gathered.add(chunk, side=1)
         return None
@@ -94,7 +95,8 @@ class KeyByKeyOperator(TwoInputOperator, InputGatherer):
         if start < end:
             stamps = None if batch.timestamps is None else batch.timestamps[start:end]
             chunk = Chunk(batch.values[start:end], stamps, batch.keys[start:end])
-            if side and self._two_input is not None:
+            if side:
+                assert self._two_input is not None
                 results.add(self._two_input.process_second(chunk))
             else:
                 results.add(self.operator.process(chunk))
