@@ -22,7 +22,8 @@ from rekindle.datastream import (
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.operator import Operator, OperatorContext
+from rekindle.runtime.operators.operator_context import OperatorContext
+from rekindle.runtime.operators.roles import OperatorStateOwner
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.testing import ManualClock, OperatorHarness
@@ -63,7 +64,7 @@ class Now(ProcessFunction):
         yield ctx.timer_service().current_processing_time()
 
 
-class Lists(Operator):
+class Lists(OperatorStateOwner):
     """Keep the records as operator state."""
 
     mode = DistributionMode.SPLIT
@@ -76,6 +77,9 @@ class Lists(Operator):
 
     def snapshot_lists(self) -> dict[str, StoredList]:
         return {"items": StoredList.of(self.mode, map(msgspec.msgpack.encode, self.items))}
+
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        raise AssertionError("a harness writes nothing")
 
 
 class WholeLists(Lists):

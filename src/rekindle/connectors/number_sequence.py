@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
+from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.slot_source import SlotSource
+from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.runtime.operators.sources import positions
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 
@@ -61,7 +62,7 @@ class NumberSequenceOperator(SourceOperator):
         if context.restored.known:
             self._splits = positions(context.restored.lists.get(self._SPLITS), tuple[int, int])
         else:
-            split = split_range(self.start, self.end, context.parallelism)[context.subtask]
+            split = split_range(self.start, self.end, context.task.parallelism)[context.task.subtask]
             self._splits = [split] if split[0] <= split[1] else []
 
     def poll(self, max_records: int) -> Chunk | None:
@@ -78,7 +79,7 @@ class NumberSequenceOperator(SourceOperator):
     def finished(self) -> bool:
         return not self._splits
 
-    def position(self) -> dict[str, StoredList]:
+    def snapshot_lists(self) -> dict[str, StoredList]:
         return {self._SPLITS: StoredList.of(DistributionMode.SPLIT, map(msgspec.msgpack.encode, self._splits))}
 
     def read_lists_back(self, lists: dict[str, StoredList]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from rekindle.state.blocks import KeyGroupBlock
 
@@ -75,3 +76,25 @@ class KeyedSnapshot:
     check: Callable[[KeyGroupBlock], None] = lambda block: None
     settle: Callable[[], None] = lambda: None
     release: Callable[[], None] = lambda: None
+
+    def followed_by(
+        self,
+        kind: str,
+        blocks: Callable[[], Iterator[KeyGroupBlock]],
+        entries: int = 0,
+        check: Callable[[KeyGroupBlock], None] = lambda block: None,
+    ) -> KeyedSnapshot:
+        """Return this snapshot with blocks behind its own that are no state of a backend.
+
+        Args:
+            kind: The kind of these blocks: TIMERS or RAW.
+            blocks: Encodes them.
+            entries: About how many entries that are.
+            check: Reads back one of them; raises if it cannot be read.
+        """
+        return replace(
+            self,
+            blocks=lambda: chain(self.blocks(), blocks()),
+            entries=self.entries + entries,
+            check=lambda block: (check if block.kind == kind else self.check)(block),
+        )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rekindle.base.clock import SystemClock
 from rekindle.contracts.key_groups import KeyGroupRange, key_group_range
-from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.metrics.slot_metrics import SlotMetricGroup
+from rekindle.runtime.operators.operator_context import FunctionEnvironment, TaskInfo
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.slot.restore import RestoredKeyedState
 from rekindle.serialization.classes.stand_ins import stand_ins_for_missing_classes
@@ -76,9 +77,9 @@ class FunctionReading(Reading):
             ctx.timers[timer.domain, timer.key].add(timer.timestamp)
         to_row = converter_to(self._given)
         function = copy.deepcopy(self._function)
-        context = operator_context(operator.uid, operator.name, 0, 1, operator.max_parallelism, backend)
+        environment = function_environment(TaskInfo(operator.uid, operator.name, 0, 1, operator.max_parallelism))
         with stand_ins_for_missing_classes():
-            function.open(SlotRuntimeContext(context, backend))
+            function.open(SlotRuntimeContext(environment, backend))
         try:
             names = backend.registered_names()
             for key in dict.fromkeys(key for name in names for key in backend.keys(name)):
@@ -96,21 +97,6 @@ class FunctionReading(Reading):
         return StateOwner("").key_serializer
 
 
-def operator_context(
-    uid: str, name: str, subtask: int, parallelism: int, max_parallelism: int, backend: KeyedStateBackend
-) -> OperatorContext:
-    """Make the context of a function that runs in a task of Spark's, not in a slot."""
-    return OperatorContext(
-        job_id="",
-        uid=uid,
-        name=name,
-        subtask=subtask,
-        parallelism=parallelism,
-        max_parallelism=max_parallelism,
-        attempt=0,
-        clock=SystemClock(),
-        job_parameters={},
-        keyed_backend=lambda: backend,
-        to_driver=lambda channel, data: None,
-        checkpointing=False,
-    )
+def function_environment(task: TaskInfo) -> FunctionEnvironment:
+    """Return what a function learns that runs in a task of Spark's, not in a slot."""
+    return FunctionEnvironment(task=task, job_parameters={}, metrics=SlotMetricGroup(SystemClock()))

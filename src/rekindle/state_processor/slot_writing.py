@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, cast
 import msgspec
 import pyarrow as pa
 
+from rekindle.base.clock import SystemClock
 from rekindle.checkpoint.metadata import StoredFile
 from rekindle.checkpoint.restoring import open_checkpoint
 from rekindle.checkpoint.snapshot_file import SnapshotWriter
@@ -24,6 +25,7 @@ from rekindle.contracts.key_groups import key_group_range
 from rekindle.contracts.state import StateDescriptor
 from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.operators.keyed import KeyedContext
+from rekindle.runtime.operators.operator_context import TaskInfo
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.state.block_encoding import BlockEncoder
 from rekindle.state.blocks import RAW, RAW_STATE, KeyGroupBlock, StateSpec
@@ -35,7 +37,7 @@ from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import UNUSED
 from rekindle.state_processor.bootstrap import KeyedStateBootstrapFunction
 from rekindle.state_processor.contents import SnapshotContents, contents_of, cut
-from rekindle.state_processor.keyed_state_reader import operator_context
+from rekindle.state_processor.keyed_state_reader import function_environment
 from rekindle.state_processor.shipping import Program
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.types.type_serializer import TypeSerializer
@@ -121,9 +123,9 @@ class FunctionStep:
         key_groups = key_group_range(writing.slot, plan.parallelism, plan.max_parallelism)
         now = round(time.time() * 1000)
         backend = HeapKeyedStateBackend(writing.owner, key_groups, plan.max_parallelism, lambda: now)
-        context = operator_context(plan.uid, plan.name, writing.slot, plan.parallelism, plan.max_parallelism, backend)
-        keyed = KeyedContext(context, backend)
-        self.function.open(SlotRuntimeContext(context, backend))
+        keyed = KeyedContext(SystemClock(), backend)
+        task = TaskInfo(plan.uid, plan.name, writing.slot, plan.parallelism, plan.max_parallelism)
+        self.function.open(SlotRuntimeContext(function_environment(task), backend))
         try:
             process = self.function.process_element
             for _, some in pairs:

@@ -8,6 +8,7 @@ again = OperatorHarness.keyed(CountPerUser(), lambda event: event.user, restored
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,7 @@ from rekindle.metrics.slot_metrics import MetricRegistry
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
 from rekindle.runtime.operators.custom.custom_operator import CustomOperator
+from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.keyed import (
     KeyedFilterOperator,
     KeyedFlatMapOperator,
@@ -46,12 +48,21 @@ from rekindle.runtime.operators.keyed import (
     KeyedProcessOperator,
     ReduceOperator,
 )
-from rekindle.runtime.operators.operator import Operator, OperatorContext, SourceOperator
+from rekindle.runtime.operators.operator import MAX_WATERMARK, Operator
+from rekindle.runtime.operators.operator_context import JobInfo, OperatorContext, SlotServices, TaskInfo
 from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
+from rekindle.runtime.operators.roles import (
+    CheckpointObserver,
+    InputGatherer,
+    KeyedStateOwner,
+    OperatorStateOwner,
+    ProcessingTimeOperator,
+    TwoInputOperator,
+)
 from rekindle.runtime.operators.sinks import SinkFunctionOperator
 from rekindle.runtime.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
 from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
-from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.blocks import RAW, TIMERS, KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import SnapshotRequest
@@ -128,36 +139,33 @@ class OperatorHarness:
         own = key_group_range(subtask, parallelism, max_parallelism)
         snapshots = restored or ()
 
-        def restored_backend() -> KeyedStateBackend:
-            made = state_backend or BackendUnderTest("heap")
+        def restored_backend(*, on_heap: bool = False) -> KeyedStateBackend:
+            made = BackendUnderTest("heap") if on_heap or state_backend is None else state_backend
             backend = made.create(own, max_parallelism, self.clock.now, StateOwner(name))
             backend.restore_blocks(b for snapshot in snapshots for b in snapshot.blocks if b.key_group in own)
             return backend
 
-        context = OperatorContext(
-            job_id="harness",
-            uid=name,
-            name=name,
-            subtask=subtask,
-            parallelism=parallelism,
-            max_parallelism=max_parallelism,
-            attempt=attempt,
-            clock=self.clock,
-            job_parameters=job_parameters or {},
-            keyed_backend=restored_backend,
-            to_driver=lambda channel, data: self.sent.append((channel, data)),
-            checkpointing=True,
-            metrics=self._metrics.group(name, name, subtask),
-        )
+        state = RestoredOperatorState()
         if restored is not None:
-            context.restored = RestoredOperatorState(
+            state = RestoredOperatorState(
                 next((snapshot.checkpoint_id for snapshot in restored), 1),
                 True,
                 [b for snapshot in restored for b in snapshot.timers if b.key_group in own],
                 [raw for snapshot in restored for raw in snapshot.raw if raw[0] in own],
                 _dealt(restored, parallelism, subtask),
             )
-        operator.open(context)
+        operator.open(
+            OperatorContext(
+                task=TaskInfo(name, name, subtask, parallelism, max_parallelism, attempt),
+                job_parameters=job_parameters or {},
+                metrics=self._metrics.group(name, name, subtask),
+                job=JobInfo("harness", checkpointing=True),
+                slot=SlotServices(self.clock, EventLoopThread(), lambda: None, _fresh_directory),
+                keyed_backend=restored_backend,
+                to_driver=lambda channel, data: self.sent.append((channel, data)),
+                restored=state,
+            )
+        )
 
     @classmethod
     def keyed(
@@ -201,7 +209,9 @@ class OperatorHarness:
 
     def process_second(self, *values: Any, timestamps: Sequence[int | None] | None = None) -> list[Any]:
         """Process records of the second input, or broadcast ones; return what they led to."""
-        return self._emitted(self.operator.process_second(_chunk(values, timestamps, self._second_key)))
+        operator = self.operator
+        assert isinstance(operator, TwoInputOperator), f"{type(operator).__name__} has only one input"
+        return self._emitted(operator.process_second(_chunk(values, timestamps, self._second_key)))
 
     def advance_watermark(self, watermark: int) -> list[Any]:
         """Let event time go on, firing timers; return what they led to."""
@@ -210,41 +220,49 @@ class OperatorHarness:
     def advance_processing_time(self, now: int) -> list[Any]:
         """Set the clock, firing timers; return what they led to."""
         self.clock.set(now)
-        return self._emitted(self.operator.advance_processing_time(now))
+        operator = self.operator
+        return self._emitted(
+            operator.advance_processing_time(now) if isinstance(operator, ProcessingTimeOperator) else None
+        )
 
     def finish(self) -> list[Any]:
         """End the input as a bounded stream ends: with the last watermark."""
-        held_back = [value for chunk in self.operator.held_back() for value in self._emitted(chunk)]
-        return held_back + self.advance_watermark((1 << 63) - 1) + self._emitted(self.operator.finish())
+        operator = self.operator
+        chunks = operator.held_back() if isinstance(operator, InputGatherer) else ()
+        held_back = [value for chunk in chunks for value in self._emitted(chunk)]
+        return held_back + self.advance_watermark(MAX_WATERMARK) + self._emitted(operator.finish())
 
     def snapshot(self, checkpoint_id: int = 1) -> HarnessSnapshot:
         """Take a snapshot, from which another harness can be opened."""
         operator = self.operator
-        operator.prepare_snapshot(checkpoint_id, self.clock.now())
-        if isinstance(operator, SourceOperator) and not operator.moves_by_itself:
-            lists = operator.position()
-        else:
+        lists: dict[str, StoredList] = {}
+        blocks: list[KeyGroupBlock] = []
+        if isinstance(operator, OperatorStateOwner):
+            operator.prepare_snapshot(checkpoint_id, self.clock.now())
             lists = operator.snapshot_lists()
-        keyed = operator.snapshot_keyed(SnapshotRequest(checkpoint_id, canonical=True))
-        try:
-            blocks = [*keyed.blocks(), *(() if keyed.exported is None else keyed.exported())]
-        finally:
-            keyed.release()
+        if isinstance(operator, KeyedStateOwner):
+            keyed = operator.snapshot_keyed(SnapshotRequest(checkpoint_id, canonical=True))
+            try:
+                blocks = [*keyed.blocks(), *(() if keyed.exported is None else keyed.exported())]
+            finally:
+                keyed.release()
         return HarnessSnapshot(
-            tuple(blocks),
+            tuple(block for block in blocks if block.kind not in (TIMERS, RAW)),
             lists,
-            tuple(operator.timer_blocks()),
-            tuple(operator.raw_keyed_state()),
+            tuple(block for block in blocks if block.kind == TIMERS),
+            tuple((block.key_group, block.data) for block in blocks if block.kind == RAW),
             checkpoint_id,
         )
 
     def complete(self, checkpoint_id: int = 1) -> None:
         """Say that a checkpoint is complete."""
-        self.operator.notify_complete(checkpoint_id)
+        if isinstance(self.operator, CheckpointObserver):
+            self.operator.notify_complete(checkpoint_id)
 
     def abort(self, checkpoint_id: int = 1) -> None:
         """Say that a checkpoint will never complete."""
-        self.operator.notify_aborted(checkpoint_id)
+        if isinstance(self.operator, CheckpointObserver):
+            self.operator.notify_aborted(checkpoint_id)
 
     def metrics(self) -> dict[str, dict[str, Any]]:
         """Read what the function counts and measures, by the names of groups and metric with dots between them."""
@@ -261,6 +279,10 @@ class OperatorHarness:
             self.side_outputs.setdefault(tag_id, []).extend(part.values)
         self.output += chunk.values
         return chunk.values
+
+
+def _fresh_directory(purpose: str) -> str:
+    return tempfile.mkdtemp(prefix=f"rekindle-{purpose}-")
 
 
 def _chunk(values: Sequence[Any], timestamps: Sequence[int | None] | None, key: Callable[[Any], Any] | None) -> Chunk:

@@ -421,8 +421,7 @@ class TestSinks:
         environment.from_collection([(1, 0.1, 1)]).map(same, output_type=type_info).sink_to(sink)
         with InProcessJob(environment, 1) as job:
             job.run_to_end()
-            for running in job.slots[0]._graph:
-                running.operator.commit_final()
+            job.slots[0].commit_final()
         (file,) = (path for path in tmp_path.rglob("part-*") if path.is_file())
         assert file.read_text() == "(1,0.1,true)\n"
 

@@ -22,8 +22,9 @@ from rekindle.graph.transformations.sources import RowsTransformation
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.operators.event_time import EventTime, TimestampsAndWatermarksOperator
-from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, SourceOperator
+from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 from rekindle.runtime.operators.slot_source import SlotSource
+from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.runtime.slot.failed_record import failed_record
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.progress import InputProgress, combined_watermark
@@ -339,8 +340,11 @@ class Paused(SourceOperator):
     def finished(self) -> bool:
         return not self.script
 
-    def position(self) -> dict[str, StoredList]:
+    def snapshot_lists(self) -> dict[str, StoredList]:
         return {}
+
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        assert not lists
 
 
 class PausedSource(SlotSource):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,7 +48,8 @@ def open_source(function: SourceFunction, type_info: Any = None, **settings: Any
 def started(function: Steered, type_info: Any = None, **settings: Any) -> OperatorHarness:
     harness = open_source(function, type_info, **settings)
     asked: list[int] = []
-    harness.operator._context.request_epoch = lambda: asked.append(1)  # type: ignore[attr-defined]
+    operator: Any = harness.operator
+    operator._slot = replace(operator._slot, request_epoch=lambda: asked.append(1))
     harness.asked = asked  # type: ignore[attr-defined]
     poll(harness)
     assert not harness.operator.has_more()

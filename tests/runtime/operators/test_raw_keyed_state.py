@@ -13,7 +13,9 @@ from rekindle.contracts.key_groups import key_group_range
 from rekindle.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.runtime.operators.keyed import KeyedProcessOperator
-from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.operator_context import OperatorContext
+from rekindle.state.blocks import RAW, RAW_STATE, KeyGroupBlock
+from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from support.in_process_job import InProcessJob, collect
 from support.ready_operators import ready
 
@@ -40,7 +42,8 @@ class Noting(KeyedProcessOperator):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        own = key_group_range(context.subtask, context.parallelism, context.max_parallelism)
+        task = context.task
+        own = key_group_range(task.subtask, task.parallelism, task.max_parallelism)
         self.notes = dict.fromkeys(own, 0)
         for key_group, data in context.restored.raw:
             written_by, times = map(int, data.split())
@@ -48,8 +51,14 @@ class Noting(KeyedProcessOperator):
             self.notes[key_group] = times + 1
         self.restored = sorted(key_group for key_group, _ in context.restored.raw)
 
-    def raw_keyed_state(self) -> Iterable[tuple[int, bytes]]:
-        return ((key_group, f"{key_group} {times}".encode()) for key_group, times in self.notes.items())
+    def snapshot_keyed(self, request: SnapshotRequest) -> KeyedSnapshot:
+        raw = [
+            KeyGroupBlock(RAW_STATE, RAW, group, 1, f"{group} {times}".encode()) for group, times in self.notes.items()
+        ]
+        return super().snapshot_keyed(request).followed_by(RAW, lambda: iter(raw))
+
+    def keyed_state_names(self) -> list[str]:
+        return [*super().keyed_state_names(), RAW_STATE]
 
 
 def noting() -> StreamExecutionEnvironment:

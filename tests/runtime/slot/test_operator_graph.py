@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,11 +23,22 @@ from rekindle.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from rekindle.graph.transformations.one_input import KeyedProcessTransformation, MapTransformation
 from rekindle.graph.transformations.sources import CollectionSourceTransformation, RowsTransformation
 from rekindle.graph.transformations.transformation import Transformation
+from rekindle.metrics.slot_metrics import SlotMetricGroup
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import Progress, decode
 from rekindle.runtime.exchange.writers import Envelope
+from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.keyed import KeyedProcessOperator
-from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator
+from rekindle.runtime.operators.operator_context import JobInfo, OperatorContext, SlotServices, TaskInfo
+from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
+from rekindle.runtime.operators.roles import (
+    BackgroundWork,
+    InputGatherer,
+    OutputCommitter,
+    ProcessingTimeOperator,
+    WatermarkEmitter,
+)
 from rekindle.runtime.operators.stateless import ProcessOperator
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.operator_graph import OperatorGraph
@@ -79,27 +92,27 @@ class Running:
 
     def _context(self, node: Any, slot: int) -> OperatorContext:
         own = key_group_range(slot, node.parallelism, node.max_parallelism)
+
+        def backend(*, on_heap: bool = False) -> HeapKeyedStateBackend:
+            return HeapKeyedStateBackend(StateOwner(node.name), own, node.max_parallelism, lambda: 0)
+
         return OperatorContext(
-            job_id="job",
-            uid=node.uid,
-            name=node.name,
-            subtask=slot,
-            parallelism=node.parallelism,
-            max_parallelism=node.max_parallelism,
-            attempt=0,
-            clock=self.clock,
+            task=TaskInfo(node.uid, node.name, slot, node.parallelism, node.max_parallelism),
             job_parameters={},
-            keyed_backend=lambda: HeapKeyedStateBackend(StateOwner(node.name), own, node.max_parallelism, lambda: 0),
+            metrics=SlotMetricGroup(self.clock),
+            job=JobInfo("job"),
+            slot=SlotServices(self.clock, EventLoopThread(), lambda: None, tempfile.mkdtemp),
+            keyed_backend=backend,
             to_driver=lambda channel, data: None,
-            checkpointing=False,
+            restored=RestoredOperatorState(),
         )
 
     def poll(self, max_records: int = 1_000) -> None:
         """Let the sources of the slot read once."""
-        for source in self.operators.sources():
-            chunk = source.operator.poll(max_records)  # type: ignore[attr-defined]
+        for running, source in self.operators.sources():
+            chunk = source.poll(max_records)
             if chunk is not None:
-                self.operators.receive_polled(source, chunk, self.output)
+                self.operators.receive_polled(running, chunk, self.output)
 
     def receive_progress(self, edge: int, progress: Progress) -> None:
         self.operators.receive_progress(edge, progress, self.output)
@@ -636,3 +649,134 @@ class TestTimers:
         harness = OperatorHarness(ProcessOperator(NoKey()), name="the process")
         with pytest.raises(TypeError, match=r"'the process' has no key: call key_by\(...\) before it"):
             harness.process(1)
+
+
+class Watch(ProcessingTimeOperator):
+    """Look at the clock."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def process(self, chunk: Chunk) -> Chunk:
+        return chunk
+
+    def advance_processing_time(self, now: int) -> Chunk:
+        self.seen.append(now)
+        return Chunk([f"it is {now}"])
+
+    def next_processing_timer(self) -> int:
+        return 70
+
+
+class Worker(BackgroundWork):
+    """Have results when told."""
+
+    def __init__(self) -> None:
+        self.ready = False
+
+    def process(self, chunk: Chunk) -> Chunk:
+        return chunk
+
+    def has_more(self) -> bool:
+        return self.ready
+
+    def under_way(self) -> bool:
+        return False
+
+
+class Behind(WatermarkEmitter):
+    """Let time be ten milliseconds earlier, and cut behind each record."""
+
+    def process(self, chunk: Chunk) -> Chunk:
+        return chunk
+
+    def pieces(self, chunk: Chunk, side: int = 0) -> Iterator[Chunk]:
+        return (chunk.cut(place, place + 1) for place in range(len(chunk.values)))
+
+    def output_watermark(self, watermark: int) -> int:
+        return watermark if watermark in (MIN_WATERMARK, MAX_WATERMARK) else watermark - 10
+
+    def output_idle(self, idle: bool) -> bool:
+        return idle
+
+
+class Last(InputGatherer):
+    """Hold everything back."""
+
+    def __init__(self) -> None:
+        self.chunks: list[Chunk] = []
+
+    def process(self, chunk: Chunk) -> None:
+        self.chunks.append(chunk)
+
+    def held_back(self) -> list[Chunk]:
+        return self.chunks
+
+
+class TestRoles:
+    def test_who_plays_none_is_asked_for_nothing(self) -> None:
+        program = Program()
+        program.add(Recorder(), (program.add(RowsTransformation(), data_frame=object()), REBALANCE))
+        running = Running(program.graph)
+        assert not running.operators.has_more()
+        assert running.operators.next_processing_timer() is None
+        assert running.operators.background == []
+        assert running.operators.keepers(1) == []
+
+    def test_who_goes_by_the_clock_hears_of_it_at_the_end_of_a_level(self) -> None:
+        program, watch, seen = Program(), Watch(), Recorder()
+        program.add(seen, program.add(watch, program.source([1])))
+        running = Running(program.graph)
+        running.clock.set(42)
+        running.finish()
+        assert watch.seen == [42]
+        assert seen.log == [["it is 42"]]
+        assert running.operators.next_processing_timer() == 70
+
+    def test_who_has_results_between_epochs_asks_for_one_until_it_has_finished(self) -> None:
+        program, worker = Program(), Worker()
+        program.add(worker, (program.add(RowsTransformation(), data_frame=object()), REBALANCE))
+        running = Running(program.graph)
+        assert not running.operators.has_more()
+        worker.ready = True
+        assert running.operators.has_more()
+        running.receive_progress(0, Progress(0, MAX_WATERMARK, True))
+        running.finish(level=1)
+        assert not running.operators.has_more()
+
+    def test_who_has_watermarks_of_its_own_cuts_its_records_and_tells_them(self) -> None:
+        program, seen = Program(), Recorder()
+        source = program.add(RowsTransformation(), data_frame=object())
+        program.add(seen, program.add(Behind(), (source, REBALANCE)))
+        running = Running(program.graph)
+        running.operators.receive(0, Chunk([1, 2]), running.output)
+        running.receive_progress(0, Progress(0, 50, False))
+        running.finish(level=1)
+        assert seen.log == [[1], [2], 40]
+
+    def test_what_was_held_back_comes_before_the_last_watermark(self) -> None:
+        program, seen = Program(), Recorder()
+        program.add(seen, program.add(Last(), program.source([1, 2])))
+        running = Running(program.graph)
+        running.poll()
+        assert seen.log == []
+        running.finish()
+        assert seen.log == [[1, 2], "end of time", "finish"]
+
+    @pytest.mark.parametrize("batch", [False, True])
+    def test_in_a_batch_only_sources_and_what_commits_are_part_of_checkpoints(self, batch: bool) -> None:
+        class Committer(Recorder, OutputCommitter):
+            def snapshot_lists(self) -> dict[str, Any]:
+                return {}
+
+            def read_lists_back(self, lists: dict[str, Any]) -> None: ...
+            def notify_complete(self, checkpoint_id: int) -> None: ...
+            def notify_aborted(self, checkpoint_id: int) -> None: ...
+            def savepoint_completed(self, checkpoint_id: int) -> None: ...
+            def commit_final(self) -> None: ...
+
+        program = Program()
+        program.add(Committer(), program.add(Recorder(), program.source([1], name="source"), name="plain"), name="sink")
+        graph = OperatorGraph(replace(Running(program.graph).job, batch=batch), 0)
+        names = [running.node.name for running in graph.checkpointed]
+        assert names == (["source", "sink"] if batch else ["source", "plain", "sink"])

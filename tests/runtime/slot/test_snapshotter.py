@@ -15,6 +15,7 @@ import pytest
 from rekindle.exceptions import CheckpointError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator
+from rekindle.runtime.operators.roles import KeyedStateOwner, OperatorStateOwner
 from rekindle.runtime.slot.deployment import SnapshotSettings
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
@@ -30,13 +31,24 @@ JOB: Any = SimpleNamespace(
 )
 
 
-class Broken(Operator):
+class Keyed(KeyedStateOwner):
+    def process(self, chunk: Chunk) -> None:
+        raise AssertionError
+
+    def keyed_state_names(self) -> list[str]:
+        return []
+
+    def keyed_changes(self) -> tuple[int, int]:
+        return 0, 0
+
+    def snapshot_completed(self, checkpoint_id: int) -> None:
+        raise AssertionError
+
+
+class Broken(Keyed, OperatorStateOwner):
     def __init__(self, in_prepare: bool = False, in_lists: bool = False) -> None:
         self._in_prepare = in_prepare
         self._in_lists = in_lists
-
-    def process(self, chunk: Chunk) -> None:
-        raise AssertionError
 
     def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:
         if self._in_prepare:
@@ -47,8 +59,14 @@ class Broken(Operator):
             raise OSError("no element of its type")
         return {}
 
-    def timer_blocks(self) -> Any:
-        raise OSError("cannot be encoded")
+    def read_lists_back(self, lists: dict[str, StoredList]) -> None:
+        raise AssertionError
+
+    def snapshot_keyed(self, request: SnapshotRequest) -> KeyedSnapshot:
+        def blocks() -> Iterator[Any]:
+            raise OSError("cannot be encoded")
+
+        return KeyedSnapshot(blocks)
 
 
 def take(operator: Operator) -> list[Any]:
@@ -77,15 +95,12 @@ def test_state_that_cannot_be_encoded_declines_the_checkpoint() -> None:
         assert "'the sink'" in report.reason
 
 
-class Slow(Operator):
+class Slow(Keyed):
     """Hold up the upload until told to go on."""
 
     def __init__(self) -> None:
         self.go_on = threading.Event()
         self.released = 0
-
-    def process(self, chunk: Chunk) -> None:
-        raise AssertionError
 
     def snapshot_keyed(self, request: SnapshotRequest) -> KeyedSnapshot:
         def exported() -> Iterator[Any]:

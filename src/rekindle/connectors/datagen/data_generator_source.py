@@ -10,8 +10,8 @@ from rekindle.connectors.datagen.rate_limiter import RateLimiterStrategy
 from rekindle.connectors.number_sequence import sequence_number
 from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.contracts.functions.function_adapters import refuse_operator_state
-from rekindle.runtime.operators.operator import SourceOperator
 from rekindle.runtime.operators.slot_source import SlotSource
+from rekindle.runtime.operators.source_operator import SourceOperator
 
 __all__ = ["DataGeneratorSource", "GeneratorFunction", "RateLimiterStrategy"]
 

@@ -11,8 +11,9 @@ from rekindle.contracts.functions.basic_functions import Function
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.sizes import chunk_size, portion_limit
-from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.result_copies import FIXED, unshared
+from rekindle.runtime.operators.roles import CheckpointObserver
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 
 
@@ -24,7 +25,7 @@ class GeneratorFunction(Function):
         """Return the record with this number, counted from 0; the same again after a failure."""
 
 
-class GeneratorSourceOperator(NumberSequenceOperator):
+class GeneratorSourceOperator(NumberSequenceOperator, CheckpointObserver):
     """Call a function with each number of a sequence; the position is that in the sequence."""
 
     def __init__(self, function: GeneratorFunction, count: int, strategy: RateLimiterStrategy) -> None:
@@ -34,14 +35,14 @@ class GeneratorSourceOperator(NumberSequenceOperator):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        self._context = context
-        self._limiter: RateLimiter | None = self.strategy.create_rate_limiter(context.parallelism)
+        self._slot = context.slot
+        self._limiter: RateLimiter | None = self.strategy.create_rate_limiter(context.task.parallelism)
         self._at_once = portion_limit()
         self._exhausted = False  # the last poll emitted all that was allowed
         self._paused = False  # so does the rest of this epoch go without
-        if isinstance(self._limiter, PerCheckpoint) and not context.checkpointing:
+        if isinstance(self._limiter, PerCheckpoint) and not context.job.checkpointing:
             raise InvalidProgramError(
-                f"source {context.name!r} emits a fixed number of records per checkpoint, but the job takes no "
+                f"source {context.task.name!r} emits a fixed number of records per checkpoint, but the job takes no "
                 "checkpoints: it would stop after the first of them. Call env.enable_checkpointing(…)"
             )
         self.function.open(SlotRuntimeContext(context, None))
@@ -51,7 +52,7 @@ class GeneratorSourceOperator(NumberSequenceOperator):
         if self._limiter is not None:
             if self._paused:
                 return None
-            allowed = self._limiter.allowed(self._context.clock.now())
+            allowed = self._limiter.allowed(self._slot.clock.now())
             self._exhausted = self._paused = allowed <= max_records
             max_records = min(max_records, allowed)
             if max_records <= 0:
@@ -88,7 +89,10 @@ class GeneratorSourceOperator(NumberSequenceOperator):
             self._limiter.checkpoint_completed()
             if isinstance(self._limiter, PerCheckpoint) and not self.finished():
                 self._exhausted = False
-                self._context.request_epoch()
+                self._slot.request_epoch()
+
+    def notify_aborted(self, checkpoint_id: int) -> None:
+        """Wait for one that completes."""
 
     def close(self) -> None:
         self.function.close()

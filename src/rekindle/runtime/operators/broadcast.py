@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rekindle.base.clock import Clock
 from rekindle.contracts.functions import (
     BroadcastProcessFunction,
     Function,
@@ -16,7 +17,7 @@ from rekindle.exceptions import InvalidCallError, InvalidProgramError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedContext
 from rekindle.runtime.operators.no_timers import NoTimers
-from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import StatelessContext, append_results
 from rekindle.runtime.operators.two_input import CoOperator, KeyedCoOperator
@@ -42,7 +43,7 @@ class BroadcastOperator(CoOperator):
         self._context.states.register(self.operator_state)
 
     def _new_context(self, context: OperatorContext) -> StatelessContext:
-        return _ReadOnlyContext(context, BroadcastStates(context.name, self.descriptors))
+        return _ReadOnlyContext(context, BroadcastStates(context.task.name, self.descriptors))
 
     def process(self, chunk: Chunk) -> Chunk:
         return self._each(self.function.process_element, chunk)
@@ -69,7 +70,8 @@ class KeyedBroadcastOperator(KeyedCoOperator):
         self._context.states.register(self.operator_state)
 
     def _new_context(self, context: OperatorContext) -> KeyedContext:
-        return _KeyedReadOnlyContext(context, self.backend, BroadcastStates(context.name, self.descriptors))
+        states = BroadcastStates(context.task.name, self.descriptors)
+        return _KeyedReadOnlyContext(context.slot.clock, self.backend, states)
 
     def _process(self, chunk: Chunk) -> Chunk:
         return self._each(self.function.process_element, chunk)
@@ -153,8 +155,8 @@ class _FullContext(NoTimers, BroadcastProcessFunction.Context):
 class _KeyedReadOnlyContext(KeyedContext, KeyedBroadcastProcessFunction.OnTimerContext):
     """Serve the keyed data side and its timers."""
 
-    def __init__(self, context: OperatorContext, backend: KeyedStateBackend, states: BroadcastStates) -> None:
-        super().__init__(context, backend)
+    def __init__(self, clock: Clock, backend: KeyedStateBackend, states: BroadcastStates) -> None:
+        super().__init__(clock, backend)
         self.states = states
 
     def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> ReadOnlyBroadcastState[Any, Any]:

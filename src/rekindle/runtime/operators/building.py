@@ -58,7 +58,6 @@ class OperatorBuilder:
         if isinstance(transformation, LoopTransformation):
             arguments["loop"] = self.feedback_loop(transformation)
         operator: Operator = operator_class(transformation.kind)(**arguments)
-        operator.key_type = transformation.key_type
         if batch_memory is None:
             return operator
         from rekindle.runtime.operators.batch.batch_operators import batch_operator  # a streaming job needs none of it

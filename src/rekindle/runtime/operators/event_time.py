@@ -14,7 +14,9 @@ from rekindle.base.milliseconds import milliseconds
 from rekindle.contracts.time.watermark_generator import WatermarkGenerator, WatermarkOutput
 from rekindle.contracts.time.watermark_strategy import TimestampAssigner, WatermarkKind, WatermarkStrategy
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
+from rekindle.runtime.operators.operator_context import OperatorContext
+from rekindle.runtime.operators.roles import ProcessingTimeOperator, WatermarkEmitter
 
 _ONLY_INTEGERS = frozenset({int})
 
@@ -184,14 +186,14 @@ class _Output(WatermarkOutput):
         self._event_time.idle = False
 
 
-class TimestampsAndWatermarksOperator(Operator):
+class TimestampsAndWatermarksOperator(ProcessingTimeOperator, WatermarkEmitter):
     """Replace the timestamps and watermarks of a stream; of those that come in, only the last watermark counts."""
 
     def __init__(self, strategy: WatermarkStrategy) -> None:
         self.event_time = EventTime(strategy)
 
     def open(self, context: OperatorContext) -> None:
-        self.event_time.open(context.clock.now, context.watermark_interval_ms)
+        self.event_time.open(context.slot.clock.now, context.job.watermark_interval_ms)
 
     def process(self, chunk: Chunk) -> Chunk:
         return self.event_time.assign(chunk)

@@ -21,9 +21,11 @@ from rekindle.base.object_size import object_size
 from rekindle.contracts.functions import SourceFunction
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.checkpoint_lock import CheckpointLock, SourceClosedError
-from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
+from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.result_copies import FIXED, unshared
+from rekindle.runtime.operators.roles import RecordKeeper
 from rekindle.runtime.operators.source_buffer import SourceBuffer
+from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
@@ -43,10 +45,8 @@ _WAIT_SECONDS, _WAITS = 0.001, 10  # how long a poll waits for so many from a so
 _END_SECONDS = 0.75
 
 
-class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
+class FunctionSourceOperator(UserFunctionOperator, SourceOperator, RecordKeeper):
     """Run a SourceFunction."""
-
-    moves_by_itself = True
 
     function: SourceFunction
 
@@ -55,7 +55,7 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         self.type_info = type_info
 
     def open(self, context: OperatorContext) -> None:
-        self._context = context
+        self._task, self._slot = context.task, context.slot
         self._buffer = SourceBuffer()
         self._room = min(_FIRST_ROOM, _ROOM)
         self._size_known = False
@@ -70,8 +70,8 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         self._taken: dict[str, StoredList] | Exception = {}
         lists = context.restored.lists
         said = _said(lists.pop(SOURCE_ENDED, None))
-        self._ended = _has_ended(said, context.subtask, context.parallelism)
-        self._buffers_first = any(held for _, held in said) or len(said) not in (0, context.parallelism)
+        self._ended = _has_ended(said, context.task.subtask, context.task.parallelism)
+        self._buffers_first = any(held for _, held in said) or len(said) not in (0, context.task.parallelism)
         self._restore_buffer(lists.pop(SOURCE_BUFFER, None))
         super().open(context)
 
@@ -87,7 +87,7 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         if self._buffers_first:
             return None
         if self._thread is None and not self._ended:
-            self._thread = Thread(target=self._run, name=f"source {self._context.name}", daemon=True)
+            self._thread = Thread(target=self._run, name=f"source {self._task.name}", daemon=True)
             self._thread.start()
         if self._paused:
             return None
@@ -221,7 +221,7 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
         if not self._epoch_coming:
             self._epoch_coming = True
             with suppress(OSError):  # the job master has gone, and soon the slot
-                self._context.request_epoch()
+                self._slot.request_epoch()
 
     # --- state ---
 
@@ -231,7 +231,7 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator):
 
     @property
     def _buffer_name(self) -> StateName:
-        return StateName(self._context.name, self._context.uid, SOURCE_BUFFER)
+        return StateName(self._task.name, self._task.uid, SOURCE_BUFFER)
 
     def _restore_buffer(self, stored: StoredList | None) -> None:
         if stored is None:

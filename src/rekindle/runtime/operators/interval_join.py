@@ -7,7 +7,6 @@ more for a timestamp, a timer removes its list.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from rekindle.contracts.functions import ProcessJoinFunction
@@ -16,14 +15,15 @@ from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.transformations.two_inputs import Interval, JoinSide
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedOperator
-from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
+from rekindle.runtime.operators.operator import MIN_WATERMARK
+from rekindle.runtime.operators.operator_context import OperatorContext
+from rekindle.runtime.operators.roles import TwoInputOperator
 from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
+from rekindle.state.blocks import EVENT_TIMERS
 from rekindle.state.namespace_timers import NamespaceTimerQueue
 from rekindle.state.ranged_map_state import RangedMapState
-from rekindle.state.timers import TimerQueue
 from rekindle.types.typeinfo import Types
 
 _LEFT, _RIGHT = 0, 1
@@ -31,7 +31,7 @@ _BUFFERS = ("_left-buffer", "_right-buffer")
 _BUCKET = Types.TUPLE([Types.BYTE(), Types.LONG()])  # the side and the timestamp of a list of elements
 
 
-class IntervalJoinOperator(KeyedOperator):
+class IntervalJoinOperator(KeyedOperator, TwoInputOperator):
     """Run a ProcessJoinFunction over the pairs of two keyed streams."""
 
     function: ProcessJoinFunction
@@ -53,20 +53,10 @@ class IntervalJoinOperator(KeyedOperator):
             assert isinstance(buffer, RangedMapState)
             self._buffers.append(buffer)
         self._timers = NamespaceTimerQueue(EVENT_TIMERS, backend.owner, serializer_of(_BUCKET))
-        own = (block for block in context.restored.timers if block.state == EVENT_TIMERS)
-        self._timers.restore_blocks(own, backend.max_parallelism)
+        self._restore_timers(context.restored.timers)
 
-    def timer_queues(self) -> tuple[TimerQueue, TimerQueue]:
-        return self._timers, TimerQueue(PROCESSING_TIMERS, self.backend.owner)  # there are none in processing time
-
-    def timer_blocks(self) -> Iterator[KeyGroupBlock]:
-        return self._timers.snapshot_blocks(self.backend.max_parallelism)
-
-    def keyed_state_names(self) -> list[str]:
-        return super().keyed_state_names() + ([EVENT_TIMERS] if len(self._timers) else [])
-
-    def timer_count(self) -> int:
-        return len(self._timers)
+    def timer_queues(self) -> tuple[NamespaceTimerQueue]:
+        return (self._timers,)
 
     def _process(self, chunk: Chunk) -> Chunk:
         return self._join(chunk, _LEFT)

@@ -8,22 +8,25 @@ over a dict with the same logic.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import compress
 from sys import getrefcount
 from typing import Any
 
+from rekindle.base.clock import Clock
 from rekindle.contracts.functions import KeyedProcessFunction, ReduceFunction
 from rekindle.contracts.state import ValueState, ValueStateDescriptor
 from rekindle.contracts.time.time_domain import TimeDomain
 from rekindle.contracts.time.timer_service import TimerService
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.operator import MIN_WATERMARK, OperatorContext
+from rekindle.runtime.operators.operator import MIN_WATERMARK
+from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.result_copies import FIXED, unshared
+from rekindle.runtime.operators.roles import KeyedStateOwner, ProcessingTimeOperator
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator
-from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
+from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, TIMERS, KeyGroupBlock
 from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.timers import TimerQueue
@@ -33,7 +36,7 @@ REDUCED = "_reduce"
 """The state that holds the reduction of a key."""
 
 
-class KeyedOperator(UserFunctionOperator):
+class KeyedOperator(UserFunctionOperator, KeyedStateOwner):
     """Keep the keyed state of a user function."""
 
     backend: KeyedStateBackend
@@ -45,14 +48,13 @@ class KeyedOperator(UserFunctionOperator):
         """Tell whether it makes a difference if records of other keys come before the last timer of a key."""
         return True
 
-    def timer_queues(self) -> tuple[TimerQueue, TimerQueue] | None:
-        """Give the timers in event time and those in processing time, once open; None: the operator knows no timers."""
-        return None
+    def timer_queues(self) -> tuple[TimerQueue, ...]:
+        """Return the operator's timers, once open: those in event time, then those in processing time."""
+        return ()
 
-    def read_timers_back(self, block: KeyGroupBlock) -> None:
-        for queue in self.timer_queues() or ():
-            if queue.name == block.state:
-                queue.read_back(block, self.backend.max_parallelism)
+    def timer_count(self) -> int:
+        """Count the timers."""
+        return sum(map(len, self.timer_queues()))
 
     def open(self, context: OperatorContext) -> None:
         self.backend = context.keyed_backend()
@@ -61,6 +63,11 @@ class KeyedOperator(UserFunctionOperator):
 
     def _prepare(self, context: OperatorContext) -> None:
         """Set up what the operator itself keeps, before the function is opened."""
+
+    def _restore_timers(self, restored: Iterable[KeyGroupBlock]) -> None:
+        for queue in self.timer_queues():
+            own = (block for block in restored if block.state == queue.name)
+            queue.restore_blocks(own, self.backend.max_parallelism)
 
     def process(self, chunk: Chunk) -> Chunk:
         result = self._process(chunk)
@@ -76,7 +83,20 @@ class KeyedOperator(UserFunctionOperator):
         super().prepare_snapshot(checkpoint_id, timestamp)
 
     def snapshot_keyed(self, request: SnapshotRequest) -> KeyedSnapshot:
-        return self.backend.snapshot(request)
+        taken = self.backend.snapshot(request)
+        return taken.followed_by(TIMERS, self._timer_blocks, self.timer_count(), self._read_timers_back)
+
+    def _timer_blocks(self) -> Iterator[KeyGroupBlock]:
+        for queue in self.timer_queues():
+            yield from queue.snapshot_blocks(self.backend.max_parallelism)
+
+    def _read_timers_back(self, block: KeyGroupBlock) -> None:
+        for queue in self.timer_queues():
+            if queue.name == block.state:
+                queue.read_back(block, self.backend.max_parallelism)
+
+    def keyed_state_names(self) -> list[str]:
+        return self.backend.state_names() + [queue.name for queue in self.timer_queues() if len(queue)]
 
     def keyed_changes(self) -> tuple[int, int]:
         return self.backend.changes()
@@ -91,9 +111,6 @@ class KeyedOperator(UserFunctionOperator):
     def notify_aborted(self, checkpoint_id: int) -> None:
         self.backend.key = NO_KEY
         super().notify_aborted(checkpoint_id)
-
-    def keyed_state_names(self) -> list[str]:
-        return self.backend.state_names()
 
     def close(self) -> None:
         self.backend.key = NO_KEY
@@ -181,7 +198,7 @@ class ReduceOperator(KeyedOperator):
         return Chunk(values, chunk.timestamps)
 
 
-class KeyedProcessOperator(KeyedOperator):
+class KeyedProcessOperator(KeyedOperator, ProcessingTimeOperator):
     """Run a KeyedProcessFunction."""
 
     function: KeyedProcessFunction
@@ -195,12 +212,10 @@ class KeyedProcessOperator(KeyedOperator):
 
     def _prepare(self, context: OperatorContext) -> None:
         self._context = self._new_context(context)
-        for queue in self.timer_queues():
-            own = (block for block in context.restored.timers if block.state == queue.name)
-            queue.restore_blocks(own, self.backend.max_parallelism)
+        self._restore_timers(context.restored.timers)
 
     def _new_context(self, context: OperatorContext) -> KeyedContext:
-        return KeyedContext(context, self.backend)
+        return KeyedContext(context.slot.clock, self.backend)
 
     def _process(self, chunk: Chunk) -> Chunk:
         return self._each(self.function.process_element, chunk)
@@ -239,16 +254,6 @@ class KeyedProcessOperator(KeyedOperator):
     def next_processing_timer(self) -> int | None:
         return self._context.processing_timers.next_timestamp()
 
-    def timer_blocks(self) -> Iterator[KeyGroupBlock]:
-        for queue in self.timer_queues():
-            yield from queue.snapshot_blocks(self.backend.max_parallelism)
-
-    def keyed_state_names(self) -> list[str]:
-        return super().keyed_state_names() + [queue.name for queue in self.timer_queues() if len(queue)]
-
-    def timer_count(self) -> int:
-        return len(self._context.event_timers) + len(self._context.processing_timers)
-
     def _fire(self, queue: TimerQueue, until: int, domain: TimeDomain) -> Chunk | None:
         values: list[Any] = []
         timestamps: list[int | None] = []
@@ -264,8 +269,8 @@ class KeyedProcessOperator(KeyedOperator):
 class KeyedContext(KeyedProcessFunction.OnTimerContext, TimerService):
     """Give key, time and timers to a KeyedProcessFunction."""
 
-    def __init__(self, context: OperatorContext, backend: KeyedStateBackend) -> None:
-        self._clock = context.clock
+    def __init__(self, clock: Clock, backend: KeyedStateBackend) -> None:
+        self._clock = clock
         self._backend = backend
         self.event_timers = TimerQueue(EVENT_TIMERS, backend.owner)
         self.processing_timers = TimerQueue(PROCESSING_TIMERS, backend.owner)

@@ -11,7 +11,9 @@ import msgspec
 from rekindle.graph.transformations.loops import FEEDBACK, Loop
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.iteration_phase import IterationPhase
-from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator
+from rekindle.runtime.operators.operator_context import OperatorContext
+from rekindle.runtime.operators.roles import OperatorStateOwner, RecordKeeper
 from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 
@@ -49,8 +51,23 @@ class FeedbackLoop:
         """Count the records that wait for the next round."""
         return sum(len(chunk.values) for chunk in self.fed_back)
 
+    def input_progress(self, watermark: int, ended: bool) -> tuple[int, bool]:
+        """Turn the watermark of the head's inputs, and whether they have ended, into what holds for the head.
 
-class IterationHeadOperator(Operator):
+        The end is held back until the loop is over. In supersteps, the number of the round is the time.
+        """
+        match self.phase:
+            case IterationPhase.OVER:
+                return MAX_WATERMARK, ended
+            case IterationPhase.DRAIN:
+                return MAX_WATERMARK, False
+            case IterationPhase.RUN if self.supersteps:
+                return self.round, False
+        held = self.supersteps or watermark == MAX_WATERMARK
+        return MIN_WATERMARK if held else watermark, False
+
+
+class IterationHeadOperator(RecordKeeper, OperatorStateOwner):
     """Pass on the input, and what was fed back in the epoch before."""
 
     def __init__(self, loop: FeedbackLoop) -> None:
@@ -85,18 +102,6 @@ class IterationHeadOperator(Operator):
             fed_back = [_tagged(chunk) for chunk in fed_back]
         return given + fed_back
 
-    def input_progress(self, watermark: int, ended: bool) -> tuple[int, bool]:
-        """Hold back the end until the loop is over; in supersteps, let the number of the round be the time."""
-        match self.loop.phase:
-            case IterationPhase.OVER:
-                return MAX_WATERMARK, ended
-            case IterationPhase.DRAIN:
-                return MAX_WATERMARK, False
-            case IterationPhase.RUN if self.loop.supersteps:
-                return self.loop.round, False
-        held = self.loop.supersteps or watermark == MAX_WATERMARK
-        return MIN_WATERMARK if held else watermark, False
-
     def snapshot_lists(self) -> dict[str, StoredList]:
         loop = self.loop
         return {
@@ -113,7 +118,7 @@ class IterationHeadOperator(Operator):
             _chunks(lists[name].items if name in lists else [])
 
 
-class IterationTailOperator(Operator):
+class IterationTailOperator(RecordKeeper):
     """Take what is fed back; when the rounds are over, pass on what the last one gave."""
 
     def __init__(self, loop: FeedbackLoop) -> None:

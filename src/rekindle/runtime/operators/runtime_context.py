@@ -16,49 +16,50 @@ from rekindle.contracts.state import (
 )
 from rekindle.exceptions import InvalidCallError, InvalidProgramError, StateAccessError
 from rekindle.metrics import MetricGroup
-from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.operator_context import FunctionEnvironment
 from rekindle.state.keyed_backend import KeyedStateBackend
 
 
 class SlotRuntimeContext(RuntimeContext):
-    """Serve a function from its operator's context; ``backend`` is None off keyed streams."""
+    """Serve a function in a slot; ``backend`` is None off keyed streams."""
 
-    def __init__(self, context: OperatorContext, backend: KeyedStateBackend | None) -> None:
-        self._context = context
+    def __init__(self, environment: FunctionEnvironment, backend: KeyedStateBackend | None) -> None:
+        self._environment = environment
+        self._task = environment.task
         self._backend = backend
 
     def get_task_name(self) -> str:
-        return self._context.name
+        return self._task.name
 
     def get_number_of_parallel_subtasks(self) -> int:
-        return self._context.parallelism
+        return self._task.parallelism
 
     def get_max_number_of_parallel_subtasks(self) -> int:
-        return self._context.max_parallelism
+        return self._task.max_parallelism
 
     def get_index_of_this_subtask(self) -> int:
-        return self._context.subtask
+        return self._task.subtask
 
     def get_attempt_number(self) -> int:
-        return self._context.attempt
+        return self._task.attempt
 
     def get_task_name_with_subtasks(self) -> str:
-        context = self._context
-        return f"{context.name} ({context.subtask + 1}/{context.parallelism})#{context.attempt}"
+        task = self._task
+        return f"{task.name} ({task.subtask + 1}/{task.parallelism})#{task.attempt}"
 
     def get_job_parameter(self, key: str, default_value: str) -> str:
-        return self._context.job_parameters.get(key, default_value)
+        return self._environment.job_parameters.get(key, default_value)
 
     def get_superstep_number(self) -> int:
-        if self._context.superstep is None:
+        if self._environment.superstep is None:
             raise InvalidProgramError(
-                f"operator {self._context.name!r} asked for the number of its round, but is not in an iteration with "
+                f"operator {self._task.name!r} asked for the number of its round, but is not in an iteration with "
                 "rounds: give iterate() max_iterations, or close_with() a termination criterion"
             )
-        return self._context.superstep()
+        return self._environment.superstep()
 
     def get_metrics_group(self) -> MetricGroup:
-        return self._context.metrics
+        return self._environment.metrics
 
     def get_state(self, state_descriptor: Any) -> Any:
         return self._keyed(state_descriptor, ValueStateDescriptor)
@@ -84,7 +85,7 @@ class SlotRuntimeContext(RuntimeContext):
         if self._backend is None:
             raise StateAccessError(
                 "This state is only accessible by functions executed on a KeyedStream. "
-                f"State {descriptor.get_name()!r} was asked for by operator {self._context.name!r}, whose input has no "
+                f"State {descriptor.get_name()!r} was asked for by operator {self._task.name!r}, whose input has no "
                 "key: call key_by(...) before it"
             )
         return self._backend.get_or_create(descriptor)

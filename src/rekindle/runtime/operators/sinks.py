@@ -14,7 +14,9 @@ from rekindle.contracts.functions import SinkFunction
 from rekindle.formats.collected_form import collected_form
 from rekindle.formats.java_format import format_value
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator
+from rekindle.runtime.operators.operator_context import OperatorContext
+from rekindle.runtime.operators.roles import OutputCommitter
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.runtime.wire.messages import COLLECTED, PRINTED
 from rekindle.serialization.untyped.msgpack_serializer import shown
@@ -32,7 +34,7 @@ class PrintOperator(Operator):
         self.type_info = type_info
 
     def open(self, context: OperatorContext) -> None:
-        subtask = str(context.subtask + 1) if context.parallelism > 1 else ""
+        subtask = str(context.task.subtask + 1) if context.task.parallelism > 1 else ""
         label = ":".join(part for part in (self.identifier or "", subtask) if part)
         self._prefix = f"{label}> " if label else ""
         self._to_driver = context.to_driver
@@ -66,7 +68,7 @@ class SinkFunctionOperator(UserFunctionOperator):
     _context: SinkContext
 
     def open(self, context: OperatorContext) -> None:
-        self._context = SinkContext(context.clock)
+        self._context = SinkContext(context.slot.clock)
         super().open(context)
 
     def process(self, chunk: Chunk) -> None:
@@ -113,10 +115,9 @@ class PendingCommit(msgspec.Struct, frozen=True):
     committable: bytes
 
 
-class TwoPhaseSinkOperator(Operator):
+class TwoPhaseSinkOperator(OutputCommitter):
     """Commit a sink's output when the checkpoint that holds it is complete, and once."""
 
-    commits_output = True
     _LINEAGE = "lineage"
     _PENDING = "pending-commits"
     _writer: SinkWriter
@@ -127,16 +128,15 @@ class TwoPhaseSinkOperator(Operator):
         self._pending: dict[int, list[bytes]] = {}
 
     def open(self, context: OperatorContext) -> None:
+        task, clock = context.task, context.slot.clock
         restored = context.restored.items(self._LINEAGE)
-        self._lineage = restored[0].decode() if restored else f"{context.job_id}-{context.uid}"
-        self._subtask = context.subtask
+        self._lineage = restored[0].decode() if restored else f"{context.job.job_id}-{task.uid}"
+        self._subtask = task.subtask
         self._writer = self.sink.create_writer(
-            SinkWriterContext(
-                context.subtask, context.parallelism, context.attempt, self._lineage, context.clock, self.type_info
-            )
+            SinkWriterContext(task.subtask, task.parallelism, task.attempt, self._lineage, clock, self.type_info)
         )
         pending = _pending_commits(context.restored.lists.get(self._PENDING))
-        own = [p for p in pending if p.subtask % context.parallelism == context.subtask]
+        own = [p for p in pending if p.subtask % task.parallelism == task.subtask]
         if own:
             self._writer.commit([p.committable for p in sorted(own, key=lambda p: p.checkpoint_id)])
         self._writer.abort_leftovers()
@@ -172,6 +172,9 @@ class TwoPhaseSinkOperator(Operator):
         for number in sorted(number for number in self._pending if number <= checkpoint_id):
             self._writer.commit(self._pending[number])
             del self._pending[number]
+
+    def notify_aborted(self, checkpoint_id: int) -> None:
+        """Keep what was prepared for the next checkpoint that completes."""
 
     def savepoint_completed(self, checkpoint_id: int) -> None:
         for number in sorted(number for number in self._pending if number <= checkpoint_id):

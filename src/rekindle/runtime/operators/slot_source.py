@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from rekindle.contracts.connectors import Source
-from rekindle.runtime.operators.operator import SourceOperator
+from rekindle.runtime.operators.source_operator import SourceOperator
 
 
 class SlotSource(Source):

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.operator import Operator, OperatorContext, SourceOperator
+from rekindle.runtime.operators.operator import Operator
+from rekindle.runtime.operators.operator_context import OperatorContext
+from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 
 
@@ -34,7 +36,7 @@ class CollectionSourceOperator(SourceOperator):
     def finished(self) -> bool:
         return self._next >= len(self.values)
 
-    def position(self) -> dict[str, StoredList]:
+    def snapshot_lists(self) -> dict[str, StoredList]:
         return {self._POSITION: StoredList.of(DistributionMode.SPLIT, [msgspec.msgpack.encode(self._next)])}
 
     def read_lists_back(self, lists: dict[str, StoredList]) -> None:

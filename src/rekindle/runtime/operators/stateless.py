@@ -10,7 +10,8 @@ from rekindle.contracts.functions import ProcessFunction
 from rekindle.exceptions import InvalidCallError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.no_timers import NoTimers
-from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator
+from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.result_copies import FIXED, unshared
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.user_function import UserFunctionOperator
@@ -103,8 +104,8 @@ class StatelessContext(NoTimers, ProcessFunction.Context):
     """Give time, and refuse timers: they belong to a key."""
 
     def __init__(self, context: OperatorContext) -> None:
-        self._clock = context.clock
-        self._name = context.name
+        self._clock = context.slot.clock
+        self._name = context.task.name
         self.current_timestamp: int | None = None
         self.watermark = MIN_WATERMARK
 

@@ -15,7 +15,8 @@ from rekindle.contracts.functions import (
 from rekindle.exceptions import InvalidCallError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedContext, KeyedProcessOperator
-from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.operator_context import OperatorContext
+from rekindle.runtime.operators.roles import TwoInputOperator
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import StatelessContext, append_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator
@@ -24,7 +25,7 @@ Call = Callable[[Any, Any], Any]
 """What is called with a record and a context, and returns an iterable of results, or None."""
 
 
-class CoOperator(UserFunctionOperator):
+class CoOperator(UserFunctionOperator, TwoInputOperator):
     """Run a function over two streams without a key."""
 
     _context: StatelessContext
@@ -57,7 +58,7 @@ class CoOperator(UserFunctionOperator):
         self._context.watermark = watermark
 
 
-class KeyedCoOperator(KeyedProcessOperator):
+class KeyedCoOperator(KeyedProcessOperator, TwoInputOperator):
     """Run a function over two keyed streams, with state and timers per key that both share."""
 
     function: Function  # type: ignore[assignment]
@@ -67,7 +68,7 @@ class KeyedCoOperator(KeyedProcessOperator):
 
     def _new_context(self, context: OperatorContext) -> KeyedContext:
         kind = KeyedCoContext if hasattr(self.function, "on_timer") else _NoTimersContext
-        return kind(context, self.backend)
+        return kind(context.slot.clock, self.backend)
 
     def _process(self, chunk: Chunk) -> Chunk:
         return self._each(co_calls(self.function)[0], chunk)

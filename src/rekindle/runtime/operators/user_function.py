@@ -13,14 +13,15 @@ from rekindle.contracts.functions import (
     RichFunction,
 )
 from rekindle.contracts.state import OperatorStateStore
-from rekindle.runtime.operators.operator import Operator, OperatorContext
+from rekindle.runtime.operators.operator_context import OperatorContext
+from rekindle.runtime.operators.roles import CheckpointObserver, OperatorStateOwner
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.backend import OperatorStateBackend
 from rekindle.state.operator_state.stored import StoredList
 
 
-class UserFunctionOperator(Operator):
+class UserFunctionOperator(OperatorStateOwner, CheckpointObserver):
     """Call a user function, and take it through its life.
 
     Attributes:
@@ -62,8 +63,9 @@ class UserFunctionOperator(Operator):
 
     def _open_function(self, context: OperatorContext, keyed: KeyedStateBackend | None) -> None:
         """Give the function its state, then open it."""
+        task = context.task
         self.operator_state = OperatorStateBackend(
-            context.name, context.uid, context.subtask, context.parallelism, context.restored.lists
+            task.name, task.uid, task.subtask, task.parallelism, context.restored.lists
         )
         runtime_context = self._runtime_context(context, keyed)
         function = self.function

@@ -21,8 +21,18 @@ from rekindle.runtime.exchange.partition_writers import chosen_targets
 from rekindle.runtime.exchange.payload import Progress
 from rekindle.runtime.exchange.writers import keys_of, unhashable_key
 from rekindle.runtime.operators.building import OperatorBuilder
-from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, SourceOperator
+from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator
 from rekindle.runtime.operators.result_copies import FIXED
+from rekindle.runtime.operators.roles import (
+    BackgroundWork,
+    InputGatherer,
+    OutputCommitter,
+    ProcessingTimeOperator,
+    RecordKeeper,
+    TwoInputOperator,
+    WatermarkEmitter,
+)
+from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.runtime.slot.arrivals import in_band_edges, record_order, senders
 from rekindle.runtime.slot.failure import blaming
 from rekindle.runtime.slot.ordered_inputs import OrderedInputs, arrival
@@ -39,6 +49,11 @@ class RunningNode:
     Attributes:
         node: What it is.
         operator: What runs.
+        source: The operator, if it is a source of this slot.
+        two_input: The operator, if it has a second input.
+        timed: The operator, if it goes by the clock.
+        emitter: The operator, if its output has watermarks of its own.
+        gatherer: The operator, if it holds results back until its inputs have ended.
         outputs: The edges to what follows.
         inputs: How far its inputs are, by their index.
         held: What it waits with until all of a level is there.
@@ -48,16 +63,18 @@ class RunningNode:
         settled_late: Word of its inputs that counts when all records of the level are there; None: the input has ended.
         announced: What was said last on each edge.
         early: Whether it hears of watermarks, and passes them on, within an epoch.
-        cuts: Whether its watermark may move between two of its records within this epoch.
+        cutter: The operator, if its watermark may move between two of its records within this epoch.
         records_in: How many records came, counted by chunk.
         records_out: How many it has emitted.
     """
 
     __slots__ = (
         "announced",
-        "cuts",
+        "cutter",
         "early",
+        "emitter",
         "finished",
+        "gatherer",
         "held",
         "idle",
         "inputs",
@@ -67,6 +84,9 @@ class RunningNode:
         "records_in",
         "records_out",
         "settled_late",
+        "source",
+        "timed",
+        "two_input",
         "watermark",
     )
 
@@ -80,6 +100,11 @@ class RunningNode:
     ) -> None:
         self.node = node
         self.operator = operator
+        self.source = operator if isinstance(operator, SourceOperator) else None
+        self.two_input = operator if isinstance(operator, TwoInputOperator) else None
+        self.timed = operator if isinstance(operator, ProcessingTimeOperator) else None
+        self.emitter = operator if isinstance(operator, WatermarkEmitter) else None
+        self.gatherer = operator if isinstance(operator, InputGatherer) else None
         self.outputs = outputs
         self.inputs = inputs
         self.held = held
@@ -89,14 +114,16 @@ class RunningNode:
         self.settled_late: list[tuple[int, Progress | None]] = []
         self.announced = {edge.id: _NOTHING_YET for edge in outputs}
         self.early = False
-        self.cuts = False
+        self.cutter: WatermarkEmitter | None = None
         self.records_in = 0
         self.records_out = 0
 
     def output_progress(self) -> Progress:
         """Say how far its output is; the producer is 0, as who is in the same slot sees it."""
-        watermark = self.operator.output_watermark(self.watermark)
-        return Progress(0, watermark, self.finished, self.operator.output_idle(self.idle))
+        if self.emitter is None:
+            return Progress(0, self.watermark, self.finished, self.idle)
+        watermark = self.emitter.output_watermark(self.watermark)
+        return Progress(0, watermark, self.finished, self.emitter.output_idle(self.idle))
 
 
 class OperatorGraph:
@@ -104,6 +131,9 @@ class OperatorGraph:
 
     Attributes:
         loops: What goes round in each loop, by its head.
+        checkpointed: The operators whose state is part of checkpoints. In a batch job, whose only checkpoint is at its
+            end, these are the sources and what has output to commit.
+        background: The operators that work between epochs.
     """
 
     def __init__(self, graph: JobGraph, slot: int) -> None:
@@ -113,7 +143,6 @@ class OperatorGraph:
         self._edges = graph.edges
         self._in_band = in_band_edges(graph)
         self._order = record_order(graph, slot)
-        self._heads = {iteration.head for iteration in graph.iterations}
         self._serializers = EdgeSerializers.of(graph.edges)
         self._nodes: dict[int, RunningNode] = {}
         self._remote_sources = {source.node for source in graph.spark_sources}
@@ -135,20 +164,26 @@ class OperatorGraph:
         self._levels: list[list[RunningNode]] = [[] for _ in range(graph.levels)]
         for running in self._nodes.values():
             self._levels[running.node.level].append(running)
+        self.checkpointed = [
+            n for n in self if not self._batch or isinstance(n.operator, SourceOperator | OutputCommitter)
+        ]
+        self.background = [(n, worker) for n in self if isinstance(worker := n.operator, BackgroundWork)]
+        self._keepers = [(n, keeper) for n in self if isinstance(keeper := n.operator, RecordKeeper)]
+        self._sources = [(n, source) for n in self if (source := n.source) is not None]
+        self._timed = [timed for n in self if (timed := n.timed) is not None]
         self._spark_roots = _spark_roots(graph)
         self.begin_epoch(0)
 
     def begin_epoch(self, spark_tasks: int) -> None:
         """Settle who may hear of watermarks within an epoch, in which Spark reads in so many tasks; 0: nobody knows."""
         for running in self:
-            operator = running.operator
             in_order = not running.node.transformation.moves_watermark or self._order.holds(
                 running.node.id, spark_tasks
             )
             # A batch knows no time but its end; that of a loop is the job master's to move.
-            timeless = self._batch or running.node.id in self._heads or running.node.spark_fed
+            timeless = self._batch or running.node.id in self.loops or running.node.spark_fed
             running.early = in_order and not timeless
-            running.cuts = running.early and type(operator).output_watermark is not Operator.output_watermark
+            running.cutter = running.emitter if running.early else None
 
     def __iter__(self) -> Iterator[RunningNode]:
         return iter(self._nodes.values())
@@ -171,10 +206,10 @@ class OperatorGraph:
 
     def receive_polled(self, running: RunningNode, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that a source of this slot has read."""
-        operator = running.operator
-        assert isinstance(operator, SourceOperator)
+        source = running.source
+        assert source is not None
         with blaming(running.node):
-            pieces = operator.pieces(chunk) if running.early else iter((operator.stamped(chunk),))
+            pieces = source.pieces(chunk) if running.early else iter((source.stamped(chunk),))
         self._emit_pieces(running, pieces, output)
 
     def end_spark_sources(self, ended: Iterable[int]) -> None:
@@ -187,29 +222,19 @@ class OperatorGraph:
         for node_id in gone & self._nodes.keys():
             self._nodes[node_id].finished = True
 
-    def checkpointed(self) -> list[RunningNode]:
-        """Give the operators whose state is part of checkpoints.
-
-        In a batch job, whose only checkpoint is at its end, these are the sources and what has output to commit.
-        """
-        everything = not self._batch
-        return [n for n in self if everything or n.operator.commits_output or isinstance(n.operator, SourceOperator)]
-
-    def sources(self) -> list[RunningNode]:
-        """Give the sources that live in this slot and have not ended."""
-        hosted = [n for n in self._levels[0] if isinstance(n.operator, SourceOperator) and not n.operator.drained]
-        return [source for source in hosted if not source.finished]
+    def sources(self) -> list[tuple[RunningNode, SourceOperator]]:
+        """Return the sources that live in this slot and have not ended."""
+        return [(running, source) for running, source in self._sources if not (source.drained or running.finished)]
 
     def drain_sources(self) -> None:
         """End the sources that live in this slot, wherever they stand."""
-        for running in self._levels[0]:
-            if isinstance(running.operator, SourceOperator):
-                with blaming(running.node):
-                    running.operator.drain()
+        for running, source in self._sources:
+            with blaming(running.node):
+                source.drain()
 
-    def level(self, level: int) -> list[RunningNode]:
-        """Give the operators of a level."""
-        return self._levels[level]
+    def keepers(self, level: int) -> list[tuple[RunningNode, RecordKeeper]]:
+        """Return the operators of a level that keep records from one epoch to the next."""
+        return [(running, keeper) for running, keeper in self._keepers if running.node.level == level]
 
     def emit(self, running: RunningNode, chunk: Chunk | None, output: TaskOutput) -> None:
         """Send records on from an operator to all that follow it."""
@@ -249,15 +274,13 @@ class OperatorGraph:
 
     def next_processing_timer(self) -> int | None:
         """Tell when the next processing-time timer of the slot is due."""
-        return min((t for n in self if (t := n.operator.next_processing_timer()) is not None), default=None)
+        return min((t for timed in self._timed if (t := timed.next_processing_timer()) is not None), default=None)
 
     def has_more(self) -> bool:
         """Tell whether an epoch is needed at once: something can be emitted, or a source has an end to tell of."""
         return any(
-            not running.finished and (operator.has_more() or (isinstance(operator, SourceOperator) and operator.over()))
-            for running in self
-            if (operator := running.operator)
-        )
+            not running.finished and (source.has_more() or source.over()) for running, source in self._sources
+        ) or any(not running.finished and worker.has_more() for running, worker in self.background)
 
     def finished(self) -> bool:
         """Tell whether every operator has seen the end of its inputs."""
@@ -285,12 +308,16 @@ class OperatorGraph:
 
     def _run(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int = 0) -> None:
         running.records_in += len(chunk.values)
+        cutter = running.cutter
         with blaming(running.node):
-            if running.cuts:
-                pieces = running.operator.pieces(chunk, side)
+            if cutter is not None:
+                pieces = cutter.pieces(chunk, side)
+            elif side:
+                assert running.two_input is not None
+                result = running.two_input.process_second(chunk)
             else:
-                result = running.operator.process_second(chunk) if side else running.operator.process(chunk)
-        if running.cuts:
+                result = running.operator.process(chunk)
+        if cutter is not None:
             self._emit_pieces(running, pieces, output)
         else:
             self.emit(running, result, output)
@@ -353,19 +380,22 @@ class OperatorGraph:
             running.inputs[index].settle(progress)
         running.settled_late = []
         operator = running.operator
-        self.emit(running, operator.advance_processing_time(now), output)
+        if running.timed is not None:
+            self.emit(running, running.timed.advance_processing_time(now), output)
         running.idle = False
-        if isinstance(operator, SourceOperator):
-            watermark, ended = MIN_WATERMARK, operator.over()
+        if running.source is not None:
+            watermark, ended = MIN_WATERMARK, running.source.over()
         elif running.inputs:
             watermark, running.idle = combined_watermark(running.inputs, running.watermark)
-            watermark, ended = operator.input_progress(watermark, all(progress.ended for progress in running.inputs))
+            ended = all(progress.ended for progress in running.inputs)
+            if running.node.id in self.loops:
+                watermark, ended = self.loops[running.node.id].input_progress(watermark, ended)
         else:
             watermark, ended = MIN_WATERMARK, running.finished
         if self._batch and not ended and running.node.id not in self._in_loops:
             watermark = MIN_WATERMARK  # a batch knows no watermark but the end
-        if ended and not running.finished:
-            for chunk in operator.held_back():
+        if ended and not running.finished and running.gatherer is not None:
+            for chunk in running.gatherer.held_back():
                 self.emit(running, chunk, output)
                 yield
         if watermark > running.watermark:

@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from threading import Condition, RLock
+from typing import TypeVar
 
 from rekindle.base.clock import Clock
 from rekindle.contracts.functions import Function
@@ -23,9 +25,11 @@ from rekindle.runtime.exchange.payload import Progress, decode_all, is_batch
 from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.operators.event_loop import EventLoopThread
-from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
+from rekindle.runtime.operators.operator_context import JobInfo, OperatorContext, SlotServices, TaskInfo
 from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
+from rekindle.runtime.operators.roles import CheckpointObserver, OutputCommitter, RecordKeeper
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
+from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.failed_record import failed_record
 from rekindle.runtime.slot.failure import OperatorError, blaming
@@ -49,6 +53,7 @@ from rekindle.state.state_owner import StateOwner
 _POLL_RECORDS = 10_000
 _EPOCH_WAIT_SECONDS = 60.0
 _DONE = object()
+_Role = TypeVar("_Role")
 
 Frames = Iterator[tuple[int, bytearray]]
 """The frames of a task: edge and payload."""
@@ -71,7 +76,7 @@ class Slot:
         self._local = LocalDirectory(job.backend.local_directories, local_name, slot, attempt)
         self._databases = LocalDirectory(job.backend.database_directories, local_name, slot, attempt)
         self._copies = LocalCopies(self._local.copies) if job.backend.local_recovery else None
-        self._snapshotter = Snapshotter(self._graph.checkpointed(), job, slot, attempt, send, self._copies)
+        self._snapshotter = Snapshotter(self._graph.checkpointed, job, slot, attempt, send, self._copies)
         self._lock = RLock()
         self._epoch_opened = Condition(self._lock)
         self._epoch: m.BeginEpoch | None = None
@@ -82,8 +87,11 @@ class Slot:
         self._busy = 0.0
         self._positions: Lists = {}
         self._partition_functions: list[Function] = []
-        self._event_loop = EventLoopThread()
         self._metrics = MetricRegistry(clock)
+        self._services = SlotServices(clock, EventLoopThread(), lambda: send(m.RequestEpoch()), self._local.fresh)
+        graph = self._graph
+        self._observers = [(n, o) for n in graph.checkpointed if isinstance(o := n.operator, CheckpointObserver)]
+        self._committers = [(n, o) for n in graph.checkpointed if isinstance(o := n.operator, OutputCommitter)]
 
     def open(self) -> None:
         """Restore and open all operators."""
@@ -156,21 +164,21 @@ class Slot:
         with self._lock:
             if order.restore_point:
                 self._snapshotter.completed(order.checkpoint_id)
-                self._each(lambda running: running.operator.notify_complete(order.checkpoint_id), checkpointed=True)
+                self._each(self._observers, lambda operator: operator.notify_complete(order.checkpoint_id))
             else:
-                self._each(lambda running: running.operator.savepoint_completed(order.checkpoint_id), checkpointed=True)
+                self._each(self._committers, lambda operator: operator.savepoint_completed(order.checkpoint_id))
         self._send(m.CommitDone(order.checkpoint_id))
 
     def notify_aborted(self, order: m.NotifyAborted) -> None:
         """Forget a checkpoint."""
         with self._lock:
             self._snapshotter.aborted(order.checkpoint_id)
-            self._each(lambda running: running.operator.notify_aborted(order.checkpoint_id), checkpointed=True)
+            self._each(self._observers, lambda operator: operator.notify_aborted(order.checkpoint_id))
 
     def commit_final(self) -> None:
         """Commit all output of a job without checkpoints."""
         with self._lock:
-            self._each(lambda running: running.operator.commit_final())
+            self._each(self._committers, lambda operator: operator.commit_final())
         self._send(m.CommitDone(0))
 
     def finish_uploads(self) -> None:
@@ -223,7 +231,7 @@ class Slot:
         output = TaskOutput(self._exchanges)
         waited = 0
         if task.poll or task.level > 0:
-            waited = self._emit_waiting(self._graph.level(task.level), task, output, send)
+            waited = self._emit_waiting(self._graph.keepers(task.level), task, output, send)
         for edge, payload in frames:
             place = edge if task.source < 0 else ~task.source
             items = decode_all(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
@@ -272,13 +280,17 @@ class Slot:
             budget -= self._emit_waiting(heads, task, output, send)
 
     def _emit_waiting(
-        self, nodes: list[RunningNode], task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]
+        self,
+        keepers: list[tuple[RunningNode, RecordKeeper]],
+        task: m.OpenTask,
+        output: TaskOutput,
+        send: Callable[[Envelope], None],
     ) -> int:
         """Emit what operators kept, such as the feedback of an iteration; return how many records."""
         emitted = 0
-        for running in nodes:
+        for running, keeper in keepers:
             with self._at_work(task):
-                chunks = running.operator.waiting()
+                chunks = keeper.waiting()
             for chunk in chunks:
                 emitted += chunk.count()
                 with self._at_work(task):
@@ -340,11 +352,11 @@ class Slot:
         active = self._graph.sources()
         while active and budget > 0 and time.monotonic() < until:
             share = max(1, min(_POLL_RECORDS, budget // len(active)))  # the first source must not starve the others
-            for running in list(active)[:budget]:
+            for running, source in list(active)[:budget]:
                 with self._at_work(task):
-                    chunk = self._poll(running, share)
+                    chunk = self._poll(running.node, source, share)
                     if chunk is None:
-                        active.remove(running)
+                        active.remove((running, source))
                         continue
                     budget -= len(chunk.values)
                     self._records_in += len(chunk.values)
@@ -356,55 +368,44 @@ class Slot:
                     for envelope in ready:
                         send(envelope)
 
-    def _poll(self, running: RunningNode, max_records: int) -> Chunk | None:
-        assert isinstance(running.operator, SourceOperator)
+    @staticmethod
+    def _poll(node: JobNode, source: SourceOperator, max_records: int) -> Chunk | None:
         try:
-            return running.operator.poll(max_records)
+            return source.poll(max_records)
         except BaseException as error:
-            raise OperatorError(running.node, failed_record(error)) from error
+            raise OperatorError(node, failed_record(error)) from error
 
     def _current_positions(self) -> Lists:
         return {
-            running.node.uid: running.operator.position()
+            running.node.uid: running.source.snapshot_lists()
             for running in self._graph
-            if isinstance(running.operator, SourceOperator) and not running.operator.moves_by_itself
+            if running.source is not None and not running.node.transformation.moves_by_itself
         }
 
     def _open(self, running: RunningNode, reader: StateReader | None) -> None:
-        node, restored = running.node, self._job.restore
+        node, source, job = running.node, running.source, self._job
         try:
             state = RestoredKeyedState() if reader is None else reader.keyed(node)
             context = OperatorContext(
-                job_id=self._job.job_id,
-                uid=node.uid,
-                name=node.name,
-                subtask=self.index,
-                parallelism=node.parallelism,
-                max_parallelism=node.max_parallelism,
-                attempt=self.attempt,
-                clock=self._clock,
-                job_parameters=self._job.job_parameters,
-                keyed_backend=lambda: self._backend(running, state),
+                task=TaskInfo(node.uid, node.name, self.index, node.parallelism, node.max_parallelism, self.attempt),
+                job_parameters=job.job_parameters,
+                metrics=self._metrics.group(node.uid, node.name, self.index),
+                superstep=self._iterations.superstep(node.id),
+                job=JobInfo(job.job_id, job.checkpointing, job.graph.batch, job.watermark_interval_ms),
+                slot=self._services,
+                keyed_backend=partial(self._backend, node, state),
                 to_driver=lambda channel, data: self._send(m.Output(channel, node.id, data)),
-                checkpointing=self._job.checkpointing,
                 restored=RestoredOperatorState(
-                    None if restored is None else restored.metadata.checkpoint_id,
+                    None if job.restore is None else job.restore.metadata.checkpoint_id,
                     reader is not None,
                     state.timers,
                     state.raw,
                     {} if reader is None else reader.lists(node),
                 ),
-                request_epoch=lambda: self._send(m.RequestEpoch()),
-                superstep=self._iterations.superstep(node.id),
-                batch=self._job.graph.batch,
-                event_loop=self._event_loop,
-                fresh_directory=self._local.fresh,
-                metrics=self._metrics.group(node.uid, node.name, self.index),
-                watermark_interval_ms=self._job.watermark_interval_ms,
             )
             running.operator.open(context)
-            if isinstance(running.operator, SourceOperator) and running.operator.event_time is not None:
-                running.operator.event_time.open(self._clock.now, self._job.watermark_interval_ms)
+            if source is not None and source.event_time is not None:
+                source.event_time.open(self._clock.now, job.watermark_interval_ms)
             for function in self._new_partition_functions(running):
                 function.open(SlotRuntimeContext(context, None))
         except BaseException as error:
@@ -417,10 +418,9 @@ class Slot:
         self._partition_functions += new
         return new
 
-    def _backend(self, running: RunningNode, state: RestoredKeyedState) -> KeyedStateBackend:
-        node = running.node
+    def _backend(self, node: JobNode, state: RestoredKeyedState, *, on_heap: bool = False) -> KeyedStateBackend:
         key_groups = key_group_range(self.index, node.parallelism, node.max_parallelism)
-        settings = BackendSettings() if running.operator.one_key_at_a_time else self._job.backend
+        settings = BackendSettings() if on_heap else self._job.backend
         if self._job.snapshots.files is None:
             settings = replace(settings, incremental=False)  # nothing to build on in the job master's memory
         backend = create_backend(
@@ -439,9 +439,10 @@ class Slot:
             lambda line: self._send(m.Output(m.NOTICE, node.id, line.encode("utf-8", "surrogateescape"))),
         )
 
-    def _each(self, action: Callable[[RunningNode], None], checkpointed: bool = False) -> None:
-        for running in self._graph.checkpointed() if checkpointed else self._graph:
+    @staticmethod
+    def _each(players: list[tuple[RunningNode, _Role]], action: Callable[[_Role], None]) -> None:
+        for running, operator in players:
             try:
-                action(running)
+                action(operator)
             except BaseException as error:
                 raise OperatorError(running.node) from error

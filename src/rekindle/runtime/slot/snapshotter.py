@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Lock
 from typing import BinaryIO, cast
 
@@ -19,7 +20,7 @@ from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter
 from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.exceptions import OutputLostError
 from rekindle.graph.job_graph import JobNode
-from rekindle.runtime.operators.operator import Operator
+from rekindle.runtime.operators.roles import KeyedStateOwner, OperatorStateOwner
 from rekindle.runtime.slot.deployment import SlotJob
 from rekindle.runtime.slot.failure import OperatorError, blaming, describe_failure, explain, is_curable
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
@@ -32,7 +33,7 @@ from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, re
 from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.read_back import read_keys_back
-from rekindle.state.snapshots import SnapshotRequest
+from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 
 _FORK_FROM_ENTRIES = 5_000
 UPLOADS = 32  # threads begin as they are needed; this many checkpoints can really be under way at once
@@ -40,6 +41,36 @@ _BUFFER = 1 << 20
 
 Lists = dict[str, dict[str, StoredList]]
 """Operator list states: uid → name → items."""
+
+
+@dataclass(frozen=True, slots=True)
+class _StateOwners:
+    """Hold an operator by the kinds of state it has; None: it has none of the kind."""
+
+    node: JobNode
+    lists: OperatorStateOwner | None
+    keyed: KeyedStateOwner | None
+
+    @staticmethod
+    def of(running: RunningNode) -> _StateOwners:
+        operator = running.operator
+        return _StateOwners(
+            running.node,
+            operator if isinstance(operator, OperatorStateOwner) else None,
+            operator if isinstance(operator, KeyedStateOwner) else None,
+        )
+
+    def freeze(self, request: SnapshotRequest, lists: dict[str, StoredList] | None) -> SnapshotPart:
+        """Take the state as it is now, unless its list states are given: those of a source at the end of an epoch."""
+        try:
+            if lists is None:
+                lists = {} if self.lists is None else self.lists.snapshot_lists()
+            if self.keyed is None:
+                return SnapshotPart(self.node, lists, self.lists, KeyedSnapshot(), [])
+            names = self.keyed.keyed_state_names()
+            return SnapshotPart(self.node, lists, self.lists, self.keyed.snapshot_keyed(request), names)
+        except BaseException as error:
+            raise OperatorError(self.node) from error
 
 
 class Snapshotter:
@@ -54,7 +85,8 @@ class Snapshotter:
         report: Callable[[SnapshotDone | SnapshotFailed], None],
         copies: LocalCopies | None = None,
     ) -> None:
-        self._graph = graph
+        self._owners = [_StateOwners.of(running) for running in graph]
+        self._keyed = [owners.keyed for owners in self._owners if owners.keyed is not None]
         self._job = job
         self._slot = slot
         self._attempt = attempt
@@ -91,9 +123,9 @@ class Snapshotter:
         try:
             base = self._increments.base(order.base_id) if self._incremental else None
             request = SnapshotRequest(checkpoint_id, self._base_id(order, base), order.savepoint is not None)
-            for running in self._graph:
-                with costs.stop(running.node.uid):
-                    parts.append(self._freeze(running.node, running.operator, request, positions))
+            for owners in self._owners:
+                with costs.stop(owners.node.uid):
+                    parts.append(owners.freeze(request, positions.get(owners.node.uid)))
             described = [part.describe() for part in parts]
             # Has no name: nothing is left behind, however the slot ends.
             buffer = cast(BinaryIO, tempfile.TemporaryFile("w+b", _BUFFER))  # noqa: SIM115 - closed after the upload
@@ -149,8 +181,8 @@ class Snapshotter:
             needed = [path for copied in self._copied.values() for path in copied]
         if self._copies is not None:
             self._copies.retain(needed)
-        for running in self._graph:
-            running.operator.snapshot_completed(checkpoint_id)
+        for keyed in self._keyed:
+            keyed.snapshot_completed(checkpoint_id)
 
     def aborted(self, checkpoint_id: int) -> None:
         """Give up a checkpoint that will never complete."""
@@ -171,28 +203,21 @@ class Snapshotter:
     # --- the stop ---
 
     def _prepare(self, checkpoint_id: int, timestamp: int, costs: SnapshotCosts) -> None:
-        for running in self._graph:
-            try:
-                with costs.stop(running.node.uid):
-                    running.operator.prepare_snapshot(checkpoint_id, timestamp)
-            except BaseException as error:
-                raise OperatorError(running.node) from error
+        for owners in self._owners:
+            if owners.lists is not None:
+                try:
+                    with costs.stop(owners.node.uid):
+                        owners.lists.prepare_snapshot(checkpoint_id, timestamp)
+                except BaseException as error:
+                    raise OperatorError(owners.node) from error
 
     def _base_id(self, order: TriggerSnapshot, base: StoredIncrement | None) -> int | None:
         """Tell on which checkpoint the state on the heap builds; None: it is written as a whole."""
         if base is None or not base.worth_extending or order.savepoint is not None:
             return None
-        counts = [running.operator.keyed_changes() for running in self._graph]
-        changed, entries = (sum(column) for column in zip(*counts, strict=True))
-        return order.base_id if not changed or 2 * changed < entries else None
-
-    def _freeze(self, node: JobNode, operator: Operator, request: SnapshotRequest, positions: Lists) -> SnapshotPart:
-        try:
-            lists = positions[node.uid] if node.uid in positions else operator.snapshot_lists()
-            raw = list(operator.raw_keyed_state())
-            return SnapshotPart(node, operator, lists, operator.snapshot_keyed(request), raw)
-        except BaseException as error:
-            raise OperatorError(node) from error
+        counts = [keyed.keyed_changes() for keyed in self._keyed]
+        changed = sum(changed for changed, _ in counts)
+        return order.base_id if not changed or 2 * changed < sum(entries for _, entries in counts) else None
 
     def _begin(self, buffer: BinaryIO, parts: list[SnapshotPart], costs: SnapshotCosts) -> ForkedEncoder | None:
         """Encode what is in memory, in a child or here."""
@@ -209,7 +234,7 @@ class Snapshotter:
             encode()
             read_back(SnapshotReader(buffer, "that is being written"), parts)
 
-        if self._job.snapshots.asynchronous and sum(part.entries for part in parts) >= _FORK_FROM_ENTRIES:
+        if self._job.snapshots.asynchronous and sum(part.keyed.entries for part in parts) >= _FORK_FROM_ENTRIES:
             encoder = ForkedEncoder.start(buffer, self._slot, encode_and_read_back)
             if encoder is not None:
                 return encoder

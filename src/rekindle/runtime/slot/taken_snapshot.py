@@ -13,10 +13,9 @@ from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter
 from rekindle.contracts.key_groups import MAX_PARALLELISM_LIMIT, KeyGroupRange
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.job_graph import JobNode
-from rekindle.runtime.operators.operator import Operator
+from rekindle.runtime.operators.roles import OperatorStateOwner
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
-from rekindle.state.blocks import RAW, RAW_STATE, TIMERS, KeyGroupBlock
 from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.snapshots import KeyedSnapshot
 
@@ -25,24 +24,26 @@ _ALL_KEY_GROUPS = KeyGroupRange(0, MAX_PARALLELISM_LIMIT - 1)
 
 @dataclass(slots=True)
 class SnapshotPart:
-    """Hold what one operator contributes to a snapshot."""
+    """Hold what one operator contributes to a snapshot.
+
+    Attributes:
+        node: The operator.
+        lists: Its list states.
+        lists_owner: What reads them back; None: it has none.
+        keyed: Its keyed state.
+        keyed_names: The names of what is in ``keyed``.
+    """
 
     node: JobNode
-    operator: Operator
     lists: dict[str, StoredList]
+    lists_owner: OperatorStateOwner | None
     keyed: KeyedSnapshot
-    raw: list[tuple[int, bytes]]
-
-    @property
-    def entries(self) -> int:
-        """Count what :meth:`write` has to encode."""
-        return self.keyed.entries + self.operator.timer_count()
+    keyed_names: list[str]
 
     def describe(self) -> OperatorSnapshot:
         """Say what there is of the operator."""
-        names = self.operator.keyed_state_names() + ([RAW_STATE] if self.raw else [])
         lists = {name: ListStateSize(stored.mode, len(stored)) for name, stored in self.lists.items()}
-        return OperatorSnapshot(self.node.uid, names, lists)
+        return OperatorSnapshot(self.node.uid, self.keyed_names, lists)
 
     def write(self, writer: SnapshotWriter) -> None:
         """Encode what is in memory."""
@@ -50,12 +51,8 @@ class SnapshotPart:
         try:
             for block in self.keyed.blocks():
                 writer.keyed(uid, block)
-            for block in self.operator.timer_blocks():
-                writer.keyed(uid, block)
         except BaseException as error:
             raise OperatorError(self.node) from error
-        for key_group, data in self.raw:
-            writer.keyed(uid, KeyGroupBlock(RAW_STATE, RAW, key_group, 1, data))
         for name, stored in self.lists.items():
             writer.operator_list(uid, name, stored)
 
@@ -64,12 +61,10 @@ class SnapshotPart:
         uid = self.node.uid
         try:
             for block in reader.keyed(uid, _ALL_KEY_GROUPS):
-                if block.kind == TIMERS:
-                    self.operator.read_timers_back(block)
-                elif block.kind != RAW:
-                    self.keyed.check(block)
-            lists = ((name, reader.operator_list(uid, name)) for name in self.lists)
-            self.operator.read_lists_back({name: stored for name, stored in lists if stored is not None})
+                self.keyed.check(block)
+            if self.lists_owner is not None:
+                lists = ((name, reader.operator_list(uid, name)) for name in self.lists)
+                self.lists_owner.read_lists_back({name: stored for name, stored in lists if stored is not None})
         except BaseException as error:
             raise OperatorError(self.node) from error
 

@@ -27,6 +27,7 @@ from rekindle.runtime.operators.keyed import KeyedMapOperator, KeyedProcessOpera
 from rekindle.runtime.operators.two_input import KeyedCoOperator
 from rekindle.runtime.operators.windows.window_operator import WindowOperator
 from rekindle.state.backend_settings import BackendSettings
+from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.testing import OperatorHarness
 from rekindle.testing.backends import BackendUnderTest
@@ -269,5 +270,14 @@ def test_a_reduction_without_timestamps_keeps_one_value_per_key_in_the_backend_t
         h.process((n % 100, "x"))
     assert isinstance(h.operator, FinalReduceOperator)
     assert h.finish() == [(key, "x" * 5) for key in range(100)]
+    h.close()
+    backend.close()
+
+
+def test_the_state_of_one_key_is_on_the_heap_whatever_backend_is_set() -> None:
+    backend = BackendUnderTest("rocksdb", BackendSettings(rocksdb=RocksDBSettings()))
+    inner = KeyedProcessOperator(Chatty())
+    h = harness(inner, state_backend=backend)
+    assert isinstance(inner.backend, HeapKeyedStateBackend)
     h.close()
     backend.close()

@@ -17,7 +17,8 @@ from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.async_io.async_queue import Element
 from rekindle.runtime.operators.async_io.async_requests import AsyncRequests
 from rekindle.runtime.operators.event_loop import EventLoopThread
-from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.operator_context import OperatorContext
+from rekindle.runtime.operators.roles import BackgroundWork, ProcessingTimeOperator, WatermarkEmitter
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.serialization.serializer_of import serializer_of
@@ -35,7 +36,7 @@ ELEMENTS = "_async-elements"
 _HEADER = struct.Struct(">?qI")  # whether it has a timestamp, the timestamp, the attempt; the element follows
 
 
-class AsyncWaitOperator(UserFunctionOperator):
+class AsyncWaitOperator(UserFunctionOperator, ProcessingTimeOperator, WatermarkEmitter, BackgroundWork):
     """Run an AsyncFunction."""
 
     _requests: AsyncRequests
@@ -54,15 +55,15 @@ class AsyncWaitOperator(UserFunctionOperator):
         self._element_type = element_type
 
     def open(self, context: OperatorContext) -> None:
-        self._name = StateName(context.name, context.uid, ELEMENTS)
+        self._name = StateName(context.task.name, context.task.uid, ELEMENTS)
         serializer = PickleSerializer() if self._element_type is None else serializer_of(self._element_type)
         self._serializer = EvolvingSerializer(serializer, self._name)
         lists = dict(context.restored.lists)
         restored = list(self._decoded(lists.pop(ELEMENTS, None)))
         super().open(replace(context, restored=replace(context.restored, lists=lists)))
-        self._loop_thread = context.event_loop
+        self._loop_thread = context.slot.event_loop
         loop = self._loop_thread.acquire()
-        self._requests = AsyncRequests(self._descriptor, context.clock, loop, context.request_epoch)
+        self._requests = AsyncRequests(self._descriptor, context.slot.clock, loop, context.slot.request_epoch)
         if restored:
             self._requests.restart(restored)
 
@@ -76,11 +77,17 @@ class AsyncWaitOperator(UserFunctionOperator):
             elements = list(map(Element, chunk.values, chunk.timestamps))
         return _results(self._requests.submit(elements))
 
+    def pieces(self, chunk: Chunk, side: int = 0) -> Iterator[Chunk | None]:
+        return iter((self.process(chunk),))
+
     def advance_watermark(self, watermark: int) -> Chunk | None:
         return _results(self._requests.advance(watermark))
 
     def advance_processing_time(self, now: int) -> Chunk | None:
         return _results(self._requests.collect())
+
+    def next_processing_timer(self) -> None:
+        """Need no timer: results ask for an epoch when they come."""
 
     def finish(self) -> Chunk | None:
         return _results(self._requests.finish())

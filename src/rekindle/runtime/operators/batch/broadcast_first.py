@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.operator import Operator, OperatorContext
+from rekindle.runtime.operators.operator_context import OperatorContext
+from rekindle.runtime.operators.roles import InputGatherer, TwoInputOperator
 
 
-class BroadcastFirstOperator(Operator):
+class BroadcastFirstOperator(TwoInputOperator, InputGatherer):
     """Hold the records of the first input back until the second one has ended, too."""
 
-    def __init__(self, operator: Operator, memory_records: int) -> None:
+    def __init__(self, operator: TwoInputOperator, memory_records: int) -> None:
         """Wrap an operator.
 
         Args:
@@ -28,7 +29,7 @@ class BroadcastFirstOperator(Operator):
         self._file: Any = None
 
     def open(self, context: OperatorContext) -> None:
-        self._fresh_directory = context.fresh_directory
+        self._fresh_directory = context.slot.fresh_directory
         self.operator.open(context)
 
     def process(self, chunk: Chunk) -> None:
@@ -48,9 +49,6 @@ class BroadcastFirstOperator(Operator):
 
     def finish(self) -> Chunk | None:
         return self.operator.finish()
-
-    def commit_final(self) -> None:
-        self.operator.commit_final()
 
     def close(self) -> None:
         if self._file is not None:

@@ -11,11 +11,13 @@ from rekindle.runtime.operators.batch.gathered import GatheredRecords
 from rekindle.runtime.operators.batch.key_order import order_of_key
 from rekindle.runtime.operators.batch.sorted_batch import BATCH_RECORDS
 from rekindle.runtime.operators.keyed import REDUCED, ReduceOperator
-from rekindle.runtime.operators.operator import MAX_WATERMARK, OperatorContext
+from rekindle.runtime.operators.operator import MAX_WATERMARK
+from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.result_copies import unshared
+from rekindle.runtime.operators.roles import InputGatherer
 
 
-class FinalReduceOperator(ReduceOperator):
+class FinalReduceOperator(ReduceOperator, InputGatherer):
     """Keep the reduction of each key, and emit it when the input has ended.
 
     Records without timestamps are reduced as they come. Those with timestamps are reduced in their order, after the
@@ -30,11 +32,10 @@ class FinalReduceOperator(ReduceOperator):
             memory_records: How many records are gathered in memory at most.
         """
         super().__init__(operator.function, operator.type_info)
-        self.key_type = operator.key_type
         self._memory_records = memory_records
 
     def open(self, context: OperatorContext) -> None:
-        self._gathered = GatheredRecords(self._memory_records, lambda: context.fresh_directory("gathered"))
+        self._gathered = GatheredRecords(self._memory_records, lambda: context.slot.fresh_directory("gathered"))
         super().open(context)
 
     def process(self, chunk: Chunk) -> None:  # type: ignore[override]

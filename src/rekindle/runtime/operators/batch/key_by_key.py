@@ -7,6 +7,8 @@ event-time timers of the key fire, then its processing-time timers. Then its sta
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 from rekindle.runtime.chunk import Chunk
@@ -14,14 +16,17 @@ from rekindle.runtime.operators.batch.gathered import GatheredRecords
 from rekindle.runtime.operators.batch.results import Results
 from rekindle.runtime.operators.batch.sorted_batch import SortedBatch
 from rekindle.runtime.operators.keyed import KeyedOperator
-from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
+from rekindle.runtime.operators.operator_context import OperatorContext
+from rekindle.runtime.operators.roles import InputGatherer, ProcessingTimeOperator, TwoInputOperator
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 
 
-class KeyByKeyOperator(Operator):
-    """Gather the input of a keyed operator, and let that have it when it has ended."""
+class KeyByKeyOperator(TwoInputOperator, InputGatherer):
+    """Gather the input of a keyed operator, and let that have it when it has ended.
 
-    one_key_at_a_time = True
+    There is state of one key only at any time, for which the heap will do.
+    """
 
     def __init__(self, operator: KeyedOperator, memory_records: int) -> None:
         """Wrap an operator.
@@ -31,21 +36,24 @@ class KeyByKeyOperator(Operator):
             memory_records: How many records are gathered in memory at most.
         """
         self.operator = operator
-        self.key_type = operator.key_type
+        self._two_input = operator if isinstance(operator, TwoInputOperator) else None
+        self._timed = operator if isinstance(operator, ProcessingTimeOperator) else None
         self._memory_records = memory_records
 
     def open(self, context: OperatorContext) -> None:
-        self._gathered = GatheredRecords(self._memory_records, lambda: context.fresh_directory("gathered"))
-        self.operator.open(context)
+        self._gathered = GatheredRecords(self._memory_records, lambda: context.slot.fresh_directory("gathered"))
+        self.operator.open(replace(context, keyed_backend=partial(context.keyed_backend, on_heap=True)))
         assert isinstance(self.operator.backend, HeapKeyedStateBackend)
         self._drop_state = self.operator.backend.clear
+        self._timers = self.operator.timer_queues()
 
     def process(self, chunk: Chunk) -> None:
         self._gathered.add(chunk)
 
     def process_second(self, chunk: Chunk) -> Chunk | None:
         if self.operator.second_input_is_broadcast:
-            return self.operator.process_second(chunk)
+            assert self._two_input is not None
+            return self._two_input.process_second(chunk)
         self._gathered.add(chunk, side=1)
         return None
 
@@ -58,12 +66,12 @@ class KeyByKeyOperator(Operator):
 
     def _one_by_one(self) -> Iterator[Chunk]:
         results = Results()
-        operator, drop_state = self.operator, self._drop_state
+        timers, drop_state = self._timers, self._drop_state
         for batch in self._gathered.by_key():
             start = 0
             for end in batch.ends:
                 self._process(batch, start, end, results)
-                if operator.timer_count():
+                if any(timers):
                     self._fire_timers(results)
                 drop_state()
                 start = end
@@ -87,22 +95,26 @@ class KeyByKeyOperator(Operator):
         if start < end:
             stamps = None if batch.timestamps is None else batch.timestamps[start:end]
             chunk = Chunk(batch.values[start:end], stamps, batch.keys[start:end])
-            results.add(self.operator.process_second(chunk) if side else self.operator.process(chunk))
+            if side:
+                assert self._two_input is not None
+                results.add(self._two_input.process_second(chunk))
+            else:
+                results.add(self.operator.process(chunk))
 
     def _fire_timers(self, results: Results) -> None:
         """Let the time of a key go on: event time to its end, processing time to the last timer of the key.
 
         So a timer in processing time that sets itself again, later each time, does not fire forever.
         """
-        operator, queues = self.operator, self.operator.timer_queues()
-        assert queues is not None, "an operator has timers, and does not say where"
-        processing_timers = queues[1]
+        operator, timed = self.operator, self._timed
         results.add(operator.advance_watermark(MAX_WATERMARK))
-        last = processing_timers.latest_timestamp()
-        while last is not None and (due := processing_timers.next_timestamp()) is not None and due <= last:
-            results.add(operator.advance_processing_time(last))
-            results.add(operator.advance_watermark(MAX_WATERMARK))
-        processing_timers.clear()
+        if timed is not None:
+            processing_timers = self._timers[-1]
+            last = processing_timers.latest_timestamp()
+            while last is not None and (due := processing_timers.next_timestamp()) is not None and due <= last:
+                results.add(timed.advance_processing_time(last))
+                results.add(operator.advance_watermark(MAX_WATERMARK))
+            processing_timers.clear()
         operator.advance_watermark(MIN_WATERMARK)
 
     def _several_at_once(self) -> Iterator[Chunk]:
@@ -115,14 +127,11 @@ class KeyByKeyOperator(Operator):
 
     def _drop_timers(self) -> None:
         """Drop the timers of a function that would do nothing when they fire."""
-        for queue in self.operator.timer_queues() or ():
+        for queue in self._timers:
             queue.clear()
 
     def finish(self) -> Chunk | None:
         return self.operator.finish()
-
-    def commit_final(self) -> None:
-        self.operator.commit_final()
 
     def close(self) -> None:
         self._gathered.close()

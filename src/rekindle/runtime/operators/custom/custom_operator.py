@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,11 +25,20 @@ from rekindle.runtime.operators.custom.custom_state import (
     SnapshotContext,
 )
 from rekindle.runtime.operators.custom.custom_timers import TimerServices, namespace_serializer
-from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
+from rekindle.runtime.operators.operator import MIN_WATERMARK
+from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.result_copies import FIXED, unshared
+from rekindle.runtime.operators.roles import (
+    CheckpointObserver,
+    KeyedStateOwner,
+    OperatorStateOwner,
+    ProcessingTimeOperator,
+    TwoInputOperator,
+    WatermarkEmitter,
+)
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, sorted_out
-from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.blocks import RAW, RAW_STATE, TIMERS, KeyGroupBlock
 from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
 from rekindle.state.operator_state.backend import FINISHED, OperatorStateBackend
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
@@ -38,7 +47,14 @@ from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 _TIMES = frozenset({int, type(None)})
 
 
-class CustomOperator(Operator):
+class CustomOperator(
+    TwoInputOperator,
+    ProcessingTimeOperator,
+    WatermarkEmitter,
+    OperatorStateOwner,
+    KeyedStateOwner,
+    CheckpointObserver,
+):
     """Run an AbstractStreamOperator."""
 
     backend: KeyedStateBackend | None
@@ -56,12 +72,12 @@ class CustomOperator(Operator):
         lists = Finished.others(context.restored.lists)
         lists = {name: stored for name, stored in lists.items() if name != RAW_PARTITIONS}
         self._finished = Finished(context)
-        self._batch = context.batch
+        self._batch = context.job.batch
         self.backend = context.keyed_backend() if self.keyed else None
         own = replace(context, restored=replace(context.restored, lists=lists))
         self._services = services = _Services(own, self.backend)
         self._output = _ChunkOutput()
-        self._snapshot = SnapshotContext(0, 0, context.name, None)
+        self._snapshot = SnapshotContext(0, 0, context.task.name, None)
         self.operator.setup(services, self._output)
         self.operator.initialize_state(
             InitializationContext(context, services.operator_state, services.runtime_context)
@@ -117,6 +133,9 @@ class CustomOperator(Operator):
     def output_watermark(self, watermark: int) -> int:
         return self._output.watermark
 
+    def output_idle(self, idle: bool) -> bool:
+        return idle
+
     def finish(self) -> Chunk | None:
         self._forget_key()
         if self._batch and self._services.timers is not None:
@@ -140,33 +159,29 @@ class CustomOperator(Operator):
         lists = self._services.operator_state.snapshot() | self._finished.lists()
         return lists | {RAW_PARTITIONS: partitions} if len(partitions) else lists
 
-    def raw_keyed_state(self) -> Iterable[tuple[int, bytes]]:
-        return () if self._snapshot.keyed is None else self._snapshot.keyed.written()
-
     def snapshot_keyed(self, request: SnapshotRequest) -> KeyedSnapshot:
-        return KeyedSnapshot() if self.backend is None else self.backend.snapshot(request)
+        if self.backend is None or self._services.timers is None:
+            return KeyedSnapshot()
+        timers, raw = self._services.timers, self._raw_blocks()
+        managed = self.backend.snapshot(request).followed_by(TIMERS, timers.blocks, len(timers), timers.read_back)
+        return managed.followed_by(RAW, lambda: iter(raw))
+
+    def _raw_blocks(self) -> list[KeyGroupBlock]:
+        written = [] if self._snapshot.keyed is None else self._snapshot.keyed.written()
+        return [KeyGroupBlock(RAW_STATE, RAW, key_group, 1, data) for key_group, data in written]
 
     def keyed_changes(self) -> tuple[int, int]:
         return (0, 0) if self.backend is None else self.backend.changes()
-
-    def timer_blocks(self) -> Iterator[KeyGroupBlock]:
-        return iter(()) if self._services.timers is None else self._services.timers.blocks()
-
-    def read_timers_back(self, block: KeyGroupBlock) -> None:
-        if self._services.timers is not None:
-            self._services.timers.read_back(block)
 
     def read_lists_back(self, lists: dict[str, StoredList]) -> None:
         Finished.read(lists.get(FINISHED))
         self._services.operator_state.read_back(lists)
 
-    def timer_count(self) -> int:
-        return 0 if self._services.timers is None else len(self._services.timers)
-
     def keyed_state_names(self) -> list[str]:
         if self.backend is None or self._services.timers is None:
             return []
-        return self.backend.state_names() + self._services.timers.names()
+        raw = [RAW_STATE] if self._raw_blocks() else []
+        return self.backend.state_names() + self._services.timers.names() + raw
 
     def snapshot_completed(self, checkpoint_id: int) -> None:
         if self.backend is not None:
@@ -195,13 +210,14 @@ class CustomOperator(Operator):
 
 class _Services(OperatorServices):
     def __init__(self, context: OperatorContext, backend: KeyedStateBackend | None) -> None:
-        self.name = context.name
+        task = context.task
+        self.name = task.name
         self._backend = backend
         self._runtime_context = SlotRuntimeContext(context, backend)
         self._operator_state = OperatorStateBackend(
-            context.name, context.uid, context.subtask, context.parallelism, context.restored.lists
+            task.name, task.uid, task.subtask, task.parallelism, context.restored.lists
         )
-        self.timers = None if backend is None else TimerServices(backend, context.clock, context.restored.timers)
+        self.timers = None if backend is None else TimerServices(backend, context.slot.clock, context.restored.timers)
 
     @property
     def runtime_context(self) -> SlotRuntimeContext:

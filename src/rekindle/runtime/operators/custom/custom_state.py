@@ -19,7 +19,7 @@ from rekindle.contracts.operators.state_contexts import (
 )
 from rekindle.contracts.state import OperatorStateStore
 from rekindle.exceptions import StateAccessError
-from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.state.operator_state.backend import FINISHED
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 
@@ -37,10 +37,10 @@ class Finished:
     """
 
     def __init__(self, context: OperatorContext) -> None:
-        self._own = context.subtask, context.parallelism
+        self._own = context.task.subtask, context.task.parallelism
         before = self.read(context.restored.lists.get(FINISHED))
         self.now = self._own in before or any(len(before) == parallelism for _, parallelism in before)
-        if context.batch and context.restored.checkpoint_id is not None:
+        if context.job.batch and context.restored.checkpoint_id is not None:
             self.now = True  # all that is left to do is to commit
 
     def lists(self) -> dict[str, StoredList]:

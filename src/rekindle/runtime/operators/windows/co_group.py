@@ -11,10 +11,11 @@ from typing import Any
 
 from rekindle.contracts.functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from rekindle.runtime.chunk import Chunk
+from rekindle.runtime.operators.roles import TwoInputOperator
 from rekindle.runtime.operators.windows.window_operator import WindowOperator
 
 
-class CoGroupOperator(WindowOperator):
+class CoGroupOperator(WindowOperator, TwoInputOperator):
     """Run a JoinFunction, a FlatJoinFunction or a CoGroupFunction over the windows of each key of two streams."""
 
     def process(self, chunk: Chunk) -> Chunk:

@@ -6,7 +6,7 @@ timers carry key and window. So a window is checkpointed, rescaled and, in Rocks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from rekindle.contracts.functions import (
@@ -29,8 +29,9 @@ from rekindle.contracts.windowing.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, T
 from rekindle.graph.transformations.windows import Windowing
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedOperator
-from rekindle.runtime.operators.operator import OperatorContext
+from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.result_copies import FIXED, unshared
+from rekindle.runtime.operators.roles import ProcessingTimeOperator
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
@@ -42,7 +43,6 @@ from rekindle.runtime.operators.windows.window_contexts import (
     WindowStateStore,
     WindowTriggerContext,
 )
-from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.namespace_timers import NamespaceTimerQueue
 from rekindle.types.class_typeinfo import SerializerTypeInfo
 from rekindle.types.typeinfo import Types
@@ -51,7 +51,7 @@ _MERGING = "_merging-windows"
 _new_window = tuple.__new__
 
 
-class WindowOperator(KeyedOperator):
+class WindowOperator(KeyedOperator, ProcessingTimeOperator):
     """Run a window function over the windows of each key."""
 
     _context: WindowTriggerContext
@@ -92,8 +92,8 @@ class WindowOperator(KeyedOperator):
         serializer = assigner.get_window_serializer()
         merging = isinstance(assigner, MergingWindowAssigner)
         runtime_context = SlotRuntimeContext(context, backend)
-        self._context = WindowTriggerContext(context.clock, backend, serializer, context.metrics)
-        self._assigner_context = AssignerContext(context.clock, runtime_context)
+        self._context = WindowTriggerContext(context.slot.clock, backend, serializer, context.metrics)
+        self._assigner_context = AssignerContext(context.slot.clock, runtime_context)
         window_state = WindowStateStore(backend, serializer, merging)
         self._function_context = WindowFunctionContext(self._context, window_state, runtime_context)
         window_state.context = self._function_context
@@ -103,22 +103,10 @@ class WindowOperator(KeyedOperator):
             window_type = SerializerTypeInfo(serializer)
             pairs = Types.LIST(Types.TUPLE([window_type, window_type]))
             self._open_windows = backend.get_or_create(ValueStateDescriptor(_MERGING, pairs))  # type: ignore[assignment]
-        for queue in self.timer_queues():
-            own = (block for block in context.restored.timers if block.state == queue.name)
-            queue.restore_blocks(own, backend.max_parallelism)
+        self._restore_timers(context.restored.timers)
 
     def timer_queues(self) -> tuple[NamespaceTimerQueue, NamespaceTimerQueue]:
         return self._context.event_timers, self._context.processing_timers
-
-    def timer_blocks(self) -> Iterator[KeyGroupBlock]:
-        for queue in self.timer_queues():
-            yield from queue.snapshot_blocks(self.backend.max_parallelism)
-
-    def keyed_state_names(self) -> list[str]:
-        return super().keyed_state_names() + [queue.name for queue in self.timer_queues() if len(queue)]
-
-    def timer_count(self) -> int:
-        return sum(len(queue) for queue in self.timer_queues())
 
     def next_processing_timer(self) -> int | None:
         return self._context.processing_timers.next_timestamp()
