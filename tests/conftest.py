@@ -58,7 +58,7 @@ def java_options() -> list[str]:
     """Return what lets a JVM start soon: no time for the best code, and the archive of classes where make wrote one."""
     options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     if CLASSES.exists() and CLASSES.stat().st_size:
-        options += [f"-XX:SharedArchiveFile={CLASSES}", "-Xlog:cds=off", "-Xlog:class+path=off"]
+        options += [f"-XX:SharedArchiveFile={CLASSES}", "-Xlog:disable"]
     return options
 
 
