@@ -40,12 +40,13 @@ from rekindle.ha.ownership import JobOwnership
 from rekindle.rest.checkpoints_json import checkpoint_config
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.master.attempts.attempt import attempt_settings
-from rekindle.runtime.master.attempts.attempt_events import BeginEpoch, EpochEnded, EpochWaits, PlaceBarrier, Woken
+from rekindle.runtime.master.attempts.attempt_events import BeginEpoch, PlaceBarrier, Woken
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine
-from rekindle.runtime.master.attempts.stopping import Stopping
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
+from rekindle.runtime.master.checkpoints.stopping import Stopping
+from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.master.job_settings import JobSettings, settle
+from rekindle.runtime.master.settings.job_settings import JobSettings, settle
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.testing import InProcessCluster, ManualClock
 from support.in_process_job import DeclinedError, InProcessJob, collect

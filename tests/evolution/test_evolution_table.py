@@ -13,9 +13,9 @@ import pytest
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.annotations import as_type_info
 from rekindle.exceptions import StateMigrationException
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.types.compatibility import Outcome, TypeSerializerSchemaCompatibility

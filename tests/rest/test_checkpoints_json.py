@@ -18,7 +18,7 @@ from rekindle.common import Configuration, ExecutionConfig
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.graph.vertex_ids import vertex_id
 from rekindle.rest.checkpoints_json import checkpoint_config, checkpoint_details, checkpoint_subtasks, checkpoints
-from rekindle.runtime.master.job_settings import settle
+from rekindle.runtime.master.settings.job_settings import settle
 from support.slot_snapshots import snapshot, stored
 
 FLINK = json.loads((Path(__file__).parent / "data" / "flink-2.3-checkpoints.json").read_text())

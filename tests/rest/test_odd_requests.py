@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rekindle.common import JobStatus
 from rekindle.exceptions import StopFailedError
 from rekindle.rest.api import RestApi
-from rekindle.runtime.master.attempts.stopping import StopMode
+from rekindle.runtime.master.checkpoints.stopping import StopMode
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.running_jobs import RunningJobs
 from rekindle.runtime.wire import messages as m

@@ -17,7 +17,7 @@ from rekindle.graph.plan import plan_of
 from rekindle.runtime.master.cluster import Cluster as AnyCluster
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.master.job_settings import settle
+from rekindle.runtime.master.settings.job_settings import settle
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.testing.in_process.slot import InProcessSlot
 from support.paced_cluster import PacedCluster

@@ -31,9 +31,9 @@ from rekindle.datastream.window import (
 )
 from rekindle.serialization.avro.avro_serializer import AvroSerializer
 from rekindle.serialization.composites.tagged_union_serializer import TaggedUnionSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.class_typeinfo import AvroTypeInfo
 from rekindle.types.native_typeinfo import NullableTypeInfo
 from rekindle.types.spark_rows import row_maker

@@ -65,8 +65,8 @@ from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.cluster import Cluster
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.running_jobs import running_jobs
+from rekindle.runtime.master.settings.job_settings import settle
 from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, watch_signals
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.master.views.view_choice import progress_view

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.graph.iterations import JobIteration
 from rekindle.graph.partitioning import Partitioner
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.typeinfo import TypeInformation
@@ -80,6 +79,29 @@ class SparkSource:
 
 
 @dataclass(frozen=True, slots=True)
+class JobIteration:
+    """Describe one loop.
+
+    Attributes:
+        head: The node through which records come into it.
+        body: All nodes of it: the head, the tails, the termination criterion and what is between.
+        entries: The edges that come from outside, among them those into the head.
+        supersteps: Whether all of a round is done before the next one begins.
+        max_iterations: The number of rounds, at most.
+        has_criterion: Whether a stream of the loop tells when no more rounds are needed: when it is empty.
+        stays: Whether records stay in their slot, and in one level, all the way round.
+    """
+
+    head: int
+    body: frozenset[int]
+    entries: tuple[JobEdge, ...]
+    supersteps: bool
+    max_iterations: int | None
+    has_criterion: bool
+    stays: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class JobGraph:
     """Hold all nodes in topological order, all edges by id, the DataFrames at the sources, and the loops.
 
@@ -114,3 +136,7 @@ class JobGraph:
     def outputs(self, node: int) -> list[JobEdge]:
         """Give the edges out of a node."""
         return [edge for edge in self.edges if edge.source == node]
+
+    def in_iteration(self, node: int) -> bool:
+        """Tell whether an operator is in a loop: it sees records again, and a round's end is no end of its input."""
+        return any(node in iteration.body for iteration in self.iterations)

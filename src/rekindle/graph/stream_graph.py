@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rekindle.graph.iterations import ancestors
 from rekindle.graph.partitioning import Partitioner
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.type_information import TypeInformation
@@ -105,3 +105,12 @@ class StreamGraph:
                 for old, new in ids.items()
             ]
         )
+
+
+def ancestors(nodes: Sequence[StreamNode], of: Iterable[int]) -> set[int]:
+    """Return some nodes and all that they read from."""
+    found = set(of)
+    for node in reversed(nodes):
+        if node.id in found:
+            found.update(edge.source for edge in node.inputs)
+    return found

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.state_evolution import StateName, evolved, stored_snapshot_of
 from rekindle.types.type_serializer import TypeSerializer
 

@@ -15,7 +15,7 @@ from rekindle.checkpoint.metadata import OperatorMetadata
 from rekindle.contracts.key_groups import KeyGroupRange, key_group_range
 from rekindle.exceptions import SerializationError, StateNotFoundError, StateRestoreError
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
-from rekindle.serialization.classes.stand_ins import stand_ins_for_missing_classes
+from rekindle.serialization.encodings.stand_ins import stand_ins_for_missing_classes
 from rekindle.state.block_decoding import BlockDecoder
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, RAW_STATE, RESERVED_NAMES, KeyGroupBlock
 from rekindle.state.kinds.registry import kind_named

@@ -13,10 +13,10 @@ from rekindle.checkpoint.metadata import OperatorMetadata
 from rekindle.exceptions import ConfigurationError
 from rekindle.graph.struct_pickling import dumps
 from rekindle.serialization.composites.collection_serializers import ListSerializer, MapSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer, InferredKeySerializerSnapshot
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.blocks import StateSpec
 from rekindle.state.kinds.registry import kind_of
 from rekindle.state.operator_state.stored import DistributionMode

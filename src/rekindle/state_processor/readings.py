@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import types as t
 
 from rekindle.contracts.key_groups import KeyGroupRange
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.state_processor.contents import Entry, SnapshotContents
 from rekindle.state_processor.spark_types import Convert, SparkColumn, column_of, converter_to
 from rekindle.state_processor.state_types import StateType

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rekindle.graph.pickling import main_classes
 from rekindle.graph.struct_pickling import dumps
-from rekindle.runtime.master.slots.slot_launch import user_sys_path
+from rekindle.runtime.master.slots.process_slot_pool import user_sys_path
 
 
 @dataclass(frozen=True, slots=True)

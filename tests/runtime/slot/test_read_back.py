@@ -62,8 +62,8 @@ from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.wire import messages as m
 from rekindle.serialization import SimpleTypeSerializerSnapshot, TypeSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from support.in_process_job import DeclinedError, InProcessJob

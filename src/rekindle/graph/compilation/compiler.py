@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.compilation.conversions import chained_edges, settle_conversions
 from rekindle.graph.compilation.levels import Levels
+from rekindle.graph.compilation.loops import check_bounded, loop_bodies
 from rekindle.graph.compilation.parallelism import settle_parallelism
 from rekindle.graph.compilation.partitioners import settle_partitioners
-from rekindle.graph.iterations import JobIteration, check_bounded, loop_bodies
-from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode, SparkSource
+from rekindle.graph.job_graph import JobEdge, JobGraph, JobIteration, JobNode, SparkSource
 from rekindle.graph.stream_graph import StreamGraph, StreamNode
 from rekindle.graph.transformations.loops import LoopTransformation
 from rekindle.graph.uids import assign_uids

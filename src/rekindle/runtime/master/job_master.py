@@ -36,29 +36,29 @@ from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
 from rekindle.runtime.master.attempts.attempt import Attempt
 from rekindle.runtime.master.attempts.attempt_events import Outcome
-from rekindle.runtime.master.attempts.start_times import Phase, StartTimes
-from rekindle.runtime.master.attempts.stopping import StopMode, Stopping
+from rekindle.runtime.master.attempts.slot_launch import SlotLaunch
 from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
 from rekindle.runtime.master.checkpoints.kept_checkpoints import KeptCheckpoints
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints, savepoint_directory
+from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping
 from rekindle.runtime.master.cluster import Cluster
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.master.high_availability.takeover import take_over
-from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.observed_job import ObservedJob
 from rekindle.runtime.master.restarts.failure_kinds import Hopeless, hopeless
-from rekindle.runtime.master.restarts.lost_cluster import LostCluster, NewCluster, lost_error
+from rekindle.runtime.master.restarts.lost_cluster import LostCluster, NewCluster
 from rekindle.runtime.master.restarts.recovery import FallBack, Recovery, as_restored
 from rekindle.runtime.master.restarts.repeated_failures import RepeatedFailures
 from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart, driver_restarts
-from rekindle.runtime.master.slots.slot_launch import SlotLaunch
+from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
 from rekindle.runtime.master.views.archived_view import archived
 from rekindle.runtime.master.views.job_archiver import JobArchiver
 from rekindle.runtime.master.views.job_history import JobHistory, recorded
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.master.views.reported_view import reported
+from rekindle.runtime.master.views.start_times import Phase, StartTimes
 from rekindle.runtime.slot.local_directory import job_directory
 from rekindle.runtime.wire.handshake import new_secret
 
@@ -119,7 +119,9 @@ class JobMaster(ObservedJob):
         origin = None if path is None else RestorePath(path, fallback)
         self._recovery = Recovery(settings.restart_strategy, fallback, origin, settings.claim)
         self._repeated = RepeatedFailures()
-        self._lost_cluster = LostCluster(settings, driver_restarts(random.random), cluster)
+        self._lost_cluster = LostCluster(
+            settings.job_name, settings.high_availability is not None, driver_restarts(random.random), cluster
+        )
         self._program = graph
         if origin is not None:
             completed = (as_restored(origin.current, settings.claim),)
@@ -375,7 +377,7 @@ class JobMaster(ObservedJob):
             follows = self._lost_cluster.decide(loss, now)
             if isinstance(follows, NewCluster):
                 return SparkLostError(loss.what), follows
-            return lost_error(loss, self._kept_checkpoints(JobStatus.SUSPENDED)), follows
+            return self._kept_checkpoints(JobStatus.SUSPENDED).lost_error(loss), follows
         completed = self._coordinator.completed()
         if isinstance(failure, StopFailedError) and self.settings.checkpointing:
             return failure, Restart(0)  # nothing is wrong with the job: it is not to run out of restarts by this
@@ -395,7 +397,7 @@ class JobMaster(ObservedJob):
         if isinstance(failure, RekindleError):
             return failure
         loss = self._cluster.loss()
-        return failure if loss is None else lost_error(loss, self._kept_checkpoints(JobStatus.SUSPENDED))
+        return failure if loss is None else self._kept_checkpoints(JobStatus.SUSPENDED).lost_error(loss)
 
     def _follow(self, failure: Exception, decision: _Decision, shared: JobShared, passed: int) -> None:
         """Wait for the restart, go back further, or let the job fail; ``passed`` ms are over since the failure."""

@@ -12,7 +12,7 @@ from rekindle.graph.plan import Plan
 from rekindle.graph.vertex_plan import vertex_plan
 from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.master.attempts.attempt import Attempt
-from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotReadings
 from rekindle.runtime.master.views.job_history import Failure, JobHistory, SlotPlace
 

@@ -16,7 +16,7 @@ from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.plan import Plan
 from rekindle.graph.vertex_plan import vertex_plan
-from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotReadings
 from rekindle.runtime.master.views.job_history import JobHistory
 

@@ -25,8 +25,8 @@ from rekindle.runtime.operators.operator import OperatorContext, SourceOperator
 from rekindle.runtime.operators.result_copies import FIXED, unshared
 from rekindle.runtime.operators.source_buffer import SourceBuffer
 from rekindle.runtime.operators.user_function import UserFunctionOperator
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.operator_state.backend import SOURCE_BUFFER, SOURCE_ENDED
 from rekindle.state.operator_state.chunk_list import decode_records, encode_records
 from rekindle.state.operator_state.stored import DistributionMode, StoredList

@@ -12,7 +12,7 @@ from rekindle.graph.transformations.loops import FEEDBACK, Loop
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.iteration_phase import IterationPhase
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator, OperatorContext
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 
 

@@ -17,7 +17,7 @@ from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator, OperatorContext
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.runtime.wire.messages import COLLECTED, PRINTED
-from rekindle.serialization.untyped.msgpack_serializer import shown
+from rekindle.serialization.encodings.msgpack_serializer import shown
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.types.typeinfo import TypeInformation
 

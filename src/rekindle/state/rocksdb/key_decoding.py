@@ -15,7 +15,7 @@ import msgspec
 
 from rekindle.exceptions import SerializationError, StateRestoreError
 from rekindle.serialization.classes.class_names import ClassName, class_here
-from rekindle.serialization.classes.stand_ins import made_stand_in
+from rekindle.serialization.encodings.stand_ins import made_stand_in
 from rekindle.serialization.snapshots.moved_modules import loads_moved
 from rekindle.state.key_hash import fields_of_key
 from rekindle.types.row import Row, RowKind, row_from

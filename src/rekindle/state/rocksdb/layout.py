@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from rekindle.serialization.untyped.pickle_serializer import NAMES_A_CLASS
+from rekindle.serialization.encodings.pickle_serializer import NAMES_A_CLASS
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.rocksdb.key_decoding import decode_at, reading_key_back, sized_at
 from rekindle.state.rocksdb.key_encoding import encode, sized

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
-from rekindle.serialization.untyped.pickle_serializer import NAMES_A_CLASS
+from rekindle.serialization.encodings.pickle_serializer import NAMES_A_CLASS
 from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.key_decoding import decode_at, reading_key_back

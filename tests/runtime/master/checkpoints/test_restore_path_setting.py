@@ -8,7 +8,7 @@ from rekindle.common.configuration import Configuration
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import CheckpointNotFoundError, ConfigurationError
 from rekindle.runtime.master.checkpoints.restore_check import check_restore_setting
-from rekindle.runtime.master.job_settings import settle
+from rekindle.runtime.master.settings.job_settings import settle
 
 
 @pytest.mark.parametrize("path", ["", " "])

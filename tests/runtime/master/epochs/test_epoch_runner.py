@@ -12,10 +12,10 @@ import pytest
 
 from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.exceptions import JobExecutionError
-from rekindle.graph.iterations import JobIteration
+from rekindle.graph.job_graph import JobIteration
 from rekindle.graph.transformations.sources import CollectionSourceTransformation
 from rekindle.runtime.iteration_phase import IterationPhase
-from rekindle.runtime.master.attempts.attempt_events import EpochEnded, EpochWaits
+from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
 from rekindle.runtime.master.epochs.epoch_runner import EpochRunner
 from rekindle.runtime.master.views.progress import EpochSummary
 from rekindle.runtime.spark.positions import SourceLayout, SparkScratch

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
-from rekindle.runtime.master.attempts.start_times import Phase, StartTimes
-from rekindle.runtime.master.epochs.epoch_reports import Gathering
+from rekindle.runtime.master.attempts.slot_launch import SlotLaunch
 from rekindle.runtime.master.job_shared import JobShared
+from rekindle.runtime.master.slots.gathering import Gathering
 from rekindle.runtime.master.slots.slot_directory import SlotAddress, SlotDirectory
-from rekindle.runtime.master.slots.slot_launch import SlotLaunch
 from rekindle.runtime.master.views.job_history import SlotPlace
+from rekindle.runtime.master.views.start_times import Phase, StartTimes
 from rekindle.runtime.wire import messages as m
 
 

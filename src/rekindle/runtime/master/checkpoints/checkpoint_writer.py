@@ -16,7 +16,9 @@ from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, ConfigurationError, InvalidProgramError, JobFencedError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.ha.ownership import JobOwnership
-from rekindle.runtime.master.attempts.attempt_events import (
+from rekindle.runtime.master.checkpoints.checkpoint_metadata import checkpoint_metadata
+from rekindle.runtime.master.checkpoints.savepoints import SavepointRequest, Savepoints
+from rekindle.runtime.master.checkpoints.storage_orders import (
     CheckpointNoted,
     CheckpointNotStored,
     IdsReserved,
@@ -24,8 +26,6 @@ from rekindle.runtime.master.attempts.attempt_events import (
     NoteCheckpoint,
     OutputNoted,
 )
-from rekindle.runtime.master.checkpoints.checkpoint_metadata import checkpoint_metadata
-from rekindle.runtime.master.checkpoints.savepoints import SavepointRequest, Savepoints
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.settings.checkpoint_storage import checked_directory
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.exceptions import CheckpointError, ConfigurationError
-from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.settings.job_settings import JobSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable
 
 from rekindle.checkpoint.metadata import SparkPosition
 from rekindle.exceptions import JobExecutionError
-from rekindle.runtime.master.attempts.attempt_events import EpochEnded, EpochWaits
 from rekindle.runtime.master.cluster import Epoch, EpochDriver
-from rekindle.runtime.master.epochs.epoch_reports import Gathering
+from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
 from rekindle.runtime.master.epochs.hosted_sources import polled_slots
 from rekindle.runtime.master.epochs.loop_control import IterationControl
 from rekindle.runtime.master.epochs.pacing import EpochPacer
 from rekindle.runtime.master.job_shared import JobShared
+from rekindle.runtime.master.slots.gathering import Gathering
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.master.views.progress import EpochSummary
 from rekindle.runtime.wire import messages as m

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rekindle.graph.iterations import JobIteration
+from rekindle.graph.job_graph import JobIteration
 from rekindle.runtime.iteration_phase import IterationPhase
 from rekindle.runtime.wire.messages import EpochReport, IterationOrder, IterationReport
 

@@ -23,7 +23,7 @@ from rekindle.base.process_identity import boot_id, start_ticks
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.program.program_errors import LOG_FILE
-from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.views.job_history import JobHistory
 from rekindle.runtime.master.views.reported_view import kept_location
 

@@ -13,8 +13,8 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import JobFencedError, SparkLostError
 from rekindle.logs.events import log_event
-from rekindle.runtime.master.attempts.start_times import Phase, describe_start
 from rekindle.runtime.master.views.checkpoint_lines import CheckpointLines, Line, describe_checkpoint
+from rekindle.runtime.master.views.start_times import Phase, describe_start
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 
 _LINE_EVERY_SECONDS = 5.0

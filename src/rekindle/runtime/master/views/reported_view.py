@@ -20,8 +20,8 @@ from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import CheckpointError
 from rekindle.program.program_errors import RUN_REPORT
 from rekindle.program.run_report import JobReport, write_line
-from rekindle.runtime.master.attempts.start_times import Phase
 from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
+from rekindle.runtime.master.views.start_times import Phase
 
 
 def reported(view: ProgressView, job_id: str, recoverable: bool = False) -> ProgressView:

@@ -9,8 +9,8 @@ from rekindle.base.clock import Clock
 from rekindle.contracts.operators.internal_timers import InternalTimer, InternalTimerService, Triggerable
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.operators.operator import MIN_WATERMARK
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.namespace_timers import NamespaceTimerQueue

@@ -29,15 +29,15 @@ from rekindle.config.options import (
 from rekindle.contracts.checkpointing_mode import CheckpointingMode
 from rekindle.contracts.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.exceptions import ConfigurationError
-from rekindle.runtime.master.checkpoints.state_settings import (
+from rekindle.runtime.master.restarts.restart_strategies import RestartStrategy, restart_strategy_for
+from rekindle.runtime.master.settings.ha_settings import HighAvailabilitySettings, settle_high_availability
+from rekindle.runtime.master.settings.signal_action import SignalAction, settle_signal_action
+from rekindle.runtime.master.settings.state_settings import (
     settle_asynchronous,
     settle_backend,
     settle_savepoint_directory,
     settle_storage,
 )
-from rekindle.runtime.master.high_availability.ha_settings import HighAvailabilitySettings, settle_high_availability
-from rekindle.runtime.master.restarts.restart_strategies import RestartStrategy, restart_strategy_for
-from rekindle.runtime.master.signal_action import SignalAction, settle_signal_action
 from rekindle.state.backend_settings import BackendSettings
 
 log = logging.getLogger(__name__)

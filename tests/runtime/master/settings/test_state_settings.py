@@ -26,7 +26,7 @@ from rekindle.datastream.state_backend import (
     StateBackend,
 )
 from rekindle.exceptions import ConfigurationError
-from rekindle.runtime.master.job_settings import JobSettings, settle
+from rekindle.runtime.master.settings.job_settings import JobSettings, settle
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import DEFAULT_CACHE_ENTRIES, RocksDBSettings
 

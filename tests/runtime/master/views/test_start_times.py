@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.runtime.master.attempts.start_times import Phase, StartTimes, describe_start
+from rekindle.runtime.master.views.start_times import Phase, StartTimes, describe_start
 
 
 def test_each_phase_takes_what_passed_since_the_one_before() -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from rekindle.exceptions import SerializationError
-from rekindle.serialization.untyped.plain_check import holder_of
+from rekindle.serialization.encodings.plain_check import holder_of
 from rekindle.types.type_serializer import BytesSerializer, TypeSerializer
 
 T = TypeVar("T")

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rekindle.exceptions import SerializationError
-from rekindle.serialization.classes.stand_ins import loads_with_stand_ins, stand_ins_allowed
+from rekindle.serialization.encodings.stand_ins import loads_with_stand_ins, stand_ins_allowed
+from rekindle.serialization.snapshots.composite_snapshot import only_hinted
 from rekindle.serialization.snapshots.moved_modules import loads_moved
 from rekindle.serialization.snapshots.simple_snapshot import SimpleTypeSerializerSnapshot
+from rekindle.serialization.snapshots.type_change import UndeclaredTypeSnapshot, incompatible_types
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.types.type_serializer import BytesSerializer
@@ -73,7 +75,7 @@ class PickleSerializer(BytesSerializer[Any]):
         return PickleSerializerSnapshot()
 
 
-class PickleSerializerSnapshot(SimpleTypeSerializerSnapshot[Any]):
+class PickleSerializerSnapshot(SimpleTypeSerializerSnapshot[Any], UndeclaredTypeSnapshot):
     """Remember that elements were pickled."""
 
     def __init__(self) -> None:
@@ -87,13 +89,22 @@ class PickleSerializerSnapshot(SimpleTypeSerializerSnapshot[Any]):
         self, old_serializer_snapshot: TypeSerializerSnapshot[Any]
     ) -> TypeSerializerSchemaCompatibility:
         """Say that pickles stay pickles, and that only what was typed by a hint alone becomes one."""
-        from rekindle.serialization.untyped.hinted_serializer import only_hinted
-
-        if only_hinted(old_serializer_snapshot):
+        old = old_serializer_snapshot
+        if only_hinted(old):
             return TypeSerializerSchemaCompatibility.compatible_after_migration(
-                f"the state was {old_serializer_snapshot.describe()}, and is pickled now"
+                f"the state was {old.describe()}, and is pickled now"
             )
-        return super().resolve_schema_compatibility(old_serializer_snapshot)
+        if isinstance(old, UndeclaredTypeSnapshot):
+            return super().resolve_schema_compatibility(old)
+        return incompatible_types(old, self, PICKLE_DOES_NOT_EVOLVE)
+
+    def becoming(self, new: TypeSerializerSnapshot[Any]) -> TypeSerializerSchemaCompatibility:
+        """Return what becomes of pickles: they are migrated to what a hint says, and else do not evolve."""
+        if only_hinted(new):
+            return TypeSerializerSchemaCompatibility.compatible_after_migration(
+                f"the state was pickled, and is known to be {new.describe()} now"
+            )
+        return incompatible_types(self, new, PICKLE_DOES_NOT_EVOLVE)
 
 
 UNPICKLABLE = (pickle.PicklingError, TypeError, AttributeError, RecursionError)

@@ -1,4 +1,4 @@
-"""Iterations: which operators are in a loop, and what comes into it from outside. Pure.
+"""The rule of loops: which operators are in one, and which programs are refused. Pure.
 
 The graph has no cycle. A loop has a head, through which its input comes, and tails, at which feedback leaves the graph;
 what arrives at a tail leaves the head of the same slot in the next epoch.
@@ -7,51 +7,9 @@ what arrives at a tail leaves the head of the same slot in the next epoch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 from rekindle.exceptions import InvalidProgramError
-
-if TYPE_CHECKING:
-    from rekindle.graph.job_graph import JobEdge
-    from rekindle.graph.stream_graph import StreamNode
-
-
-@dataclass(frozen=True, slots=True)
-class JobIteration:
-    """Describe one loop.
-
-    Attributes:
-        head: The node through which records come into it.
-        body: All nodes of it: the head, the tails, the termination criterion and what is between.
-        entries: The edges that come from outside, among them those into the head.
-        supersteps: Whether all of a round is done before the next one begins.
-        max_iterations: The number of rounds, at most.
-        has_criterion: Whether a stream of the loop tells when no more rounds are needed: when it is empty.
-        stays: Whether records stay in their slot, and in one level, all the way round.
-    """
-
-    head: int
-    body: frozenset[int]
-    entries: tuple[JobEdge, ...]
-    supersteps: bool
-    max_iterations: int | None
-    has_criterion: bool
-    stays: bool = False
-
-
-class HasIterations(Protocol):
-    """What knows its loops: a job graph."""
-
-    @property
-    def iterations(self) -> tuple[JobIteration, ...]:
-        """Return all loops."""
-        ...
-
-
-def in_iteration(graph: HasIterations, node: int) -> bool:
-    """Return whether an operator is in a loop: it sees records again, and the end of a round is no end of its input."""
-    return any(node in iteration.body for iteration in graph.iterations)
+from rekindle.graph.stream_graph import StreamNode, ancestors
 
 
 def loop_bodies(nodes: Sequence[StreamNode]) -> dict[int, frozenset[int]]:
@@ -91,15 +49,6 @@ def check_bounded(nodes: Sequence[StreamNode], head: int, body: Iterable[int]) -
                 f"given, and source {nodes[node].name!r} never ends: round 1 begins when all input is there. Use "
                 "bounded sources, or iterate without them"
             )
-
-
-def ancestors(nodes: Sequence[StreamNode], of: Iterable[int]) -> set[int]:
-    """Return some nodes and all that they read from."""
-    found = set(of)
-    for node in reversed(nodes):
-        if node.id in found:
-            found.update(edge.source for edge in node.inputs)
-    return found
 
 
 def _after(nodes: Sequence[StreamNode], of: int) -> set[int]:

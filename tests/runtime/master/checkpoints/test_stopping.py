@@ -16,7 +16,6 @@ from rekindle.exceptions import ConfigurationError, JobCancelledError, JobFenced
 from rekindle.runtime.master.attempts.attempt_events import (
     CompleteSavepoint,
     End,
-    MetadataStored,
     Outcome,
     OutputCommitted,
     PlaceBarrier,
@@ -24,7 +23,8 @@ from rekindle.runtime.master.attempts.attempt_events import (
     SnapshotTaken,
     Woken,
 )
-from rekindle.runtime.master.attempts.stopping import StopMode, Stopping
+from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping
+from rekindle.runtime.master.checkpoints.storage_orders import MetadataStored
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.collected import CollectedRecords
 from rekindle.runtime.wire import messages as m

@@ -6,8 +6,6 @@ passes, those of the next one load the program; they then wait to be told what t
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -87,10 +85,3 @@ def _slot_job(shared: JobShared) -> SlotJob:
         watermark_interval_ms=settings.watermark_interval_ms,
         show_records=settings.show_records,
     )
-
-
-def user_sys_path() -> list[str]:
-    """Give the directories from which the driver imports user code; a slot has its own Python and its packages."""
-    own = tuple({os.path.realpath(prefix) + os.sep for prefix in (sys.prefix, sys.base_prefix)})
-    paths = [os.path.abspath(entry or os.getcwd()) for entry in sys.path]
-    return [path for path in paths if not (os.path.realpath(path) + os.sep).startswith(own) and os.path.exists(path)]
