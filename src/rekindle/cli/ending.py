@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rekindle.exceptions import RestError, UnreachableError
+
 if TYPE_CHECKING:
     from rekindle.client.remote_job import RemoteJob
 
@@ -11,7 +13,6 @@ if TYPE_CHECKING:
 def wait_for_end(job: RemoteJob) -> str | None:
     """Wait until a job has ended; give its state, None if its process ended with it before it could be asked."""
     from rekindle.client.polling import poll
-    from rekindle.exceptions import UnreachableError
 
     def end() -> str | None:
         status = job.status()
@@ -27,8 +28,6 @@ def wait_for_end(job: RemoteJob) -> str | None:
 
 def retained_checkpoint(job: RemoteJob) -> str | None:
     """Return the path of the last checkpoint that a cancelled job kept; None if it kept none, or cannot be asked."""
-    from rekindle.exceptions import RestError
-
     try:
         kept = job.checkpoint_config()["externalization"]
         latest = job.checkpoints()["latest"]["completed"]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -151,8 +152,6 @@ def print_found(key: str, found: Iterable[Any]) -> None:
 
 
 def _table(*columns: str) -> Table:
-    from rich import box
-
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         justify: Any = "right" if column in ("entries", "size", "id") else "left"

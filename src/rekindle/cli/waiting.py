@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.progress import Advance
+from rekindle.exceptions import RestError, UnreachableError
 
 if TYPE_CHECKING:
     from rekindle.client.remote_job import RemoteJob
@@ -25,7 +26,6 @@ def left_alone(what_goes_on: str) -> Iterator[None]:
 def wait_for_savepoint(job: RemoteJob, request: str, advance: Advance) -> str:
     """Wait for a savepoint that was asked for; give its path. Meanwhile show which subtasks have written their part."""
     from rekindle.client.polling import poll
-    from rekindle.exceptions import UnreachableError
 
     def location() -> str | None:
         found = job.savepoint_location(request)
@@ -46,8 +46,6 @@ def wait_for_savepoint(job: RemoteJob, request: str, advance: Advance) -> str:
 
 
 def _acknowledged(job: RemoteJob) -> tuple[int | None, int | None]:
-    from rekindle.exceptions import RestError
-
     try:
         history = job.checkpoints()["history"]
     except RestError:  # of no importance: the next question will tell

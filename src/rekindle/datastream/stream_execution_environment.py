@@ -1,4 +1,7 @@
-"""StreamExecutionEnvironment: where a program begins, and where it is set off."""
+"""StreamExecutionEnvironment: where a program begins, and where it is set off.
+
+Spark is imported when it is needed: planning a program and running it in one process do without.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ from rekindle.config.options import (
 )
 from rekindle.config.restart_strategy import RestartStrategyConfiguration
 from rekindle.connectors.files.file_source import FileSource, StreamFormat
+from rekindle.connectors.socket_source import SocketTextStreamFunction
 from rekindle.contracts.checkpointing_mode import CheckpointingMode
 from rekindle.contracts.connectors import Source
 from rekindle.contracts.declared_types import RecordType, declared_type
@@ -279,8 +283,6 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             max_retry: How often to connect again, half a second apart, when the connection ends or cannot be made;
                 negative: forever.
         """
-        from rekindle.connectors.socket_source import SocketTextStreamFunction
-
         return self.add_source(SocketTextStreamFunction(hostname, port, delimiter, max_retry), "Socket Stream")
 
     def from_source(

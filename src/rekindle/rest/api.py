@@ -37,6 +37,6 @@ class RestApi:
 
 
 def _dispose(location: str) -> Any:
-    from rekindle.checkpoint.disposal import dispose
+    from rekindle.checkpoint.disposal import dispose  # loads storages; hardly anybody asks for it
 
     return dispose(location)

@@ -2,6 +2,8 @@
 
 All is read lazily, some key groups of one old subtask at a time, whatever format it was written in: by the code that
 restores a slot, and with the serializers that wrote it.
+
+RocksDB is imported where there is state of its own: most snapshots have none.
 """
 
 from __future__ import annotations

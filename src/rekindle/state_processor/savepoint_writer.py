@@ -1,4 +1,7 @@
-"""Writes a new savepoint from DataFrames, or from another savepoint with some of it changed."""
+"""Writes a new savepoint from DataFrames, or from another savepoint with some of it changed.
+
+What needs Spark is imported where it is used: the command line looks into savepoints without it.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, S
 from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.contracts.key_groups import check_parallelism
 from rekindle.exceptions import CheckpointError, ConfigurationError, StateNotFoundError
+from rekindle.graph.struct_pickling import dumps
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.state_processor.bootstrap import ListTransformation, StateTransformation
 from rekindle.state_processor.snapshot import Snapshot
@@ -182,7 +186,6 @@ class SavepointWriter:
     def _write_slots(self, target: str) -> tuple[list[OperatorPlan], list[WrittenSlot]]:
         from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-        from rekindle.graph.struct_pickling import dumps
         from rekindle.runtime.spark.versions import repartition_by_id
         from rekindle.state_processor.planning import planned
         from rekindle.state_processor.routing import ROUTED

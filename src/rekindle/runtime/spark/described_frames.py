@@ -58,7 +58,7 @@ def _loaded(source: SparkSource, session: SparkSession) -> SparkSource:
 
 
 def _made(function: Callable[[SparkSession], DataFrame], session: SparkSession, uid: str) -> DataFrame:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame  # programs are described without Spark
 
     made = function(session)
     if not isinstance(made, DataFrame):

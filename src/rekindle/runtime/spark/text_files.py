@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def load_text_files(files: TextFiles, session: SparkSession) -> DataFrame:
     """Let Spark find the files; return their lines."""
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame  # programs are described without Spark
     from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
     if files.monitored:

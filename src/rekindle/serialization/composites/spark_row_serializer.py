@@ -29,7 +29,7 @@ class SparkRowSerializer(MsgpackSerializer[Any]):
     packs = unpacks = True
 
     def __init__(self, names: Iterable[str], fields: Iterable[TypeSerializer[Any]]) -> None:
-        from pyspark.sql import Row
+        from pyspark.sql import Row  # loaded with the first schema, as in spark_rows
 
         self.names = tuple(names)
         self.fields = tuple(fields)

@@ -178,7 +178,7 @@ class LiveView(LogView):
 
     def __init__(self, job_name: str) -> None:
         super().__init__(job_name)
-        from rich.console import Console
+        from rich.console import Console  # only this view needs rich
         from rich.live import Live
 
         self._console = Console(stderr=True)
@@ -254,7 +254,7 @@ class LiveView(LogView):
         self._console.print(text, end=end, style=style, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def _refresh(self) -> None:
-        from rich.text import Text
+        from rich.text import Text  # as above
 
         parts = (
             f"{self.job_name} · {self._state}",
