@@ -201,7 +201,7 @@ class TestSparkSources:
         bounded = program.spark_source(uid="table", bounded=True)
         endless = program.spark_source(uid="stream", bounded=False)
         job = program.compile()
-        assert [(s.node, s.uid, s.data_frame, s.bounded) for s in job.spark_sources] == [
+        assert [(s.node, s.uid, s.data_frame, s.bounded) for s in job.cluster_sources] == [
             (bounded.id, "table", FRAME, True),
             (endless.id, "stream", FRAME, False),
         ]
@@ -330,3 +330,20 @@ class TestUids:
         derived = uids(small_program())[0]
         with pytest.raises(InvalidProgramError, match=derived):
             small_program(uid=derived).compile()
+
+
+class TestHostedSources:
+    class Hosted(Source):
+        hosted = True
+
+    def test_as_many_slots_are_polled_as_the_widest_source_has_subtasks(self) -> None:
+        nodes = [self.node(0, self.Hosted(), 2), self.node(1, self.Hosted(), 3), self.node(2, Map(), 4)]
+        graph = JobGraph(tuple(nodes), (), ())
+        assert (graph.hosts_sources, graph.polled_slots) == (True, 3)
+
+    def test_without_any_one_slot_is_polled_nevertheless(self) -> None:
+        graph = JobGraph((self.node(0, Source(), 4),), (), ())
+        assert (graph.hosts_sources, graph.polled_slots) == (False, 1)
+
+    def node(self, number: int, transformation: Transformation, parallelism: int) -> JobNode:
+        return JobNode(number, str(number), str(number), transformation, parallelism, 128, False, 0, False)

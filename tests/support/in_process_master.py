@@ -15,7 +15,7 @@ from rekindle.common import JobID
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.graph.plan import plan_of
 from rekindle.runtime.master.cluster import Cluster as AnyCluster
-from rekindle.runtime.master.collected import CollectedRecords
+from rekindle.runtime.master.collected_records import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.settings.job_settings import settle
 from rekindle.runtime.master.views.progress import ProgressView

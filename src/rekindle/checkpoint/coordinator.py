@@ -46,7 +46,7 @@ from rekindle.checkpoint.events import (
     WriteMetadata,
 )
 from rekindle.checkpoint.failure_counter import CheckpointFailureCounter
-from rekindle.checkpoint.failure_messages import savepoint_failed, too_many_failures, what_is_missing
+from rekindle.checkpoint.failure_messages import missing_acknowledgements, savepoint_failed, too_many_failures
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.pending import AcknowledgeResult, PendingCheckpoint
 from rekindle.checkpoint.periodic_schedule import PeriodicSchedule
@@ -334,7 +334,7 @@ class CheckpointCoordinator:
         instructions: list[Instruction] = []
         for pending in [other for other in self._abortable() if other.expires_at <= now]:
             self._events.append(CheckpointExpired(now, pending.checkpoint_id))
-            detail = f"after {self._options.timeout_ms} ms {what_is_missing(pending)}"
+            detail = f"after {self._options.timeout_ms} ms {missing_acknowledgements(pending)}"
             instructions += self._abort(now, pending, CheckpointFailureReason.EXPIRED, detail)
         return [*instructions, *self._drop_superseded()]
 

@@ -31,7 +31,7 @@ def too_many_failures(
     )
 
 
-def what_is_missing(pending: PendingCheckpoint) -> str:
+def missing_acknowledgements(pending: PendingCheckpoint) -> str:
     """Say for what a checkpoint that took too long still waited."""
     if pending.writing:
         return "its metadata was still being written"

@@ -98,8 +98,8 @@ class SourceLog(msgspec.Struct, frozen=True):
     files: dict[str, bytes]
 
 
-class SparkPosition(msgspec.Struct, frozen=True):
-    """Keep the position of one DataFrame source: Spark's offsets, one for each streaming source inside it."""
+class SourcePosition(msgspec.Struct, frozen=True):
+    """Keep the position of one source that the cluster reads: its offsets, one for each stream inside it."""
 
     uid: str
     offsets: list[str]
@@ -117,7 +117,7 @@ class CheckpointMetadata(msgspec.Struct, frozen=True):
     epoch: int
     operators: list[OperatorMetadata]
     handles: list[StateHandle]
-    positions: list[SparkPosition]
+    positions: list[SourcePosition]
     savepoint: bool = False
 
     @property

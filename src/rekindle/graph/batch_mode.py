@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rekindle.contracts.execution_mode import RuntimeExecutionMode
+from rekindle.contracts.runtime_execution_mode import RuntimeExecutionMode
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.stream_graph import StreamGraph

@@ -8,9 +8,9 @@ one chunk of records after the other.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from rekindle.graph.partitioning import Partitioner
+from rekindle.graph.transformations.sources import ClusterFrame, DescribedFrame
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.typeinfo import TypeInformation
 
@@ -48,7 +48,8 @@ class JobEdge:
 class JobNode:
     """Describe an operator that runs in the slots 0 to ``parallelism`` - 1.
 
-    ``spark_fed``: its records come from a Spark source without an exchange in between, in any number of tasks an epoch.
+    ``spark_fed``: a source that the cluster reads feeds it without an exchange in between, in any number of tasks an
+    epoch.
     ``batch_memory``: in a batch job, how many records it may hold in memory if it gathers its input.
     """
 
@@ -65,17 +66,18 @@ class JobNode:
 
 
 @dataclass(frozen=True, slots=True)
-class SparkSource:
-    """Point from an operator to the DataFrame that feeds it.
+class ClusterSource:
+    """Point from an operator to what the cluster reads for it.
 
-    ``described``: what makes the DataFrame in another session; None: only the program could.
+    ``data_frame`` stays with the driver: it is None in the slots. ``described``: what makes the DataFrame in another
+    session; None: only the program could.
     """
 
     node: int
     uid: str
-    data_frame: Any
+    data_frame: ClusterFrame | None
     bounded: bool
-    described: Any = None
+    described: DescribedFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class JobGraph:
 
     nodes: tuple[JobNode, ...]
     edges: tuple[JobEdge, ...]
-    spark_sources: tuple[SparkSource, ...]
+    cluster_sources: tuple[ClusterSource, ...]
     iterations: tuple[JobIteration, ...] = ()
     batch: bool = False
 
@@ -140,3 +142,13 @@ class JobGraph:
     def in_iteration(self, node: int) -> bool:
         """Tell whether an operator is in a loop: it sees records again, and a round's end is no end of its input."""
         return any(node in iteration.body for iteration in self.iterations)
+
+    @property
+    def hosts_sources(self) -> bool:
+        """Tell whether any source lives in the slots."""
+        return any(node.transformation.hosted for node in self.nodes)
+
+    @property
+    def polled_slots(self) -> int:
+        """Count the slots that have a task in the first level of every epoch; one at least."""
+        return max((node.parallelism for node in self.nodes if node.transformation.hosted), default=1)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rekindle.graph.partitioning import Partitioner
+from rekindle.graph.transformations.sources import ClusterFrame
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.type_information import TypeInformation
 
@@ -54,7 +55,7 @@ class StreamNode:
     parallelism: int | None = None  # None: the environment's
     max_parallelism: int | None = None
     uid: str | None = None
-    data_frame: Any = None
+    data_frame: ClusterFrame | None = None
     bounded: bool = True
     typed_input: bool = False
     loop_of: int | None = None

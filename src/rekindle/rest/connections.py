@@ -21,7 +21,7 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rekindle.rest.messages import RequestError, refusal
-from rekindle.runtime.wire.troubles import Troubles
+from rekindle.runtime.wire.limited_warnings import LimitedWarnings
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Connections:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._troubles = Troubles("REST interface", log)
+        self._warnings = LimitedWarnings("REST interface", log)
         self._open: dict[Ends, socket.socket] = {}
         self._idle: dict[Ends, asyncio.TimerHandle] = {}  # the one that has been idle for longest comes first
 
@@ -99,14 +99,14 @@ class Connections:
             loop.default_exception_handler(context)
             return
         what = f"{errno.errorcode[error.errno]}: {error.strerror}"
-        self._troubles.note(f"a connection could not be accepted ({what}); trying again")
+        self._warnings.note(f"a connection could not be accepted ({what}); trying again")
         while self._idle:
             self._drop_longest_idle()
 
     def _opened(self, connection: _Connection, ends: Ends) -> None:
         connection.closed = partial(self._closed, ends)
         if len(self._open) >= self._most and self._idle:
-            self._troubles.note(f"an idle connection was dropped: there were {self._most}, and one more arrived")
+            self._warnings.note(f"an idle connection was dropped: there were {self._most}, and one more arrived")
             self._drop_longest_idle()
         self._open[ends] = connection
         self._begin_idleness(ends)

@@ -23,9 +23,8 @@ from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import PICKLED, UNUSED, StateSerializers
-from rekindle.state.ttl.cleanup import TtlCleanup
 from rekindle.state.ttl.primitives import TtlPrimitives
-from rekindle.state.ttl.rules import TtlRules
+from rekindle.state.ttl.rules import TtlCleanup, TtlRules
 from rekindle.types.type_serializer import TypeSerializer
 
 

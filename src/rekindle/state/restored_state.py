@@ -14,7 +14,6 @@ from rekindle.exceptions import SerializationError, StateRestoreError
 from rekindle.state.block_decoding import BlockDecoder
 from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.key_hash import key_group_of
-from rekindle.state.same_state import check_same_state
 from rekindle.state.shapes.state_shape import StateShape
 from rekindle.state.state_evolution import StateName, other_keys
 from rekindle.state.state_serializers import (
@@ -171,3 +170,21 @@ class ClaimedBlocks:
         if self._spec.ttl and not ttl:
             return {key: shape.with_last_access(value, now) for key, value in entries.items()}
         return entries
+
+
+def check_same_state(name: StateName, restored: StateSpec, wanted: StateSpec) -> None:
+    """Raise unless state that was restored can be taken over as what the program asks for."""
+    if restored.kind is not wanted.kind:
+        raise StateRestoreError(
+            f"{name} is a {restored.kind} state in the snapshot and a {wanted.kind} state in the program; give the new "
+            "state another name"
+        )
+    if restored.namespaced != wanted.namespaced:
+        raise StateRestoreError(
+            f"{name} belongs to {_owner(restored)} in the snapshot and to {_owner(wanted)} in the program; give the "
+            "new state another name"
+        )
+
+
+def _owner(spec: StateSpec) -> str:
+    return "a key and a window" if spec.namespaced else "a key"

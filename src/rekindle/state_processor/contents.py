@@ -21,11 +21,11 @@ from rekindle.serialization.encodings.stand_ins import stand_ins_for_missing_cla
 from rekindle.state.block_decoding import BlockDecoder
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, RAW_STATE, RESERVED_NAMES, KeyGroupBlock
 from rekindle.state.kinds.registry import kind_named
+from rekindle.state.namespace_timers import decode_timers
 from rekindle.state.operator_state.encoding import broadcast_pairs
 from rekindle.state.restored_state import merged_entries
 from rekindle.state.state_evolution import StateName
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers
-from rekindle.state.stored_timers import decode_timers
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.stored_types import RawBytes, readable_serializer, readable_serializers
 

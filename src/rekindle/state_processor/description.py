@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SparkPosition
+from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SourcePosition
 from rekindle.checkpoint.snapshot_file import KeyedStateIndex, ListStateIndex, SnapshotIndex
 from rekindle.state.blocks import RAW, RESERVED_NAMES, TIMERS
 from rekindle.state.state_serializers import PICKLED, StoredSerializers
@@ -303,5 +303,5 @@ def _counted(table: Any) -> tuple[int, bool]:
     return keys, True
 
 
-def _position(position: SparkPosition) -> PositionDescription:
+def _position(position: SourcePosition) -> PositionDescription:
     return PositionDescription(position.uid, position.offsets, position.consumed)

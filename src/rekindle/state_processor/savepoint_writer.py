@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rekindle.checkpoint import paths
-from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SparkPosition, encode_metadata
+from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SourcePosition, encode_metadata
 from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.contracts.key_groups import check_parallelism
 from rekindle.exceptions import CheckpointError, ConfigurationError, StateNotFoundError
@@ -64,7 +64,7 @@ class SavepointWriter:
         self._max_parallelism = max_parallelism
         self._parallelism = parallelism
         self._operators: dict[str, _Operator] = {}
-        self._positions: list[SparkPosition] = []
+        self._positions: list[SourcePosition] = []
         if snapshot is not None:
             self._operators = {o.uid: _Operator(o.uid, o) for o in snapshot.metadata.operators}
             self._positions = list(snapshot.metadata.positions)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rekindle.runtime.master.collected import CollectedRecords
+from rekindle.runtime.master.collected_records import CollectedRecords
 
 
 def chunk(*records: Any) -> bytes:

@@ -14,7 +14,7 @@ from rekindle.state.block_decoding import decode_whole
 from rekindle.state.rocksdb.database import walk
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.snapshots import SnapshotRequest
-from rekindle.state.ttl.cleanup import TtlCleanup
+from rekindle.state.ttl.rules import TtlCleanup
 from rekindle.testing.backend_snapshots import take_snapshot
 
 from .conftest import MAX_PARALLELISM

@@ -42,19 +42,18 @@ from rekindle.runtime.master.checkpoints.kept_checkpoints import KeptCheckpoints
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints, savepoint_directory
 from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping
 from rekindle.runtime.master.cluster import Cluster
-from rekindle.runtime.master.collected import CollectedRecords
+from rekindle.runtime.master.collected_records import CollectedRecords
 from rekindle.runtime.master.high_availability.takeover import take_over
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.observed_job import ObservedJob
-from rekindle.runtime.master.restarts.failure_kinds import Hopeless, hopeless
+from rekindle.runtime.master.restarts.failures import Hopeless, hopeless
 from rekindle.runtime.master.restarts.lost_cluster import LostCluster, NewCluster
 from rekindle.runtime.master.restarts.recovery import FallBack, Recovery, as_restored
 from rekindle.runtime.master.restarts.repeated_failures import RepeatedFailures
 from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart, driver_restarts
 from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
-from rekindle.runtime.master.views.archived_view import archived
-from rekindle.runtime.master.views.job_archiver import JobArchiver
+from rekindle.runtime.master.views.job_archiver import JobArchiver, archived
 from rekindle.runtime.master.views.job_history import JobHistory, recorded
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.master.views.reported_view import reported
@@ -393,7 +392,7 @@ class JobMaster(ObservedJob):
         return self._recovery.explain(damage, completed), decision
 
     def _as_loss(self, failure: BaseException) -> BaseException:
-        """Tell what has ended the job as the loss of Spark, if it is one that no decision was made about."""
+        """Tell what has ended the job as the loss of the cluster, if it is one that no decision was made about."""
         if isinstance(failure, RekindleError):
             return failure
         loss = self._cluster.loss()
@@ -419,10 +418,10 @@ class JobMaster(ObservedJob):
             self._renew_cluster(shared)
 
     def _renew_cluster(self, shared: JobShared) -> None:
-        self._view.notice("Restarting Spark, which takes a few seconds")
+        self._view.notice(f"Restarting {self._cluster.name}, which takes a few seconds")
         sources = self._lost_cluster.renew(self._clock.now, self._cancelled.wait)
-        self._program = replace(self._program, spark_sources=sources)
-        shared.graph = self._graph = replace(self._graph, spark_sources=sources)
+        self._program = replace(self._program, cluster_sources=sources)
+        shared.graph = self._graph = replace(self._graph, cluster_sources=sources)
 
     def _fall_back(self, failure: Exception, decision: FallBack, shared: JobShared) -> None:
         log.warning(

@@ -63,7 +63,7 @@ def main() -> int:
         # here as there.
         vars(sys.modules["__main__"]).update(job.main_classes)
         adopt_aliases(job.snapshot_aliases)
-        if job.graph.spark_sources:
+        if job.graph.cluster_sources:
             importlib.import_module("rekindle.runtime.exchange.arrow_batches")  # now, while there is nothing else to do
         gc.collect()
         opening = control.first_order()

@@ -44,7 +44,7 @@ def record_order(graph: JobGraph, subtask: int) -> RecordOrder:
     parallelism = {node.id: node.parallelism for node in graph.nodes}
     spark_fed = {node.id for node in graph.nodes if node.spark_fed}
     one_sender: set[int] = set()
-    spark_rooted = {source.node for source in graph.spark_sources}
+    spark_rooted = {source.node for source in graph.cluster_sources}
     for node in graph.nodes:
         inputs = graph.inputs(node.id)
         if any(edge.source in spark_rooted for edge in inputs):

@@ -116,7 +116,7 @@ class OperatorGraph:
         self._heads = {iteration.head for iteration in graph.iterations}
         self._serializers = EdgeSerializers.of(graph.edges)
         self._nodes: dict[int, RunningNode] = {}
-        self._remote_sources = {source.node for source in graph.spark_sources}
+        self._remote_sources = {source.node for source in graph.cluster_sources}
         parallelism = {node.id: node.parallelism for node in graph.nodes}
         builder = OperatorBuilder()
         spark_fed = {node.id for node in graph.nodes if node.spark_fed}
@@ -414,7 +414,7 @@ def _input_progress(edge: JobEdge, subtask: int, spark_fed: bool, sources: int, 
 
 def _spark_roots(graph: JobGraph) -> dict[int, set[int]]:
     """Give for each node that only Spark sources feed, without an exchange, which ones they are."""
-    roots: dict[int, set[int]] = {source.node: {source.node} for source in graph.spark_sources}
+    roots: dict[int, set[int]] = {source.node: {source.node} for source in graph.cluster_sources}
     for node in graph.nodes:
         if node.spark_fed and node.id not in roots:
             roots[node.id] = set().union(*(roots[edge.source] for edge in graph.inputs(node.id)))

@@ -20,7 +20,7 @@ from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import StateSerializers
-from rekindle.state.ttl.cleanup import TtlCleanup
+from rekindle.state.ttl.rules import TtlCleanup
 
 
 class HeapKeyedStateBackend(KeyedStateBackend):

@@ -13,8 +13,8 @@ from rekindle.contracts.functions.basic_functions import AggregateFunction
 from rekindle.contracts.state import AggregatingState, ListState, ReducingState, State, ValueState
 from rekindle.state.heap.changes import StateChanges
 from rekindle.state.list_elements import none_refused, without_none
-from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.scope import Scope, unhashable_map_key
+from rekindle.state.state_primitives import RangedMapState
 
 
 class HeapState(State):

@@ -7,11 +7,11 @@ from operator import itemgetter
 from typing import Any
 
 from rekindle.serialization.encodings.pickle_serializer import NAMES_A_CLASS
-from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.key_decoding import decode_at, reading_key_back
 from rekindle.state.rocksdb.key_encoding import encode
 from rekindle.state.scope import Scope, unhashable_map_key
+from rekindle.state.state_primitives import RangedMapState
 
 _FEW = 4  # so many entries are read one by one, from the cache if they are there, in less time than a range of them
 _UNKNOWN = object()

@@ -11,7 +11,7 @@ from typing import Any
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.codec import last_access_of
 from rekindle.state.rocksdb.database import walk
-from rekindle.state.ttl.cleanup import TtlCleanup
+from rekindle.state.ttl.rules import TtlCleanup
 
 
 class _Clock:

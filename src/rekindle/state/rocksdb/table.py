@@ -16,7 +16,7 @@ from rekindle.state.rocksdb.database import Database, walk
 from rekindle.state.rocksdb.key_decoding import decode_at
 from rekindle.state.rocksdb.key_encoding import encode_key
 from rekindle.state.rocksdb.layout import Layout, end_of_prefix, key_group_start, key_of
-from rekindle.state.rocksdb.unproven import UnprovenEntries
+from rekindle.state.rocksdb.unverified_entries import UnprovenEntries
 from rekindle.state.state_evolution import StateName, other_keys
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers
 from rekindle.types.type_serializer import TypeSerializer

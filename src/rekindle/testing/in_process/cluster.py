@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weakref import WeakValueDictionary
 
-from rekindle.graph.job_graph import JobGraph, SparkSource
+from rekindle.graph.job_graph import ClusterSource, JobGraph
 from rekindle.runtime.master.cluster import ClusterLoss
 from rekindle.runtime.master.slots.slot_pool import SlotPoolOptions
 from rekindle.runtime.wire import messages as m
@@ -82,7 +82,7 @@ class InProcessCluster:
         """Return False: the cluster is never lost."""
         return False
 
-    def renew(self) -> tuple[SparkSource, ...]:
+    def renew(self) -> tuple[ClusterSource, ...]:
         """Refuse: the cluster is never lost."""
         raise NotImplementedError("the in-process cluster is never lost")
 

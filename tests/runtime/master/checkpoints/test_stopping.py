@@ -26,7 +26,7 @@ from rekindle.runtime.master.attempts.attempt_events import (
 from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping
 from rekindle.runtime.master.checkpoints.storage_orders import MetadataStored
 from rekindle.runtime.master.client import LocalJobClient
-from rekindle.runtime.master.collected import CollectedRecords
+from rekindle.runtime.master.collected_records import CollectedRecords
 from rekindle.runtime.wire import messages as m
 from support.attempts import machine
 from support.balances import assert_exactly_once, environment, events, judge, numbering_job, read_output

@@ -48,8 +48,7 @@ from rekindle.exceptions import (
 )
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.exchange import writers
-from rekindle.runtime.master.restarts.failure_kinds import hopeless
-from rekindle.runtime.master.restarts.failures import slot_error
+from rekindle.runtime.master.restarts.failures import hopeless, slot_error
 from rekindle.runtime.slot.deployment import load_job
 from rekindle.runtime.slot.failure import describe_failure
 from rekindle.runtime.spark.cluster import SparkCluster

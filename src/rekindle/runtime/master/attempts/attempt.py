@@ -20,7 +20,7 @@ from functools import partial
 
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import DropCompleted, WriteMetadata
-from rekindle.checkpoint.metadata import SparkPosition
+from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.checkpoint.statistics import RestoredStatistics
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
@@ -100,7 +100,7 @@ class Attempt:
         self._metrics = SlotMetrics(lambda: len(shared.slot_pool.registered()), shared.slot_pool.broadcast)
         self._driver: EpochDriver | None = None
         self._stopping = False
-        self._positions: dict[int, list[SparkPosition]] = {}  # at the barriers of the checkpoints under way
+        self._positions: dict[int, list[SourcePosition]] = {}  # at the barriers of the checkpoints under way
         self._cause_until: float | None = None  # how long a better cause of a failure is waited for
         self._look_at = 0.0  # when to look whether another driver has taken over
 

@@ -31,7 +31,7 @@ class Woken:
 
 @dataclass(frozen=True, slots=True)
 class EpochRequested:
-    """An operator has something to emit that did not come from Spark."""
+    """An operator has something to emit that the cluster did not bring."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class SkipEpoch:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Ask for an epoch, though Spark's own sources may have nothing new."""
+    """Ask for an epoch, though the sources that the cluster reads may have nothing new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class DrainSources:
 
 @dataclass(frozen=True, slots=True)
 class PlaceBarrier:
-    """Take down where Spark's sources stand, and let all slots take a snapshot."""
+    """Note where the sources stand that the cluster reads, and let all slots take a snapshot."""
 
     order: m.TriggerSnapshot
 

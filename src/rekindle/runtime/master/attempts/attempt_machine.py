@@ -467,7 +467,7 @@ class AttemptMachine:
             self._stop = self._stop_id = None
 
     def _fail(self, error: BaseException, primary: bool = True) -> None:
-        """Prefer what a slot said, or its death, over what Spark makes of it."""
+        """Prefer what a slot said, or its death, over what the cluster makes of it."""
         if self._over:
             return
         if primary:

@@ -65,7 +65,7 @@ def _slot_job(shared: JobShared) -> SlotJob:
         job_id=settings.job_id,
         graph=replace(
             graph,
-            spark_sources=tuple(replace(s, data_frame=None, described=None) for s in graph.spark_sources),
+            cluster_sources=tuple(replace(s, data_frame=None, described=None) for s in graph.cluster_sources),
         ),
         snapshots=SnapshotSettings(
             settings.state_files,

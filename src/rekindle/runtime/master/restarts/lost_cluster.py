@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rekindle.exceptions import SparkLostError
-from rekindle.graph.job_graph import SparkSource
+from rekindle.graph.job_graph import ClusterSource
 from rekindle.runtime.master.cluster import Cluster, ClusterLoss
 from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart, RestartStrategy
 
@@ -24,8 +24,8 @@ class NewCluster:
 class LostCluster:
     """Decide what follows each time that the cluster is lost.
 
-    With high availability the driver takes over its own job, on a new cluster. It ends if the program has stopped Spark
-    itself, or has made the session or DataFrames, which are gone with the JVM: only the program can make them again.
+    With high availability the driver takes over its own job, on a new cluster. It ends if the program has stopped
+    the cluster itself, or has made what is gone with it, such as DataFrames: only the program can make them again.
 
     Args:
         job_name: The job.
@@ -47,7 +47,7 @@ class LostCluster:
         decision = self._restarts.on_failure(now)
         return NewCluster(decision.delay_ms) if isinstance(decision, Restart) else GiveUp(loss.what)
 
-    def renew(self, now: Callable[[], int], wait: Callable[[float], bool]) -> tuple[SparkSource, ...]:
+    def renew(self, now: Callable[[], int], wait: Callable[[float], bool]) -> tuple[ClusterSource, ...]:
         """Start the cluster anew; as often as it may be lost in a row, if it dies on the way.
 
         Returns the job's sources on the new one.
@@ -66,6 +66,7 @@ class LostCluster:
                 decision = self._restarts.on_failure(now())
                 if isinstance(decision, GiveUp) or wait(decision.delay_ms / 1000):
                     raise SparkLostError(
-                        f"job {self._job_name!r} is suspended: Spark was lost, and could not be started anew: {error}"
+                        f"job {self._job_name!r} is suspended: {self._cluster.name} was lost, and could not be "
+                        f"started anew: {error}"
                     ) from error
-                log.warning("Spark could not be restarted, and is tried again: %s", error)
+                log.warning("%s could not be restarted, and is tried again: %s", self._cluster.name, error)

@@ -19,12 +19,19 @@ import re
 from typing import Any, TypeVar
 
 from rekindle.checkpoint import paths
+from rekindle.checkpoint.restoring import check_restore_path
 from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
 from rekindle.checkpoint.settings.checkpoint_storage import CheckpointStorage, JobManagerCheckpointStorage
 from rekindle.checkpoint.settings.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
 from rekindle.config.config_options import ConfigOption
 from rekindle.config.configuration import Configuration
-from rekindle.config.options import CheckpointingOptions, RocksDBOptions, StateBackendOptions, StateRecoveryOptions
+from rekindle.config.options import (
+    CheckpointingOptions,
+    HighAvailabilityOptions,
+    RocksDBOptions,
+    StateBackendOptions,
+    StateRecoveryOptions,
+)
 from rekindle.exceptions import ConfigurationError
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
@@ -178,3 +185,17 @@ def _directories(configuration: Configuration, option: ConfigOption[str | None])
 
 def _first(program: T | None, configuration: T) -> T:
     return configuration if program is None else program
+
+
+def check_restore_setting(configuration: Configuration) -> None:
+    """Look whether there is a checkpoint where the configuration says that the job starts from one.
+
+    A cluster takes seconds to start: this is done before. With high availability it may not matter, because a job that
+    has completed checkpoints of its own goes on from them.
+
+    Raises:
+        CheckpointNotFoundError: There is none.
+    """
+    path = configuration.get(StateRecoveryOptions.SAVEPOINT_PATH)
+    if path is not None and configuration.get(HighAvailabilityOptions.HA_MODE) == "NONE":
+        check_restore_path(path)

@@ -7,8 +7,8 @@ import pytest
 from rekindle.common.configuration import Configuration
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import CheckpointNotFoundError, ConfigurationError
-from rekindle.runtime.master.checkpoints.restore_check import check_restore_setting
 from rekindle.runtime.master.settings.job_settings import settle
+from rekindle.runtime.master.settings.state_settings import check_restore_setting
 
 
 @pytest.mark.parametrize("path", ["", " "])

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Gathering(Generic[T]):
+class SlotAnswers(Generic[T]):
     """Wait until every slot has answered, or somebody says that they will not."""
 
     def __init__(self, slots: int) -> None:

@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 
 
-class Troubles:
+class LimitedWarnings:
     """Count troubles by kind, and log each kind when its count reaches 1, 10, 100, …
 
     Strangers decide how often some troubles happen; how much is logged is not theirs to decide.

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.base.scratch import ScratchDirectory
+from rekindle.base.scratch_directory import ScratchDirectory
 from support.processes import all_pids, wait_until
 
 # Makes a scratch directory, tells where it is and who looks after it, and waits for its end.
 CHILD = """
 import os, sys
-from rekindle.base.scratch import ScratchDirectory
+from rekindle.base.scratch_directory import ScratchDirectory
 scratch = ScratchDirectory()
 with open(os.path.join(scratch.path, "file"), "w") as file:
     file.write("x")
