@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 
 from rekindle.checkpoint.aborted_ids import AbortedCheckpointIds
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.checkpoint.completed_store import CompletedCheckpointStore
+from rekindle.checkpoint.completed_checkpoint_store import CompletedCheckpointStore
 from rekindle.checkpoint.events import (
     AllAborted,
     CheckpointAcknowledged,
@@ -48,7 +48,7 @@ from rekindle.checkpoint.events import (
 from rekindle.checkpoint.failure_counter import CheckpointFailureCounter
 from rekindle.checkpoint.failure_messages import missing_acknowledgements, savepoint_failed, too_many_failures
 from rekindle.checkpoint.options import CheckpointOptions
-from rekindle.checkpoint.pending import AcknowledgeResult, PendingCheckpoint
+from rekindle.checkpoint.pending_checkpoint import AcknowledgeResult, PendingCheckpoint
 from rekindle.checkpoint.periodic_schedule import PeriodicSchedule
 from rekindle.checkpoint.slot_snapshot import SlotSnapshot
 from rekindle.checkpoint.statistics import CheckpointStatistics, RestoredStatistics

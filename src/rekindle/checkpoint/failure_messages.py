@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rekindle.checkpoint.events import CheckpointFailureReason
-from rekindle.checkpoint.pending import PendingCheckpoint
+from rekindle.checkpoint.pending_checkpoint import PendingCheckpoint
 
 _SLOTS_NAMED = 10
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from rekindle.checkpoint.distribution import DistributionRecorder
 from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.checkpoint.options import CheckpointOptions
-from rekindle.checkpoint.pending import PendingCheckpoint
+from rekindle.checkpoint.pending_checkpoint import PendingCheckpoint
 from rekindle.checkpoint.statistics import (
     CheckpointStatistics,
     CheckpointStatus,

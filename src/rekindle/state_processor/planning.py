@@ -29,7 +29,7 @@ from rekindle.state_processor.bootstrap import (
 )
 from rekindle.state_processor.reading_tasks import ask
 from rekindle.state_processor.routing import ROUTED, Column, ColumnPairs, KeyedRouting, ListRouting, RowPairs
-from rekindle.state_processor.shipping import Program
+from rekindle.state_processor.shipped_program import Program
 from rekindle.state_processor.slot_writing import FunctionStep, ListStep, OperatorPlan, StateStep, Step
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.spark_types import column_of

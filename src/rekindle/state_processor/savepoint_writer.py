@@ -189,7 +189,7 @@ class SavepointWriter:
         from rekindle.runtime.spark.versions import repartition_by_id
         from rekindle.state_processor.planning import planned
         from rekindle.state_processor.routing import ROUTED
-        from rekindle.state_processor.shipping import Program
+        from rekindle.state_processor.shipped_program import Program
         from rekindle.state_processor.slot_writing import WriteSlots, WrittenSlot
 
         program = Program.of_driver()

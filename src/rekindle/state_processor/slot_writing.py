@@ -36,7 +36,7 @@ from rekindle.state.state_serializers import UNUSED
 from rekindle.state_processor.bootstrap import KeyedStateBootstrapFunction
 from rekindle.state_processor.contents import SnapshotContents, contents_of, cut
 from rekindle.state_processor.keyed_state_reader import operator_context
-from rekindle.state_processor.shipping import Program
+from rekindle.state_processor.shipped_program import Program
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.types.type_serializer import TypeSerializer
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, cast
 
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import ClusterSource, JobGraph
 from rekindle.graph.transformations.sources import DataFrameFunction, TextFiles
-from rekindle.runtime.spark.text_files import load_text_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +37,7 @@ def _loaded(source: ClusterSource, session: SparkSession) -> ClusterSource:
     described = source.described or source.data_frame
     match described:
         case TextFiles():
-            return replace(source, data_frame=load_text_files(described, session), described=described)
+            return replace(source, data_frame=_text_lines(described, session), described=described)
         case DataFrameFunction():
             same = described.first.sparkSession is session
             frame = described.first if same else _made(described.function, session, described.uid)
@@ -54,3 +54,16 @@ def _made(function: Callable[[SparkSession], DataFrame], session: SparkSession, 
             f"the function of DataFrame source {uid!r} must return a DataFrame, and it returned a {type(made).__name__}"
         )
     return made
+
+
+def _text_lines(files: TextFiles, session: SparkSession) -> DataFrame:
+    """Let Spark find the files; return their lines."""
+    from pyspark.sql import DataFrame  # programs are described without Spark
+    from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+    if files.monitored:
+        reader = session.readStream.option("recursiveFileLookup", True)
+        lines = reduce(DataFrame.unionAll, [reader.text(path) for path in files.paths])
+    else:
+        lines = session.read.option("recursiveFileLookup", True).text(list(files.paths))
+    return lines.select(F.col("value").cast("binary")) if files.as_bytes else lines

@@ -16,7 +16,6 @@ from rekindle.graph.job_graph import ClusterSource, JobGraph
 from rekindle.runtime.master.cluster import EpochDriver
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.slot.arrivals import record_order
-from rekindle.runtime.spark.data_frames import streaming_sources
 from rekindle.runtime.spark.described_frames import frame_of
 from rekindle.runtime.spark.epoch_loop import EpochLoop
 from rekindle.runtime.spark.epoch_query import EpochQuery, Ticks
@@ -30,6 +29,7 @@ from rekindle.runtime.spark.forwarder import (
 from rekindle.runtime.spark.positions import SourceLayout
 from rekindle.runtime.spark.routed_source import column_routes
 from rekindle.runtime.spark.session import cloned_session, query_settings
+from rekindle.runtime.spark.streaming_sources import streaming_sources
 from rekindle.runtime.spark.versions import repartition_by_id
 
 

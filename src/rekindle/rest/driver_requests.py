@@ -20,7 +20,7 @@ _LINKS = {
 }
 
 
-class FrontRequests:
+class DriverRequests:
     """Answer what is asked about the driver as a whole."""
 
     def __init__(self, jobs: RunningJobs) -> None:

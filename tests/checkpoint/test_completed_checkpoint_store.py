@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.checkpoint.completed_store import CompletedCheckpointStore
+from rekindle.checkpoint.completed_checkpoint_store import CompletedCheckpointStore
 from support.slot_snapshots import completed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.checkpoint.shared_registry import SharedStateRegistry
+from rekindle.checkpoint.shared_state_registry import SharedStateRegistry
 
 
 def test_remembers_what_each_checkpoint_refers_to() -> None:
