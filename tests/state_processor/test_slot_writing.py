@@ -20,7 +20,7 @@ from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.blocks import StateSpec
 from rekindle.state.key_hash import key_group_of
-from rekindle.state.kinds.registry import kind_of
+from rekindle.state.kinds.state_kind import kind_of
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state_processor.contents import contents_of
 from rekindle.state_processor.new_metadata import metadata_of

@@ -19,7 +19,7 @@ from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import console as plain_console
 from rekindle.cli.progress import progress_bar
 from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
-from rekindle.state.kinds.registry import kind_named
+from rekindle.state.kinds.state_kind import kind_named
 from rekindle.state_processor.description import (
     KeyedStateDescription,
     OperatorDescription,

@@ -10,7 +10,7 @@ import msgspec
 from rekindle.exceptions import SerializationError
 from rekindle.state.block_format import BlockDelta, BlockKeys, BlockValues, decode_delta_block, decode_whole_block
 from rekindle.state.blocks import KeyGroupBlock
-from rekindle.state.kinds.registry import kind_named
+from rekindle.state.kinds.state_kind import kind_named
 from rekindle.state.shapes.state_shape import FlatChanges, FlatValues, StateShape
 from rekindle.state.state_serializers import StateSerializers, restored_serializers
 from rekindle.types.type_serializer import TypeSerializer

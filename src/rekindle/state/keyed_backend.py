@@ -15,8 +15,7 @@ from rekindle.contracts.state import (
 )
 from rekindle.exceptions import InvalidProgramError, NotSupportedError, StateAccessError
 from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateSpec
-from rekindle.state.kinds.registry import kind_of
-from rekindle.state.kinds.state_kind import StateKind
+from rekindle.state.kinds.state_kind import StateKind, kind_of
 from rekindle.state.restored_state import ClaimedBlocks, RestoredStates
 from rekindle.state.scope import NamespacedState, NamespaceScope, Scope
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest

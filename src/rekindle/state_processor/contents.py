@@ -20,7 +20,7 @@ from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
 from rekindle.serialization.encodings.stand_ins import stand_ins_for_missing_classes
 from rekindle.state.block_decoding import BlockDecoder
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, RAW_STATE, RESERVED_NAMES, KeyGroupBlock
-from rekindle.state.kinds.registry import kind_named
+from rekindle.state.kinds.state_kind import kind_named
 from rekindle.state.namespace_timers import decode_timers
 from rekindle.state.operator_state.encoding import broadcast_pairs
 from rekindle.state.restored_state import merged_entries

@@ -18,7 +18,7 @@ from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer, InferredKeySerializerSnapshot
 from rekindle.state.blocks import StateSpec
-from rekindle.state.kinds.registry import kind_of
+from rekindle.state.kinds.state_kind import kind_of
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.state.state_serializers import UNUSED, StateSerializers
 from rekindle.state_processor.bootstrap import (

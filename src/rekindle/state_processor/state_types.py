@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rekindle.state.blocks import RAW, TIMERS
-from rekindle.state.kinds.registry import kind_named
+from rekindle.state.kinds.state_kind import kind_named
 from rekindle.state.shapes.state_shape import StateShape
 from rekindle.state.state_serializers import StoredSerializers
 from rekindle.state_processor.contents import SnapshotContents

@@ -15,7 +15,7 @@ from rocksdict import AccessType, Checkpoint, Rdict, RdictIter, ReadOptions, Wri
 
 from rekindle.exceptions import CheckpointCorruptError, ConfigurationError
 from rekindle.state.blocks import StateSpec
-from rekindle.state.kinds.registry import kind_named
+from rekindle.state.kinds.state_kind import kind_named
 from rekindle.state.rocksdb.options import RocksDBOptions
 from rekindle.state.state_serializers import StoredSerializers
 
