@@ -8,11 +8,14 @@ one chunk of records after the other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rekindle.graph.partitioning import Partitioner
-from rekindle.graph.transformations.sources import ClusterFrame, DescribedFrame
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.typeinfo import TypeInformation
+
+if TYPE_CHECKING:  # Spark's Python workers import this module, and need no sources
+    from rekindle.graph.transformations.sources import ClusterFrame, DescribedFrame
 
 
 @dataclass(frozen=True, slots=True)
