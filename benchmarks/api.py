@@ -120,7 +120,7 @@ def by_key(pairs: DataStream) -> Any:
 
 
 def features(environment: StreamExecutionEnvironment, keys: int) -> dict[str, Callable[[DataStream], DataStream]]:
-    """Give all features, as streams made of pairs. A window holds about ten records of a key."""
+    """Return all features, as streams made of pairs. A window holds about ten records of a key."""
     size = Time.milliseconds(10 * keys)
     rates = environment.from_collection([(n, n + 1) for n in range(10)])
     return {
@@ -143,7 +143,7 @@ def features(environment: StreamExecutionEnvironment, keys: int) -> dict[str, Ca
 
 
 def records_per_second(epochs: Epochs) -> float:
-    """Give the throughput of all epochs but the first, gaps between them included."""
+    """Return the throughput of all epochs but the first, gaps between them included."""
     first, *rest = epochs.finished
     return sum(summary.records for _, summary in rest) / (rest[-1][0] - first[0])
 

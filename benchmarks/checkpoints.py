@@ -33,8 +33,8 @@ from rekindle.datastream import KeyedProcessFunction, SinkFunction, StreamExecut
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.graph.compilation.compiler import compile_job
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
 from rekindle.runtime.slot.slot import Slot
+from rekindle.runtime.slot.slot_job import RestoredCheckpoint, SlotJob, SnapshotSettings
 from rekindle.runtime.wire import messages as m
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
@@ -104,7 +104,7 @@ class OneSlot:
         return started, time.perf_counter() - started
 
     def poll(self) -> m.SnapshotDone | None:
-        """Give the end of the checkpoint, if it has come."""
+        """Return the end of the checkpoint, if it has come."""
         try:
             answer = self._answers.get_nowait()
         except queue.Empty:
@@ -222,12 +222,12 @@ def one_slot(name: str, backend: BackendSettings, directory: str, keys: int, inc
 
 
 def value(rng: random.Random, key: int) -> tuple[int, str]:
-    """Give a record."""
+    """Return a record."""
     return key, f"{rng.getrandbits(160):040x}"
 
 
 def memory() -> int:
-    """Give the bytes of memory this process has for itself."""
+    """Return the bytes of memory this process has for itself."""
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 

@@ -40,7 +40,7 @@ KINDS = ("slot", "slot", "slot", "worker", "JVM", "slot", "slot", "worker", "dri
 
 
 def key_of(event: int) -> int:
-    """Give the key of an event."""
+    """Return the key of an event."""
     return event * 7919 % KEYS
 
 
@@ -150,7 +150,7 @@ class Run:
 
 
 def command_of(pid: int) -> str:
-    """Give the command line of a process."""
+    """Return the command line of a process."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
@@ -158,7 +158,7 @@ def command_of(pid: int) -> str:
 
 
 def parent_of(pid: int) -> int:
-    """Give the parent of a process."""
+    """Return the parent of a process."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:

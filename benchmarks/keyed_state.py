@@ -103,7 +103,7 @@ def run(environment: StreamExecutionEnvironment, spark: SparkSession, data: str,
 
 
 def steady(epochs: Epochs) -> tuple[float, float]:
-    """Give the records per second of the first epoch, and of all others together, gaps between epochs included."""
+    """Return the records per second of the first epoch, and of all others together, gaps between epochs included."""
     first, *rest = [(at, summary) for at, summary in epochs.finished if summary.records]
     return (
         first[1].records / first[1].seconds,

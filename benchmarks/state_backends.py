@@ -191,7 +191,7 @@ WORK: list[Work] = [
 
 
 def best(rounds: int, work: Callable[[], None], operations: int) -> float:
-    """Give nanoseconds per operation, the best of some rounds."""
+    """Return nanoseconds per operation, the best of some rounds."""
     durations = []
     for _ in range(rounds):
         started = time.perf_counter()

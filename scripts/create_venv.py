@@ -55,7 +55,7 @@ class Environment:
         return installed.returncode
 
     def _starts(self) -> bool:
-        """Tell whether the environment is there and its Python works: it does not after that Python was removed."""
+        """Return whether the environment is there and its Python works: it does not after that Python was removed."""
         return self.python.exists() and _succeeds([self.python, "-c", ""])
 
     def _has_pip(self) -> bool:

@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def _problem() -> str | None:
-    """Say what is wrong with the Java there is; None: nothing."""
+    """Return what is wrong with the Java there is; None: nothing."""
     try:
         java = require_java()
     except SparkSetupError as error:
@@ -49,7 +49,7 @@ def _problem() -> str | None:
 
 
 def _become_root() -> list[str] | None:
-    """Give what a command must begin with to run as root; None where that needs a password."""
+    """Return what a command must begin with to run as root; None where that needs a password."""
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo") is None:

@@ -115,7 +115,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def local_cluster() -> Iterator[PacedCluster]:
-    """Give a cluster in this process, and fail the test if a slot is alive after it."""
+    """Yield a cluster in this process, and fail the test if a slot is alive after it."""
     from support.paced_cluster import PacedCluster
     from support.processes import wait_until
 

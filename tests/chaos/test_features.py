@@ -125,7 +125,7 @@ Outcome = Callable[[str, str], dict[str, list[Any]]]
 
 
 def outcomes(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """Give the results of all features after a fault on a backend; the job runs when it is asked for first."""
+    """Return the results of all features after a fault on a backend; the job runs when it is asked for first."""
 
     @cache
     def run(fault: str, backend: str) -> dict[str, list[Any]]:

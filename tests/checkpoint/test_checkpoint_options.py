@@ -40,12 +40,13 @@ from rekindle.ha.ownership import JobOwnership
 from rekindle.rest.checkpoints_json import checkpoint_config
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.master.attempts.attempt import attempt_settings
-from rekindle.runtime.master.attempts.attempt_events import BeginEpoch, EpochEnded, EpochWaits, PlaceBarrier, Woken
+from rekindle.runtime.master.attempts.attempt_events import BeginEpoch, PlaceBarrier, Woken
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine
-from rekindle.runtime.master.attempts.stopping import Stopping
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
+from rekindle.runtime.master.checkpoints.stopping import Stopping
+from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.master.job_settings import JobSettings, settle
+from rekindle.runtime.master.settings.job_settings import JobSettings, settle
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.testing import InProcessCluster, ManualClock
 from support.in_process_job import DeclinedError, InProcessJob, collect
@@ -57,7 +58,7 @@ JOB = "0123456789abcdef0123456789abcdef"
 
 
 def configured(**values: object) -> Configuration:
-    """Give a configuration: the keys below execution.checkpointing with ``_`` for ``-``, others as they are."""
+    """Return a configuration: the keys below execution.checkpointing with ``_`` for ``-``, others as they are."""
     configuration = Configuration()
     for name, value in ({"interval": "100 ms"} | values).items():
         key = name if "." in name else PREFIX + name.replace("_", "-")
@@ -72,7 +73,7 @@ def settled(**values: object) -> JobSettings:
 
 
 def coordinator(**values: object) -> CheckpointCoordinator:
-    """Give the coordinator of a job with one slot."""
+    """Return the coordinator of a job with one slot."""
     return CheckpointCoordinator(settled(**values).checkpoints, frozenset({0}), 0, 1, 0)
 
 
@@ -163,7 +164,7 @@ def test_mode() -> None:
 
 
 def machine_of(**values: object) -> AttemptMachine:
-    """Give an attempt of a job with an exchange behind which state is."""
+    """Return an attempt of a job with an exchange behind which state is."""
     environment = program()
     graph = compile_job(environment._graph, 2, None)
     settings = settled(**values)

@@ -8,7 +8,7 @@ import pytest
 
 from rekindle.checkpoint.aborted_ids import AbortedCheckpointIds
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.checkpoint.completed_store import CompletedCheckpointStore
+from rekindle.checkpoint.completed_checkpoint_store import CompletedCheckpointStore
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import (
     CheckpointAcknowledged,

@@ -682,7 +682,7 @@ MUTANTS = [
 
 
 def noticed(kind: type[CheckpointCoordinator]) -> int | None:
-    """Give the first schedule that fails."""
+    """Return the first schedule that fails."""
     for seed in range(300):
         try:
             run_schedule(seed, kind)

@@ -18,8 +18,8 @@ from rekindle.datastream.state_backend import (
     MemoryStateBackend,
     RocksDBStateBackend,
 )
-from rekindle.runtime.master.checkpoints.state_settings import settle_backend
-from rekindle.runtime.master.high_availability.ha_settings import settle_high_availability
+from rekindle.runtime.master.settings.ha_settings import settle_high_availability
+from rekindle.runtime.master.settings.state_settings import settle_backend
 
 
 def db_storage_paths(path: str) -> Any:

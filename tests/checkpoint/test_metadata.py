@@ -15,7 +15,7 @@ from rekindle.checkpoint.metadata import (
     NativeState,
     OperatorMetadata,
     SourceLog,
-    SparkPosition,
+    SourcePosition,
     StateHandle,
     StoredFile,
     decode_metadata,
@@ -52,8 +52,8 @@ FULL = CheckpointMetadata(
         ),
     ],
     positions=[
-        SparkPosition("files", ['{"logOffset":3}', "-"], [SourceLog(0, {"3.compact": b"v1\n"})]),
-        SparkPosition("table", [], [], consumed=True),
+        SourcePosition("files", ['{"logOffset":3}', "-"], [SourceLog(0, {"3.compact": b"v1\n"})]),
+        SourcePosition("table", [], [], consumed=True),
     ],
     savepoint=True,
 )

@@ -12,7 +12,7 @@ from rekindle.checkpoint.metadata import (
     CheckpointMetadata,
     ListStateMetadata,
     OperatorMetadata,
-    SparkPosition,
+    SourcePosition,
     encode_metadata,
 )
 from rekindle.checkpoint.restoring import FALLBACK_KEY, RestorePath, fit_to_checkpoint
@@ -238,10 +238,10 @@ class TestFitting:
         graph = job(uid="another")
         assert fit_to_checkpoint(graph, metadata(7, COUNTER), allow_non_restored=True) == graph
 
-    @pytest.mark.parametrize("position", [SparkPosition("gone", ['"5"'], []), SparkPosition("gone", [], [], True)])
-    def test_a_source_of_sparks_that_has_been_read_from_counts_as_state(self, position: SparkPosition) -> None:
+    @pytest.mark.parametrize("position", [SourcePosition("gone", ['"5"'], []), SourcePosition("gone", [], [], True)])
+    def test_a_source_of_sparks_that_has_been_read_from_counts_as_state(self, position: SourcePosition) -> None:
         saved = metadata(7, OperatorMetadata("gone", "Lines", 2, 128, [], {}))
-        unread = msgspec.structs.replace(saved, positions=[SparkPosition("gone", [], [])])
+        unread = msgspec.structs.replace(saved, positions=[SourcePosition("gone", [], [])])
         fit_to_checkpoint(job(), unread, allow_non_restored=False)
         saved = msgspec.structs.replace(saved, positions=[position])
         with pytest.raises(StateRestoreError, match=r"'Lines' \(uid gone: position\)"):

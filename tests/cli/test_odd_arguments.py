@@ -42,7 +42,7 @@ def savepoint(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def is_sentence(ended: Ended) -> bool:
-    """Tell whether a command says why it has not done what it was asked to."""
+    """Return whether a command says why it has not done what it was asked to."""
     return ended.code == 0 or ("error: " in ended.err and "Traceback" not in ended.err)
 
 

@@ -62,7 +62,7 @@ def test_of_several_that_have_ended_a_name_means_the_last() -> None:
 
 
 def driver(port: int, state: str, started: int) -> FoundJob:
-    """Give a job as one of several drivers knows it."""
+    """Return a job as one of several drivers knows it."""
     overview = {**FakeJob("aaaa".ljust(32, "0"), "orders", state).overview(), "start-time": started}
     return FoundJob(RestClient(f"http://127.0.0.1:{port}"), overview, True)
 

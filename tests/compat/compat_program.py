@@ -291,7 +291,7 @@ def _others(made: Program) -> list[Any]:
 
 
 def contents(running: RunningProgram, made: Program) -> dict[str, Any]:
-    """Give all that is in the states; timers fire for it."""
+    """Return all that is in the states; timers fire for it."""
     found: dict[str, Any] = {"operator": running.operator_states()}
     for number, key in enumerate(made.keys):
         found[f"key {number}"] = running.keyed(key)
@@ -307,7 +307,7 @@ def contents(running: RunningProgram, made: Program) -> dict[str, Any]:
 
 
 def expected(made: Program) -> dict[str, Any]:
-    """Say what must be in the states, in plain Python."""
+    """Return what must be in the states, in plain Python."""
     one, two = made.values
     keyed = {
         "value": one,

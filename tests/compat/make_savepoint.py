@@ -67,7 +67,7 @@ def _copy(stored: StoredCheckpoint, target: Path) -> None:
 
 
 def shown(value: Any) -> Any:
-    """Give contents as JSON: what is no dict is shown as Python shows it."""
+    """Return contents as JSON: what is no dict is shown as Python shows it."""
     return {key: shown(each) for key, each in value.items()} if type(value) is dict else repr(value)
 
 

@@ -15,7 +15,7 @@ from rekindle.datastream import (
     StreamExecutionEnvironment,
 )
 from rekindle.exceptions import ConfigurationError
-from rekindle.runtime.master.job_settings import JobSettings, settle
+from rekindle.runtime.master.settings.job_settings import JobSettings, settle
 
 Effect = Callable[[StreamExecutionEnvironment, JobSettings], Any]
 

@@ -48,7 +48,7 @@ class Either(CoMapFunction):
 
 
 def frame(env: StreamExecutionEnvironment, uid: str = "rows", schema: T.StructType = SCHEMA) -> DataStream:
-    """Give the stream of a DataFrame with nothing but a schema."""
+    """Return the stream of a DataFrame with nothing but a schema."""
     made: Any = SimpleNamespace(columns=schema.names, schema=schema, isStreaming=True, sparkSession=None)
     return env.from_data_frame(made, uid)
 

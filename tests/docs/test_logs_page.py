@@ -11,9 +11,9 @@ import pytest
 
 from rekindle.config.log_options import LogOptions
 from rekindle.config.options import RekindleOptions, option_groups
-from rekindle.runtime.master.attempts.start_times import Phase
-from rekindle.runtime.master.signal_action import SignalAction
+from rekindle.runtime.master.settings.signal_action import SignalAction
 from rekindle.runtime.master.views.progress import EpochSummary, LogView
+from rekindle.runtime.master.views.start_times import Phase
 from support.slot_snapshots import completed
 
 PAGE = (Path(__file__).parents[2] / "docs" / "logs.md").read_text()

@@ -95,7 +95,7 @@ NAMES = {row.name for row in ROWS}
 
 
 def resolve(row: Row) -> Any:
-    """Give what a row names, or None."""
+    """Return what a row names, or None."""
     try:
         found = importlib.import_module(row.module)
     except ImportError:
@@ -109,7 +109,7 @@ def resolve(row: Row) -> Any:
 
 
 def refused(thing: Any) -> bool:
-    """Tell whether something only says that it is not there."""
+    """Return whether something only says that it is not there."""
     function = thing.__init__ if inspect.isclass(thing) else thing
     if not inspect.isfunction(function) or not _only_raises(function):
         return False
@@ -134,7 +134,7 @@ def _only_raises(function: Any) -> bool:
 
 
 def parameters(signature: str) -> list[tuple[str, bool]]:
-    """Give the names of parameters and whether they have defaults, stars included."""
+    """Return the names of parameters and whether they have defaults, stars included."""
     arguments = ast.parse(f"def f{signature}: pass").body[0].args  # type: ignore[attr-defined]
     without = len(arguments.args) - len(arguments.defaults)
     found = [(argument.arg, index >= without) for index, argument in enumerate(arguments.args)]
@@ -157,7 +157,7 @@ def own_parameters(thing: Any) -> list[tuple[str, bool]]:
 
 
 def takes(thing: Any, signature: str) -> bool:
-    """Tell whether something can be called as a signature says: more parameters, with defaults, are fine."""
+    """Return whether something can be called as a signature says: more parameters, with defaults, are fine."""
     own, wanted = own_parameters(thing), parameters(signature)
     if {"*args", "**kwargs"} <= {name for name, _ in own}:
         return True  # such as the methods that raise on a keyed stream, as in PyFlink
@@ -191,7 +191,7 @@ def test_what_is_ticked_is_there_and_takes_pyflinks_parameters(row: Row) -> None
 
 
 def defaults(signature: str) -> dict[str, str]:
-    """Give the defaults of parameters, as they are written."""
+    """Return the defaults of parameters, as they are written."""
     arguments = ast.parse(f"def f{signature}: pass").body[0].args  # type: ignore[attr-defined]
     named = arguments.args[len(arguments.args) - len(arguments.defaults) :]
     pairs = [
@@ -246,7 +246,7 @@ def _public() -> Iterator[str]:
 
 
 def _counts(owner: type, classes: dict[type, str]) -> bool:
-    """Tell whether what a class defines is public: other packages have names of their own in their base classes."""
+    """Return whether what a class defines is public: other packages have names of their own in their base classes."""
     return owner in classes or owner.__module__.startswith(OWNERS)
 
 

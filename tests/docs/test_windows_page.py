@@ -13,7 +13,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.DO
 
 
 def examples() -> tuple[str, list[tuple[str, str]]]:
-    """Give the program that all examples share, and each of them with what it gives."""
+    """Return the program that all examples share, and each of them with what it gives."""
     shared, *others = BLOCK.findall(PAGE.read_text())
     assert shared[1] == ""
     return shared[0], others

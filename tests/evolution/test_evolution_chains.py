@@ -94,7 +94,7 @@ def made(value: Value, outer: Any, inner: Any) -> Any:
 
 
 def numbered(number: int, step: Step) -> Value:
-    """Give the value that a number stands for."""
+    """Return the value that a number stands for."""
     inner = {name: {"x": number, "y": f"y {number}"}[name] for name in step.inner}
     full = {
         "whole": number,
@@ -108,7 +108,7 @@ def numbered(number: int, step: Step) -> Value:
 
 
 def followed(value: Value, step: Step) -> Value:
-    """Say what becomes of a value in a version: fields that it has, defaults for the others."""
+    """Return what becomes of a value in a version: fields that it has, defaults for the others."""
 
     def inner_followed(inner: Value) -> Value:
         return {name: inner.get(name, INNER[name][1]) for name in step.inner}

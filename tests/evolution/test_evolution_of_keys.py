@@ -15,8 +15,8 @@ from rekindle.common.annotations import as_type_info
 from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import StateMigrationException
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.blocks import EVENT_TIMERS
 from rekindle.state.key_hash import key_group_of
@@ -41,7 +41,7 @@ def place(versions: Versions, *fields: Any, kind: str = "dataclass") -> Any:
 
 
 def places(kind: str, *fields: Any) -> Callable[[Versions], Any]:
-    """Give two places, whatever the order of the fields."""
+    """Return two places, whatever the order of the fields."""
 
     def made(versions: Versions) -> Any:
         cls = place(versions, *fields, kind=kind)

@@ -13,9 +13,9 @@ import pytest
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common.annotations import as_type_info
 from rekindle.exceptions import StateMigrationException
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.types.compatibility import Outcome, TypeSerializerSchemaCompatibility
@@ -70,12 +70,12 @@ def serializer_for(kind: Any) -> TypeSerializer[Any]:
 
 
 def compared(stored: bytes, kind: Any) -> TypeSerializerSchemaCompatibility:
-    """Say what is said of the type of a program and what is stored."""
+    """Return what is said of the type of a program and what is stored."""
     return serializer_for(kind).snapshot_configuration().resolve_schema_compatibility(snapshot_from_bytes(stored))
 
 
 def written_by_today(before: bytes, kind: Any) -> bytes:
-    """Give what must be stored of the serializer that goes on after a restore."""
+    """Return what must be stored of the serializer that goes on after a restore."""
     result = compared(before, kind)
     reconfigured = result.outcome is Outcome.RECONFIGURED
     serializer = result.get_reconfigured_serializer() if reconfigured else serializer_for(kind)

@@ -10,7 +10,7 @@ from rekindle.common import Configuration
 from rekindle.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 from rekindle.graph.batch_mode import runs_as_batch
-from rekindle.runtime.master.job_settings import settle
+from rekindle.runtime.master.settings.job_settings import settle
 from rekindle.runtime.operators.batch.broadcast_first import BroadcastFirstOperator
 from rekindle.runtime.operators.batch.final_reduce import FinalReduceOperator
 from rekindle.runtime.operators.batch.key_by_key import KeyByKeyOperator

@@ -159,7 +159,7 @@ class TestSparkSources:
         reduced = program.add(Reduce(), (mapped, HASH))
         hosted = program.source()
         job = program.compile()
-        fed = {node.id: node.spark_fed for node in job.nodes}
+        fed = {node.id: node.cluster_fed for node in job.nodes}
         assert fed == {source.id: True, mapped.id: True, reduced.id: False, hosted.id: False}
 
     def test_the_union_of_spark_fed_streams_stays_in_the_slot(self) -> None:
@@ -167,7 +167,7 @@ class TestSparkSources:
         union = program.add(Map(), (program.spark_source(), FORWARD), (program.spark_source(), FORWARD))
         job = program.compile()
         assert [edge.exchange for edge in job.edges] == [False, False]
-        assert node_of(job, union).spark_fed
+        assert node_of(job, union).cluster_fed
 
     def test_the_union_of_a_spark_fed_and_a_hosted_stream_exchanges_the_spark_fed_one(self) -> None:
         program = Program()
@@ -178,7 +178,7 @@ class TestSparkSources:
         assert (from_spark.partitioner, from_spark.exchange) == (RESCALE, True)  # so rows of a task keep their order
         assert (from_hosted.partitioner, from_hosted.exchange) == (FORWARD, False)
         assert node_of(job, union).level == 1
-        assert not node_of(job, union).spark_fed
+        assert not node_of(job, union).cluster_fed
 
     def test_rows_are_dealt_out_to_all_subtasks_where_watermarks_follow(self) -> None:
         class Watermarks(Map):
@@ -201,7 +201,7 @@ class TestSparkSources:
         bounded = program.spark_source(uid="table", bounded=True)
         endless = program.spark_source(uid="stream", bounded=False)
         job = program.compile()
-        assert [(s.node, s.uid, s.data_frame, s.bounded) for s in job.spark_sources] == [
+        assert [(s.node, s.uid, s.data_frame, s.bounded) for s in job.cluster_sources] == [
             (bounded.id, "table", FRAME, True),
             (endless.id, "stream", FRAME, False),
         ]
@@ -330,3 +330,20 @@ class TestUids:
         derived = uids(small_program())[0]
         with pytest.raises(InvalidProgramError, match=derived):
             small_program(uid=derived).compile()
+
+
+class TestHostedSources:
+    class Hosted(Source):
+        hosted = True
+
+    def test_as_many_slots_are_polled_as_the_widest_source_has_subtasks(self) -> None:
+        nodes = [self.node(0, self.Hosted(), 2), self.node(1, self.Hosted(), 3), self.node(2, Map(), 4)]
+        graph = JobGraph(tuple(nodes), (), ())
+        assert (graph.hosts_sources, graph.polled_slots) == (True, 3)
+
+    def test_without_any_one_slot_is_polled_nevertheless(self) -> None:
+        graph = JobGraph((self.node(0, Source(), 4),), (), ())
+        assert (graph.hosts_sources, graph.polled_slots) == (False, 1)
+
+    def node(self, number: int, transformation: Transformation, parallelism: int) -> JobNode:
+        return JobNode(number, str(number), str(number), transformation, parallelism, 128, False, 0, False)

@@ -6,7 +6,6 @@ import pytest
 
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
 from rekindle.graph.compilation.compiler import compile_job
-from rekindle.graph.iterations import in_iteration
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.partitioning import FORWARD, Partitioning
 from rekindle.graph.stream_graph import StreamEdge
@@ -18,7 +17,7 @@ def environment() -> StreamExecutionEnvironment:
 
 
 def named(job: JobGraph, inside: bool) -> set[str]:
-    return {node.name for node in job.nodes if in_iteration(job, node.id) is inside}
+    return {node.name for node in job.nodes if job.in_iteration(node.id) is inside}
 
 
 def test_a_loop_has_what_is_between_its_head_and_its_ends() -> None:

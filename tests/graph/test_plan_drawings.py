@@ -104,7 +104,7 @@ def test_dot_labels_hold_nothing_that_graphviz_would_read() -> None:
 
 @pytest.fixture
 def dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the path of what is run as ``dot``; there is nothing yet."""
+    """Return the path of what is run as ``dot``; there is nothing yet."""
     monkeypatch.setenv("PATH", str(tmp_path))
     return tmp_path / "dot"
 

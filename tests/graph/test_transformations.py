@@ -23,7 +23,7 @@ for _module in pkgutil.iter_modules(transformations.__path__):
 
 
 def described(base: type[Transformation] = Transformation) -> list[type[Transformation]]:
-    """Give all classes that say of which kind they are."""
+    """Return all classes that say of which kind they are."""
     own = [base] if "kind" in base.__dict__ and base.__module__.startswith(transformations.__name__) else []
     return own + [found for derived in base.__subclasses__() for found in described(derived)]
 

@@ -13,12 +13,14 @@ from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import CheckpointCorruptError, ConfigurationError, JobFencedError, StateRestoreError
 from rekindle.runtime.master import job_master as job_master_module
 from rekindle.runtime.master.attempts.attempt import Attempt
-from rekindle.runtime.master.attempts.attempt_events import EpochEnded, NoteOutput, TellSlots
+from rekindle.runtime.master.attempts.attempt_events import TellSlots
 from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
+from rekindle.runtime.master.checkpoints.storage_orders import NoteOutput
+from rekindle.runtime.master.epochs.epoch_events import EpochEnded
 from rekindle.runtime.master.high_availability import takeover as takeover_module
-from rekindle.runtime.master.high_availability.ha_settings import safe_name
 from rekindle.runtime.master.high_availability.takeover import Takeover
-from rekindle.runtime.master.job_settings import JobSettings, settle
+from rekindle.runtime.master.settings.ha_settings import safe_name
+from rekindle.runtime.master.settings.job_settings import JobSettings, settle
 from rekindle.runtime.wire.messages import CommitFinal
 from support.attempts import machine
 from support.balances import key_of
@@ -31,7 +33,7 @@ OTHER_ID = "f" * 32
 
 
 def golden(lines: list[str]) -> bool:
-    """Tell whether the last count and sum of each key are those of all events."""
+    """Return whether the last count and sum of each key are those of all events."""
     last: dict[str, tuple[int, int]] = {}
     for line in lines:
         key, number, total = line.split(",")
@@ -349,6 +351,7 @@ class TestOneBesideTheOther:
             _events=SimpleNamespace(put=events.append),
         )
 
+        attempt._do = lambda work: Attempt._do(attempt, work)
         attempt._check_owner = lambda: Attempt._check_owner(attempt)
 
         def look() -> None:

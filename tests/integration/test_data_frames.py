@@ -145,11 +145,11 @@ def test_a_function_makes_the_data_frame_once_for_each_session(spark: Any) -> No
     assert sorted(stream.execute_and_collect()) == [0, 1, 2, 3, 4]
     assert sessions == [spark]
     stream.print()
-    (source,) = env._compile().spark_sources
+    (source,) = env._compile().cluster_sources
     other = spark.newSession()
     loaded = load_data_frames(JobGraph((), (), (source,)), spark)
     again = load_data_frames(loaded, other)
-    assert [graph.spark_sources[0].data_frame.sparkSession for graph in (loaded, again)] == [spark, other]
+    assert [graph.cluster_sources[0].data_frame.sparkSession for graph in (loaded, again)] == [spark, other]
     assert sessions == [spark, other]
 
 

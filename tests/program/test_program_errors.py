@@ -8,7 +8,7 @@ import pytest
 from rekindle.exceptions import ConfigurationError, InvalidCheckpointTransitionError, StateMigrationException
 from rekindle.program.program_errors import RUN_REPORT, explain_errors, show_error
 from rekindle.program.run_report import ErrorReport, JobReport, read_error, read_reports, write_line
-from rekindle.runtime.master.job_settings import settle
+from rekindle.runtime.master.settings.job_settings import settle
 
 
 @pytest.fixture

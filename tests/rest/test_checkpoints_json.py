@@ -18,7 +18,7 @@ from rekindle.common import Configuration, ExecutionConfig
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.graph.vertex_ids import vertex_id
 from rekindle.rest.checkpoints_json import checkpoint_config, checkpoint_details, checkpoint_subtasks, checkpoints
-from rekindle.runtime.master.job_settings import settle
+from rekindle.runtime.master.settings.job_settings import settle
 from support.slot_snapshots import snapshot, stored
 
 FLINK = json.loads((Path(__file__).parent / "data" / "flink-2.3-checkpoints.json").read_text())
@@ -26,7 +26,7 @@ SOURCE, COUNTER = "source", "counter"
 
 
 def shape(value: Any) -> Any:
-    """Give what must be alike: keys, in their order, and kinds of values. Numbers and "NaN" are one kind."""
+    """Return what must be alike: keys, in their order, and kinds of values. Numbers and "NaN" are one kind."""
     if isinstance(value, dict):
         return [(key, shape(each)) for key, each in value.items()]
     if isinstance(value, list):
@@ -37,7 +37,7 @@ def shape(value: Any) -> Any:
 
 
 def measured(slot: int, sync: int = 0, written: int = 0, state: int = 0) -> SlotSnapshot:
-    """Give what a slot says: of the source, which is in the first, nothing but delays."""
+    """Return what a slot says: of the source, which is in the first, nothing but delays."""
     counter = OperatorSnapshot(COUNTER, [], {}, sync, 7, state, written)
     operators = (counter,) if slot else (OperatorSnapshot(SOURCE, [], {}), counter)
     return replace(snapshot(slot, "state", *operators), start_delay_ms=2, alignment_ms=3)

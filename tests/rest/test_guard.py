@@ -30,7 +30,7 @@ async def stream(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def sent_by(app: ASGIApp, time_limit: float, read: int = 100) -> list[Any]:
-    """Give what is sent to a client that reads so many messages, and no more."""
+    """Return what is sent to a client that reads so many messages, and no more."""
     sent: list[Any] = []
 
     async def receive() -> Message:

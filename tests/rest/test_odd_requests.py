@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rekindle.common import JobStatus
 from rekindle.exceptions import StopFailedError
 from rekindle.rest.api import RestApi
-from rekindle.runtime.master.attempts.stopping import StopMode
+from rekindle.runtime.master.checkpoints.stopping import StopMode
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.running_jobs import RunningJobs
 from rekindle.runtime.wire import messages as m
@@ -32,7 +32,7 @@ SAVEPOINTS, STOP = f"/jobs/{JOB}/savepoints", f"/jobs/{JOB}/stop"
 
 
 def is_sentence(answer: Answer) -> bool:
-    """Tell whether a refusal says why, in one line."""
+    """Return whether a refusal says why, in one line."""
     return answer.status < 400 or len(answer.error) > 10
 
 
@@ -139,7 +139,7 @@ class Job:
         return self._client.get(path).json["operation"]
 
     def goes_on(self) -> bool:
-        """Tell whether the job runs on as if nothing had been asked."""
+        """Return whether the job runs on as if nothing had been asked."""
         answer = self.post("/savepoints", {"target-directory": str(self.directory / "good")})
         assert "location" in self.outcome(answer)
         return self.master.status is JobStatus.RUNNING and len(self._cluster.attempts) == 1
@@ -151,7 +151,7 @@ def job(cluster: Cluster, tmp_path: Path) -> Job:
 
 
 def requests(directory: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Give all that a directory can be part of."""
+    """Return all that a directory can be part of."""
     return [
         ("/savepoints", {"target-directory": directory}),
         ("/savepoints", {"target-directory": directory, "cancel-job": True}),

@@ -26,7 +26,7 @@ def echo(request: Request) -> Response:
 
 
 def client(settings: RestSettings = LOCAL, handler: Handler = echo, time_limit: float = 30.0) -> Client:
-    """Give a client of an interface where a handler answers everything."""
+    """Return a client of an interface where a handler answers everything."""
     return Client([(method, "/{path:path}", handler) for method in ("GET", "POST", "PATCH")], settings, time_limit)
 
 

@@ -42,6 +42,6 @@ def open_descriptors() -> set[tuple[int, str]]:
 
 
 def spark_runs() -> bool:
-    """Tell whether another test has started Spark in this process: it opens sockets when it likes."""
+    """Return whether another test has started Spark in this process: it opens sockets when it likes."""
     context = getattr(sys.modules.get("pyspark.core.context"), "SparkContext", None)
     return getattr(context, "_active_spark_context", None) is not None

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.classes import class_names
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.snapshots import stored_snapshot
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.data_views import DataInputView, DataOutputView
 from support.seeds import rounds
 from support.serializer_catalogue import CATALOGUE, MSGPACK_CASES, Case

@@ -26,9 +26,9 @@ from rekindle.serialization import (
     TypeSerializerSnapshot,
     register_snapshot_alias,
 )
+from rekindle.serialization.encodings.msgpack_serializer import as_msgpack
 from rekindle.serialization.snapshots import snapshot_aliases
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.untyped.msgpack_serializer import as_msgpack
 from rekindle.types.compatibility import Outcome
 
 AS_IS = TypeSerializerSchemaCompatibility.compatible_as_is()

@@ -10,8 +10,8 @@ from rekindle.common import Types
 from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.state import MapStateDescriptor
 from rekindle.state.backend_settings import BackendSettings
-from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.rocksdb.settings import RocksDBSettings
+from rekindle.state.state_primitives import RangedMapState
 from rekindle.testing.backends import BackendUnderTest
 from support.seeds import seeds
 

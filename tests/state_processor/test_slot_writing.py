@@ -20,11 +20,11 @@ from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.blocks import StateSpec
 from rekindle.state.key_hash import key_group_of
-from rekindle.state.kinds.registry import kind_of
+from rekindle.state.kinds.state_kind import kind_of
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state_processor.contents import contents_of
 from rekindle.state_processor.new_metadata import metadata_of
-from rekindle.state_processor.shipping import Program
+from rekindle.state_processor.shipped_program import Program
 from rekindle.state_processor.slot_writing import OperatorPlan, StateStep, WriteSlots
 from rekindle.state_processor.snapshot import Snapshot
 from support.snapshot_job import BACKENDS, COUNT, USERS, expected, restored_contents, take_snapshot

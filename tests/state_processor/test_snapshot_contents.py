@@ -16,7 +16,7 @@ from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.datastream.window import TimeWindow
 from rekindle.exceptions import StateNotFoundError, StateRestoreError
 from rekindle.serialization.classes import class_names
-from rekindle.serialization.classes.stand_ins import PickledStandIn, stand_ins_for_missing_classes
+from rekindle.serialization.encodings.stand_ins import PickledStandIn, stand_ins_for_missing_classes
 from rekindle.state.key_hash import key_group_of
 from rekindle.state_processor.contents import SnapshotContents, contents_of
 from rekindle.state_processor.description import OperatorDescription, describe
@@ -199,7 +199,7 @@ def test_a_serializer_that_is_not_here_gives_bytes(tmp_path: Path) -> None:
     from rekindle.state_processor.stored_types import RawBytes, readable_serializer, type_name
 
     stored = snapshot_to_bytes(PickleSerializer().snapshot_configuration())
-    name = b"rekindle.serialization.untyped.pickle_serializer:PickleSerializerSnapshot"
+    name = b"rekindle.serialization.encodings.pickle_serializer:PickleSerializerSnapshot"
     gone = stored.replace(
         name, b"an_app.that_is_gone_since_years_and_years.and_so_on:PickleSeriali".ljust(len(name), b"X")
     )

@@ -21,8 +21,10 @@ from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, CheckpointStorageError, JobFencedError, SlotLostError
 from rekindle.runtime.master.attempts import attempt_events as a
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine, AttemptSettings
-from rekindle.runtime.master.attempts.stopping import StopMode, Stopping
+from rekindle.runtime.master.checkpoints import storage_orders as s
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
+from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping
+from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
 from rekindle.runtime.wire import messages as m
 from support.attempts import JOB
 from support.slot_snapshots import snapshot
@@ -110,8 +112,8 @@ class World:
         )
         self.machine = self.kind(settings, self.coordinator, self.savepoints, self.stopping)
         self.slots = [Slot(index) for index in range(self.slots_count)]
-        self.io: deque[a.StorageInstruction] = deque()
-        self.outcomes: deque[a.StorageOutcome | a.Failed] = deque()
+        self.io: deque[s.StorageInstruction] = deque()
+        self.outcomes: deque[s.StorageOutcome | a.Failed] = deque()
         self.ticked, self.waiting, self.running, self.epoch = True, 0, 0, 0
         self.draining = self.closed = False
         self.suspected = False
@@ -133,11 +135,11 @@ class World:
         self.machine.stop()
         for slot in self.slots:
             slot.orders.clear()
-        kept = [order for order in self.io if not isinstance(order, WriteMetadata | a.NoteCheckpoint)]
+        kept = [order for order in self.io if not isinstance(order, WriteMetadata | s.NoteCheckpoint)]
         for order in self.io:
-            if isinstance(order, WriteMetadata | a.NoteCheckpoint):
+            if isinstance(order, WriteMetadata | s.NoteCheckpoint):
                 self.seen["given up"] += 1
-                self.outcomes.append(a.CheckpointNotStored(order.checkpoint_id, CheckpointError("given up")))
+                self.outcomes.append(s.CheckpointNotStored(order.checkpoint_id, CheckpointError("given up")))
         self.io = deque(kept)
         while self.io:
             self.do_io()
@@ -247,10 +249,10 @@ class World:
                     self.stopping.interrupted(message)
                 case (
                     WriteMetadata()
-                    | a.NoteCheckpoint()
-                    | a.ReserveIds()
-                    | a.NoteOutput()
-                    | a.DiscardFiles()
+                    | s.NoteCheckpoint()
+                    | s.ReserveIds()
+                    | s.NoteOutput()
+                    | s.DiscardFiles()
                     | DropCompleted()
                 ):
                     self.io.append(order)
@@ -310,7 +312,7 @@ class World:
         if outcome is not None:
             self.outcomes.append(outcome)
 
-    def perform(self, order: a.StorageInstruction, fault: bool) -> a.StorageOutcome | a.Failed | None:
+    def perform(self, order: s.StorageInstruction, fault: bool) -> s.StorageOutcome | a.Failed | None:
         error = JobFencedError("taken over") if self.fenced else CheckpointStorageError("disk full")
         fault |= self.fenced
         match order:
@@ -322,27 +324,27 @@ class World:
                     assert len(self.images[checkpoint_id]) == self.slots_count
                     self.metadata[checkpoint_id] = location
                 if fault and (not self.fenced or (order.savepoint and not order.final)):
-                    return a.CheckpointNotStored(checkpoint_id, error)
+                    return s.CheckpointNotStored(checkpoint_id, error)
                 self.metadata[checkpoint_id] = location
-                return a.MetadataStored(checkpoint_id, location)
-            case a.NoteCheckpoint(checkpoint_id, location, retained):
+                return s.MetadataStored(checkpoint_id, location)
+            case s.NoteCheckpoint(checkpoint_id, location, retained):
                 if fault:
-                    return a.CheckpointNotStored(checkpoint_id, error)
+                    return s.CheckpointNotStored(checkpoint_id, error)
                 ids = tuple(reference.checkpoint_id for reference in retained)
                 assert set(ids) <= set(self.metadata), "the log names what is there"
                 assert not self.log or max(ids) >= max(self.log[-1]), "the log does not go back"
                 assert not self.visible or max(ids) >= max(self.visible.values()), "nor behind what is visible"
                 self.log.append(ids)
                 self.ids_to = max(self.ids_to, checkpoint_id + IDS_AHEAD)
-                return a.CheckpointNoted(checkpoint_id, location, self.ids_to)
-            case a.ReserveIds(checkpoint_id):
+                return s.CheckpointNoted(checkpoint_id, location, self.ids_to)
+            case s.ReserveIds(checkpoint_id):
                 if fault:
                     return a.Failed(error)
                 self.ids_to = max(self.ids_to, checkpoint_id + IDS_AHEAD)
-                return a.IdsReserved(self.ids_to)
-            case a.NoteOutput():
-                return a.Failed(error) if fault else a.OutputNoted()
-            case a.DiscardFiles(checkpoint_id):
+                return s.IdsReserved(self.ids_to)
+            case s.NoteOutput():
+                return a.Failed(error) if fault else s.OutputNoted()
+            case s.DiscardFiles(checkpoint_id):
                 self.delete(checkpoint_id)
             case DropCompleted(checkpoint):
                 self.delete(checkpoint.checkpoint_id)
@@ -370,7 +372,7 @@ class World:
             self.ticked = False
             self.epoch += 1
             self.waiting = self.epoch
-            self.hear(a.EpochWaits(self.epoch))
+            self.hear(EpochWaits(self.epoch))
 
     def run_epoch(self) -> None:
         if not self.running or any(slot.epoch != self.running for slot in self.slots):
@@ -384,7 +386,7 @@ class World:
         timer = self.now + 5 if self.random.random() < 0.2 else None
         more = not finished and (timer is None or not self.faults)
         self.ticked |= not more and not finished and timer is None
-        self.hear(a.EpochEnded(epoch, finished, more, timer))
+        self.hear(EpochEnded(epoch, finished, more, timer))
 
     def obey(self) -> None:
         slot = self.random.choice(self.slots)

@@ -7,8 +7,8 @@ from typing import Any
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine, AttemptSettings
-from rekindle.runtime.master.attempts.stopping import Stopping
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
+from rekindle.runtime.master.checkpoints.stopping import Stopping
 
 JOB = "0123456789abcdef0123456789abcdef"
 

@@ -92,7 +92,7 @@ class SchemaMaker:
         return f"N{next(self._numbers)}"
 
     def evolved(self, schema: Any) -> Any:
-        """Give what may become of a schema, for better or worse."""
+        """Return what may become of a schema, for better or worse."""
         change = self.one_of(["inside"] * 6 + ["other", "wrap", "promote"])
         if change == "other":
             return self.schema(1)
@@ -152,7 +152,7 @@ class SchemaMaker:
 
 
 def witnesses(schema: Any) -> list[Any]:
-    """Give values that together take every way there is through a schema."""
+    """Return values that together take every way there is through a schema."""
     if isinstance(schema, list):
         return [Chosen(member, value) for member in schema for value in witnesses(member)]
     if isinstance(schema, str):
@@ -172,7 +172,7 @@ def witnesses(schema: Any) -> list[Any]:
 
 
 def for_fastavro(value: Any) -> Any:
-    """Give a value as fastavro writes it: with the name of the member of a union that it is of."""
+    """Return a value as fastavro writes it: with the name of the member of a union that it is of."""
     if isinstance(value, Chosen):
         kind = value.member if isinstance(value.member, str) else value.member["type"]
         name = value.member["name"] if kind in ("record", "enum", "fixed") else kind
@@ -183,7 +183,7 @@ def for_fastavro(value: Any) -> Any:
 
 
 def resolved(value: Any, old: Any, new: Any) -> Any:
-    """Give what a value becomes, by Avro's rules, between two schemas of which it is known that it can."""
+    """Return what a value becomes, by Avro's rules, between two schemas of which it is known that it can."""
     if isinstance(value, Chosen):
         return resolved(value.value, value.member, new)
     if isinstance(new, list):

@@ -119,13 +119,13 @@ def timed(stream: DataStream) -> DataStream:
 
 
 def keyed(env: StreamExecutionEnvironment, with_timestamps: bool = True) -> KeyedStream:
-    """Give the pairs by key."""
+    """Return the pairs by key."""
     stream = env.from_collection(LEFT, PAIR)
     return (timed(stream) if with_timestamps else stream).key_by(lambda value: value[0], Types.STRING())
 
 
 def sides(env: StreamExecutionEnvironment) -> tuple[DataStream, DataStream]:
-    """Give two streams of pairs with timestamps."""
+    """Return two streams of pairs with timestamps."""
     return timed(env.from_collection(LEFT, PAIR)), timed(env.from_collection(RIGHT, PAIR))
 
 

@@ -11,11 +11,11 @@ from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.exceptions import JobFencedError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.ha.ownership import JobOwnership
-from rekindle.runtime.master.attempts.attempt_events import CheckpointNotStored, NoteCheckpoint
 from rekindle.runtime.master.checkpoints.checkpoint_writer import CheckpointWriter
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
+from rekindle.runtime.master.checkpoints.storage_orders import CheckpointNotStored, NoteCheckpoint
 from rekindle.runtime.master.high_availability.takeover import references
-from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.wire import messages as m
 
 _FAILED = events.CheckpointFailureReason.METADATA_WRITE_FAILED

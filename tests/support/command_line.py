@@ -32,7 +32,7 @@ class Ended:
 
 
 def rekindle_command(*arguments: str) -> list[str]:
-    """Give the command line of a command."""
+    """Return the command line of a command."""
     return [sys.executable, "-m", "rekindle.cli", *arguments]
 
 

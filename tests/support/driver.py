@@ -18,7 +18,7 @@ WORKERS = Path(__file__).parent / "workers"
 
 
 def python_path(*first: Path) -> str:
-    """Give a PYTHONPATH that begins with some directories and goes on with what there is."""
+    """Return a PYTHONPATH that begins with some directories and goes on with what there is."""
     return os.pathsep.join([*map(str, first), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
@@ -51,7 +51,7 @@ class Driver:
         )
 
     def output(self) -> str:
-        """Give what the driver printed so far."""
+        """Return what the driver printed so far."""
         self._output.flush()
         return Path(self._output.name).read_text()
 

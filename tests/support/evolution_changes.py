@@ -53,12 +53,12 @@ class Change:
 
 
 def of(cls: Any, one: tuple[Any, ...] = (), other: tuple[Any, ...] = ()) -> Version:
-    """Give a class and two instances of it."""
+    """Return a class and two instances of it."""
     return cls, [cls(*one), cls(*other)]
 
 
 def refused(kind: Any) -> Version:
-    """Give a type that state cannot follow to."""
+    """Return a type that state cannot follow to."""
     return kind, []
 
 
@@ -66,7 +66,7 @@ def refused(kind: Any) -> Version:
 
 
 def changes_of_classes(kind: str) -> list[Change]:
-    """Give the changes of dataclasses or, by the same rules, of structs."""
+    """Return the changes of dataclasses or, by the same rules, of structs."""
 
     def user(versions: Versions, *fields: Any, name: str = "User") -> Any:
         return getattr(versions, kind)(name, list(fields))
@@ -656,7 +656,7 @@ def _pair(versions: Versions, *fields: tuple[str, Any], name: str = "Pair") -> A
 
 
 def _hinted(versions: Versions, *more: tuple[Any, Any]) -> Version:
-    """Give the serializer of state whose type was only annotated; the second value is not of that type."""
+    """Return the serializer of state whose type was only annotated; the second value is not of that type."""
     cls = versions.dataclass("User", [("name", str), *(field for field, _ in more)])
     return HintedSerializer(DataclassSerializer(cls)), [cls("ada", *(value for _, value in more)), ("no", "user")]
 

@@ -203,7 +203,7 @@ class RunningProgram:
             self.windowed.use(window).update(value)  # type: ignore[attr-defined]
 
     def keyed(self, key: Any) -> dict[str, Any]:
-        """Give what the keyed states of a key hold, those that were asked for."""
+        """Return what the keyed states of a key hold, those that were asked for."""
         self.operator.backend.key = key
         found = {
             name: read(getattr(self.function, name)) for name, read in _READ_KEYED.items() if name in self.function.asks
@@ -220,7 +220,7 @@ class RunningProgram:
         self.function.broadcast.put_all({**dict(zip(keys, values, strict=True))})
 
     def operator_states(self) -> dict[str, Any]:
-        """Give what the operator states hold, those that were asked for."""
+        """Return what the operator states hold, those that were asked for."""
         reads = {"split": list, "union": list, "broadcast": lambda state: dict(state.items())}
         return {name: read(getattr(self.function, name)) for name, read in reads.items() if name in self.function.asks}
 
@@ -257,7 +257,7 @@ _READ_KEYED: dict[str, Any] = {
 
 
 def held(values: list[Any], map_keys: Sequence[Any] = ("one", "two")) -> dict[str, Any]:
-    """Say what the keyed states of a key hold after two values were put there."""
+    """Return what the keyed states of a key hold after two values were put there."""
     first, second = values
     return {
         "value": first,
@@ -270,12 +270,12 @@ def held(values: list[Any], map_keys: Sequence[Any] = ("one", "two")) -> dict[st
 
 
 def held_by_operator(values: list[Any], keys: Sequence[Any] = ("one", "two")) -> dict[str, Any]:
-    """Say what the operator states hold after two values were put there."""
+    """Return what the operator states hold after two values were put there."""
     return {"split": list(values), "union": list(values), "broadcast": dict(zip(keys, values, strict=True))}
 
 
 def stored_serializers(savepoint: StoredCheckpoint) -> dict[str, set[bytes]]:
-    """Give the snapshots of the serializers of values, by the names of the states, as they are in the files."""
+    """Return the snapshots of the serializers of values, by the names of the states, as they are in the files."""
     found: dict[str, set[bytes]] = {}
     assert savepoint.files is not None
     files = [file for handle in savepoint.metadata.handles for file in (*handle.before, handle.file)]

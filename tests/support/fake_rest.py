@@ -54,7 +54,7 @@ class FakeJob:
     _directory: str = "/default"
 
     def overview(self) -> dict[str, Any]:
-        """Give the entry of ``/jobs/overview``."""
+        """Return the entry of ``/jobs/overview``."""
         ended = self.state in ("FINISHED", "CANCELED", "FAILED")
         return {
             "jid": self.job_id,
@@ -68,7 +68,7 @@ class FakeJob:
         }
 
     def details(self) -> dict[str, Any]:
-        """Give the document of the job."""
+        """Return the document of the job."""
         vertices = [
             {"id": SOURCE, "name": "Source: orders", "uid": "orders", "parallelism": 2, "status": "RUNNING"},
             {"id": SINK, "name": "Sink: totals", "uid": "ab" * 16, "parallelism": 1, "status": "RUNNING"},
@@ -76,7 +76,7 @@ class FakeJob:
         return {**self.overview(), "now": START + 90_000, "vertices": vertices}
 
     def status(self) -> dict[str, Any]:
-        """Give the state; a job that is to end has ended after some questions."""
+        """Return the state; a job that is to end has ended after some questions."""
         if self._end is not None:
             self.ending -= 1
             if self.ending < 0:
@@ -101,7 +101,7 @@ class FakeJob:
 
 
 def checkpoint(number: int, status: str = "COMPLETED", **more: Any) -> dict[str, Any]:
-    """Give the document of a checkpoint."""
+    """Return the document of a checkpoint."""
     return {
         "className": status.lower(),
         "id": number,
@@ -132,7 +132,7 @@ def _latest(history: list[dict[str, Any]], status: str, savepoint: bool | None =
 
 
 def checkpoints(job: FakeJob) -> dict[str, Any]:
-    """Give the document of all checkpoints of a job."""
+    """Return the document of all checkpoints of a job."""
     history = sorted(job.checkpoints, key=lambda one: -one["id"])
     counts = {
         "restored": 1,
@@ -188,11 +188,11 @@ class FakeRest:
 
     @property
     def address(self) -> str:
-        """Give host and port."""
+        """Return host and port."""
         return self.url.removeprefix("http://")
 
     def posted(self) -> list[tuple[str, Any]]:
-        """Give what it was asked to do: path and body."""
+        """Return what it was asked to do: path and body."""
         return [(request.path, request.body) for request in self.requests if request.method != "GET"]
 
     def answer(self, request: Request) -> tuple[int, Any]:

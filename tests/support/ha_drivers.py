@@ -13,7 +13,7 @@ from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.ha.entry import LogEntry
 from rekindle.ha.log import JobLog
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.master.job_settings import JobSettings, settle
+from rekindle.runtime.master.settings.job_settings import JobSettings, settle
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.testing import InProcessCluster, ManualClock
 from support.balances import Numbering, events, key_of

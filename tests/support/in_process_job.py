@@ -36,9 +36,9 @@ from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.epochs.loop_control import IterationControl
 from rekindle.runtime.operators.sinks import COLLECTED, PRINTED, unpickle_collected
-from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob, SnapshotSettings
 from rekindle.runtime.slot.orders import carry_out
 from rekindle.runtime.slot.slot import Slot
+from rekindle.runtime.slot.slot_job import RestoredCheckpoint, SlotJob, SnapshotSettings
 from rekindle.runtime.wire import messages as m
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.testing import ManualClock

@@ -15,9 +15,9 @@ from rekindle.common import JobID
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.graph.plan import plan_of
 from rekindle.runtime.master.cluster import Cluster as AnyCluster
-from rekindle.runtime.master.collected import CollectedRecords
+from rekindle.runtime.master.collected_records import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.master.job_settings import settle
+from rekindle.runtime.master.settings.job_settings import settle
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.testing.in_process.slot import InProcessSlot
 from support.paced_cluster import PacedCluster
@@ -107,7 +107,7 @@ class _View(ProgressView):
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    """Give what a job master needs to run in this process."""
+    """Return what a job master needs to run in this process."""
     cluster = Cluster()
     yield cluster
     cluster.end()

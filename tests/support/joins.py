@@ -52,7 +52,7 @@ def random_events(seed: int, count: int, keys: int = 4, times: int = 60) -> list
 
 
 def groups(windows: Windows, first: list[Event], second: list[Event]) -> Iterator[tuple[list[Event], list[Event]]]:
-    """Give what both streams have in each window of each key."""
+    """Yield what both streams have in each window of each key."""
     tagged = [(key, time, (0, (key, time, value))) for key, time, value in first]
     tagged += [(key, time, (1, (key, time, value))) for key, time, value in second]
     for held in windows(tagged).values():

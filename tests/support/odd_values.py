@@ -52,7 +52,7 @@ class Refusing:
 
 
 def local_object() -> Any:
-    """Give an instance of a class that nobody finds by its name."""
+    """Return an instance of a class that nobody finds by its name."""
 
     class Local:
         def __eq__(self, other: object) -> bool:
@@ -65,7 +65,7 @@ def local_object() -> Any:
 
 
 def endless_list() -> list[Any]:
-    """Give a list that holds itself."""
+    """Return a list that holds itself."""
     endless: list[Any] = [1]
     endless.append(endless)
     return endless
@@ -118,7 +118,7 @@ UNREADABLE = ["refuses unpickling", "refuses unpickling inside", "needs two argu
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Tell whether two values are equal, where what is no number equals its like, and lists may hold themselves."""
+    """Return whether two values are equal, where what is no number equals its like, and lists may hold themselves."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return type(one) is type(other) and bool(np.array_equal(one, other))
     if isinstance(one, float) and isinstance(other, float) and math.isnan(one):

@@ -20,7 +20,7 @@ def wait_until(condition: Callable[[], object], what: str, timeout: float = 60.0
 
 
 def command_line(pid: int) -> str:
-    """Give the command line of a process, empty when it is gone."""
+    """Return the command line of a process, empty when it is gone."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return file.read().replace(b"\0", b" ").decode(errors="replace")
@@ -56,7 +56,7 @@ def tagged_pids(tag: str) -> list[int]:
 
 
 def tag_environment(tag: str) -> dict[str, str]:
-    """Give the environment that marks a driver and all its descendants."""
+    """Return the environment that marks a driver and all its descendants."""
     return {**os.environ, DRIVER_TAG: tag}
 
 
@@ -66,12 +66,12 @@ def tag_this_process() -> None:
 
 
 def is_slot(pid: int) -> bool:
-    """Tell whether a process is a slot."""
+    """Return whether a process is a slot."""
     return "rekindle.runtime.slot" in command_line(pid)
 
 
 def is_jvm(pid: int) -> bool:
-    """Tell whether a process is the JVM of a Spark driver."""
+    """Return whether a process is the JVM of a Spark driver."""
     return "org.apache.spark.deploy.SparkSubmit" in command_line(pid)
 
 

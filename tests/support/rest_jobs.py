@@ -19,8 +19,8 @@ from rekindle.rest.api import RestApi
 from rekindle.rest.app import rest_app
 from rekindle.rest.messages import Handler
 from rekindle.rest.settings import RestSettings
-from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.running_jobs import RunningJobs
+from rekindle.runtime.master.settings.job_settings import settle
 from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotReadings
 from rekindle.runtime.master.views.job_history import JobHistory, SlotPlace
 from rekindle.testing import ManualClock
@@ -118,7 +118,7 @@ class Answer:
 
     @property
     def error(self) -> str:
-        """Give the only error of the body."""
+        """Return the only error of the body."""
         (error,) = self.json["errors"]
         return str(error)
 
@@ -190,7 +190,7 @@ class Client:
 
 
 def served(*masters: FakeMaster, settings: RestSettings | None = None) -> Client:
-    """Give a client of an interface over some jobs."""
+    """Return a client of an interface over some jobs."""
     return Client(RestApi(registered(*masters)).handlers, settings)
 
 

@@ -31,9 +31,9 @@ from rekindle.datastream.window import (
 )
 from rekindle.serialization.avro.avro_serializer import AvroSerializer
 from rekindle.serialization.composites.tagged_union_serializer import TaggedUnionSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.class_typeinfo import AvroTypeInfo
 from rekindle.types.native_typeinfo import NullableTypeInfo
 from rekindle.types.spark_rows import row_maker
@@ -117,7 +117,7 @@ class Case:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Say whether two values are equal and of the same types throughout; a NaN is the same as another."""
+    """Return whether two values are equal and of the same types throughout; a NaN is the same as another."""
     if type(left) is not type(right):
         return False
     if isinstance(left, float):
@@ -143,7 +143,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def integers(bits: int) -> st.SearchStrategy[int]:
-    """Give integers of a number of bits."""
+    """Return integers of a number of bits."""
     return st.integers(-(1 << bits - 1), (1 << bits - 1) - 1)
 
 

@@ -15,7 +15,6 @@ from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.cluster import Epoch
-from rekindle.runtime.master.epochs.hosted_sources import polled_slots
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.slots.process_slot_pool import ProcessSlotPool
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
@@ -68,7 +67,7 @@ class _ForwardedEpochs(InProcessEpochs):
     def __init__(self, graph: JobGraph, cluster: SlotProcesses) -> None:
         super().__init__(graph, lambda name: None)
         self._cluster = cluster
-        self._first_slots = polled_slots(graph)
+        self._first_slots = graph.polled_slots
 
     def start(self, slots: SlotDirectory, run_epoch: Callable[[Epoch], None]) -> InProcessEpochLoop:
         self._cluster.directory = slots

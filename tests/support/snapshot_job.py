@@ -121,7 +121,7 @@ class Everything(KeyedProcessFunction, CheckpointedFunction):
         ctx.timer_service().register_event_time_timer(1_000_000 + amount)
 
     def contents(self, user: str) -> Any:
-        """Give all that a user has."""
+        """Return all that a user has."""
         return {
             "user": user,
             "account": self.account.value(),
@@ -160,7 +160,7 @@ def program(records: list[Any] = RECORDS, windows: bool = True) -> StreamExecuti
 
 
 def expected(user: str, records: list[Any] = RECORDS) -> dict[str, Any]:
-    """Say what a user has in the end."""
+    """Return what a user has in the end."""
     own = [amount for name, amount in records if name == user]
     parities = {"odd": [a for a in own if a % 2], "even": [a for a in own if not a % 2]}
     return {

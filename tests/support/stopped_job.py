@@ -53,7 +53,7 @@ class Job:
 
     @property
     def shared(self) -> dict[str, str]:
-        """Give the settings with which other drivers can take over."""
+        """Return the settings with which other drivers can take over."""
         return {"high__availability_type": "filesystem", "high__availability_storageDir": str(self._log)}
 
     def taken_over(self, master: JobMaster) -> None:

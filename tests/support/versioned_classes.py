@@ -41,7 +41,7 @@ class Versions:
 
 @contextmanager
 def versioned_classes() -> Iterator[Versions]:
-    """Give a module for classes, as long as it is needed."""
+    """Yield a module for classes, as long as it is needed."""
     module = sys.modules[MODULE] = types.ModuleType(MODULE)
     try:
         yield Versions(module)

@@ -67,7 +67,7 @@ def operator_of(
 
 
 def shown(kind: str, key: str, values: Iterable[int]) -> Any:
-    """Give what the functions above show of a window with these values."""
+    """Return what the functions above show of a window with these values."""
     values = list(values)
     if kind == "process":
         return sorted(values)
@@ -119,7 +119,7 @@ def sessions(gap: Callable[[Event], int]) -> Callable[[list[Event]], dict[tuple[
 
 
 def as_counter(results: Iterable[Any]) -> Counter[str]:
-    """Give results as a multiset: windows of one end fire in any order."""
+    """Return results as a multiset: windows of one end fire in any order."""
     return Counter(map(repr, (_plain(result) for result in results)))
 
 
@@ -129,5 +129,5 @@ def _plain(result: Any) -> Any:
 
 
 def window_of(timestamp: int, size: int) -> TimeWindow:
-    """Give the tumbling window of a timestamp."""
+    """Return the tumbling window of a timestamp."""
     return TimeWindow(timestamp // size * size, timestamp // size * size + size)

@@ -12,7 +12,7 @@ import pytest
 from rekindle.common.typeinfo import Types
 from rekindle.exceptions import SerializerSnapshotError
 from rekindle.serialization.classes.dataclass_serializer import DataclassSerializer
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.testing import Evolution, check_evolution, serializer_snapshot
 from rekindle.types.compatibility import Outcome
 from support.versioned_classes import MODULE, Versions, versioned_classes

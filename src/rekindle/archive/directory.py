@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from rekindle.archive.job_entry import VERSION, JobEntry, KeptJob
-from rekindle.base.own_directory import durable_directory
+from rekindle.base.private_directory import durable_directory
 
 
 def archive_directory() -> Path:

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 
 from rekindle.checkpoint.aborted_ids import AbortedCheckpointIds
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.checkpoint.completed_store import CompletedCheckpointStore
+from rekindle.checkpoint.completed_checkpoint_store import CompletedCheckpointStore
 from rekindle.checkpoint.events import (
     AllAborted,
     CheckpointAcknowledged,
@@ -46,9 +46,9 @@ from rekindle.checkpoint.events import (
     WriteMetadata,
 )
 from rekindle.checkpoint.failure_counter import CheckpointFailureCounter
-from rekindle.checkpoint.failure_messages import savepoint_failed, too_many_failures, what_is_missing
+from rekindle.checkpoint.failure_messages import missing_acknowledgements, savepoint_failed, too_many_failures
 from rekindle.checkpoint.options import CheckpointOptions
-from rekindle.checkpoint.pending import AcknowledgeResult, PendingCheckpoint
+from rekindle.checkpoint.pending_checkpoint import AcknowledgeResult, PendingCheckpoint
 from rekindle.checkpoint.periodic_schedule import PeriodicSchedule
 from rekindle.checkpoint.slot_snapshot import SlotSnapshot
 from rekindle.checkpoint.statistics import CheckpointStatistics, RestoredStatistics
@@ -334,7 +334,7 @@ class CheckpointCoordinator:
         instructions: list[Instruction] = []
         for pending in [other for other in self._abortable() if other.expires_at <= now]:
             self._events.append(CheckpointExpired(now, pending.checkpoint_id))
-            detail = f"after {self._options.timeout_ms} ms {what_is_missing(pending)}"
+            detail = f"after {self._options.timeout_ms} ms {missing_acknowledgements(pending)}"
             instructions += self._abort(now, pending, CheckpointFailureReason.EXPIRED, detail)
         return [*instructions, *self._drop_superseded()]
 

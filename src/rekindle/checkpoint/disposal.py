@@ -47,7 +47,7 @@ class DisposalPlan:
 
     @property
     def metadata(self) -> CheckpointMetadata:
-        """Give the metadata."""
+        """Return the metadata."""
         return self.stored.metadata
 
 

@@ -28,7 +28,7 @@ class Distribution:
     values: tuple[int, ...] = ()
 
     def percentile(self, percent: float) -> float | None:
-        """Give the value below which so many percent of all lie, None where there are no values.
+        """Return the value below which so many percent of all lie, None where there are no values.
 
         Between two values it lies where a straight line between them has it, as in Flink.
         """

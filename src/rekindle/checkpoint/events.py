@@ -30,7 +30,7 @@ class CheckpointFailureReason(Enum):
 
     @property
     def counts_as_failure(self) -> bool:
-        """Tell whether an abort for this reason counts toward the tolerable failures."""
+        """Return whether an abort for this reason counts toward the tolerable failures."""
         return self in _COUNTED
 
 
@@ -173,7 +173,7 @@ class NotifyComplete:
 
     @property
     def is_restore_point(self) -> bool:
-        """Tell whether a failure from now on leads back to this checkpoint at the earliest.
+        """Return whether a failure from now on leads back to this checkpoint at the earliest.
 
         Only then may sinks commit, and may later incremental snapshots build on it. A savepoint taken in
         passing is no restore point: after a failure the job goes back to a checkpoint before it, and what was

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from rekindle.checkpoint.events import CheckpointFailureReason
-from rekindle.checkpoint.pending import PendingCheckpoint
+from rekindle.checkpoint.pending_checkpoint import PendingCheckpoint
 
 _SLOTS_NAMED = 10
 
 
 def savepoint_failed(checkpoint_id: int, reason: CheckpointFailureReason, detail: str) -> str:
-    """Say why there is no savepoint."""
+    """Return why there is no savepoint."""
     return f"Savepoint {checkpoint_id} failed: {_because(reason, detail)}."
 
 
 def checkpoint_failed(checkpoint_id: int, reason: CheckpointFailureReason, detail: str) -> str:
-    """Say why a checkpoint failed that the job can do without."""
+    """Return why a checkpoint failed that the job can do without."""
     return f"checkpoint {checkpoint_id} failed: {_because(reason, detail)}; the job goes on"
 
 
 def too_many_failures(
     checkpoint_id: int, reason: CheckpointFailureReason, detail: str, in_a_row: int, tolerable: int
 ) -> str:
-    """Say why a job fails over its checkpoints, and what can be done about it."""
+    """Return why a job fails over its checkpoints, and what can be done about it."""
     advice = "raise execution.checkpointing.tolerable-failed-checkpoints to let the job go on without it"
     if reason is CheckpointFailureReason.EXPIRED:
         advice = f"raise execution.checkpointing.timeout to give it more time, or {advice}"
@@ -31,7 +31,7 @@ def too_many_failures(
     )
 
 
-def what_is_missing(pending: PendingCheckpoint) -> str:
+def missing_acknowledgements(pending: PendingCheckpoint) -> str:
     """Say for what a checkpoint that took too long still waited."""
     if pending.writing:
         return "its metadata was still being written"

@@ -17,7 +17,7 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.cleanup import FoundFiles, classify
 from rekindle.checkpoint.disposal import delete_claimed
 from rekindle.checkpoint.metadata import CheckpointMetadata, decode_metadata, encode_metadata
-from rekindle.checkpoint.shared_registry import SharedStateRegistry
+from rekindle.checkpoint.shared_state_registry import SharedStateRegistry
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError

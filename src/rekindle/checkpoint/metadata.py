@@ -56,7 +56,7 @@ class StateHandle(msgspec.Struct, frozen=True):
     written: int = 0  # bytes stored for this checkpoint; the others were there before
 
     def files(self) -> Iterator[StoredFile]:
-        """Give all files."""
+        """Yield all files."""
         yield self.file
         yield from self.before
         for native in self.native:
@@ -87,7 +87,7 @@ class OperatorMetadata(msgspec.Struct, frozen=True):
 
     @property
     def stateful(self) -> bool:
-        """Tell whether there is anything to restore."""
+        """Return whether there is anything to restore."""
         return bool(self.keyed_states) or any(sum(state.counts) for state in self.list_states.values())
 
 
@@ -98,8 +98,8 @@ class SourceLog(msgspec.Struct, frozen=True):
     files: dict[str, bytes]
 
 
-class SparkPosition(msgspec.Struct, frozen=True):
-    """Keep the position of one DataFrame source: Spark's offsets, one for each streaming source inside it."""
+class SourcePosition(msgspec.Struct, frozen=True):
+    """Keep the position of one source that the cluster reads: its offsets, one for each stream inside it."""
 
     uid: str
     offsets: list[str]
@@ -117,7 +117,7 @@ class CheckpointMetadata(msgspec.Struct, frozen=True):
     epoch: int
     operators: list[OperatorMetadata]
     handles: list[StateHandle]
-    positions: list[SparkPosition]
+    positions: list[SourcePosition]
     savepoint: bool = False
 
     @property
@@ -131,7 +131,7 @@ class CheckpointMetadata(msgspec.Struct, frozen=True):
         return sum(handle.written for handle in self.handles)
 
     def shared_files(self) -> Iterator[StoredFile]:
-        """Give the files that other checkpoints may refer to as well."""
+        """Return the files that other checkpoints may refer to as well."""
         return (file for handle in self.handles for file in handle.files() if file.shared)
 
 

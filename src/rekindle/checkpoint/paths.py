@@ -22,7 +22,7 @@ _SHOWN = 100
 
 
 def checked_location(location: str, what: str) -> str:
-    """Give a location back; raise for one that no file system can have.
+    """Return a location back; raise for one that no file system can have.
 
     Args:
         location: A path or a URI.
@@ -57,7 +57,7 @@ def _shown(location: str) -> str:
 
 
 def directory(path: str) -> str:
-    """Give the one form of a directory's path or URI: without slashes at its end, unless it is the root."""
+    """Return the one form of a directory's path or URI: without slashes at its end, unless it is the root."""
     shortened = path.rstrip("/")
     return path if shortened.endswith(":") or not shortened else shortened
 
@@ -106,12 +106,12 @@ def written_for(shared_name: str) -> int | None:
 
 
 def from_checkpoint(shared_name: str) -> str:
-    """Give the path of a shared file relative to the directory of a checkpoint of the same job."""
+    """Return the path of a shared file relative to the directory of a checkpoint of the same job."""
     return join("..", SHARED, shared_name)
 
 
 def resolve(directory: str, path: str) -> str:
-    """Give the path, relative to the storage's root, of a file that metadata in ``directory`` points to."""
+    """Return the path, relative to the storage's root, of a file that metadata in ``directory`` points to."""
     parts = [part for part in directory.split("/") if part]
     for part in path.split("/"):
         if part == "..":

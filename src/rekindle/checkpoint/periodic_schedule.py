@@ -27,7 +27,7 @@ class PeriodicSchedule:
         self._last_end = now
 
     def due_at(self, under_way: int) -> int | None:
-        """Tell when the next one is due; None if more than time is in the way.
+        """Return when the next one is due; None if more than time is in the way.
 
         Args:
             under_way: How many checkpoints are under way, savepoints not counted.

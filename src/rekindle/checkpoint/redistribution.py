@@ -19,7 +19,7 @@ class ItemRange:
 
 
 def deal_out(states: Mapping[str, ListStateMetadata], parallelism: int, subtask: int) -> dict[str, list[ItemRange]]:
-    """Say which items of each of an operator's states go to a subtask.
+    """Return which items of each of an operator's states go to a subtask.
 
     Args:
         states: The states by name, in the order in which they are dealt out.
@@ -82,6 +82,6 @@ def union(counts: list[int]) -> list[ItemRange]:
 
 
 def broadcast(counts: list[int], subtask: int) -> list[ItemRange]:
-    """Give a subtask the copy of one old subtask: of that with its own number, counted round."""
+    """Return a subtask the copy of one old subtask: of that with its own number, counted round."""
     old = subtask % len(counts)
     return [ItemRange(old, 0, counts[old])] if counts[old] else []

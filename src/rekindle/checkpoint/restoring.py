@@ -81,7 +81,7 @@ def check_restore_path(location: str) -> None:
 
 
 def advice(earlier: list[str]) -> str:
-    """Say what to do about a damaged checkpoint with others before it."""
+    """Return what to do about a damaged checkpoint with others before it."""
     return f"Earlier checkpoints exist ({', '.join(earlier)}): set {FALLBACK_KEY} to true to go back to them"
 
 
@@ -128,7 +128,7 @@ def _before(directory: str) -> list[str]:
 
 
 def _completed(files: CheckpointFiles, job: str, names: list[str]) -> Iterator[str]:
-    """Give the checkpoints in a job's directory that have metadata, newest first."""
+    """Yield the checkpoints in a job's directory that have metadata, newest first."""
     numbered = [(number, name) for name in names if (number := paths.checkpoint_id_of(name)) is not None]
     for _, name in sorted(numbered, reverse=True):
         checkpoint = paths.join(job, name)
@@ -137,7 +137,7 @@ def _completed(files: CheckpointFiles, job: str, names: list[str]) -> Iterator[s
 
 
 def _taken(files: CheckpointFiles, checkpoints: list[str], skip_damaged: bool) -> int:
-    """Tell when the newest of a job's checkpoints was taken."""
+    """Return when the newest of a job's checkpoints was taken."""
     for checkpoint in checkpoints:
         path = paths.join(checkpoint, paths.METADATA)
         try:

@@ -147,7 +147,7 @@ class SnapshotReader:
         self.index = self._read_index()
 
     def keyed(self, uid: str, key_groups: KeyGroupRange, only: str | None = None) -> Iterator[KeyGroupBlock]:
-        """Give an operator's blocks of keyed state in a range of key groups, in the order in which they were written.
+        """Yield an operator's blocks of keyed state in a range of key groups, in the order in which they were written.
 
         The order matters: changes follow what they are changes to. ``only`` names a state: then no other is read.
         """
@@ -174,7 +174,7 @@ class SnapshotReader:
             )
 
     def operator_list(self, uid: str, name: str) -> StoredList | None:
-        """Give an operator list state; None where the operator has none of that name."""
+        """Return an operator list state; None where the operator has none of that name."""
         for operator in self.index.operators:
             if operator.uid == uid:
                 for state in operator.lists:

@@ -44,17 +44,17 @@ class TaskStatistics:
 
     @property
     def complete(self) -> bool:
-        """Tell whether all subtasks have acknowledged."""
+        """Return whether all subtasks have acknowledged."""
         return len(self.subtasks) == self.parallelism
 
     @property
     def latest_ack_timestamp(self) -> int | None:
-        """Give the time of the last acknowledgement, None if there is none."""
+        """Return the time of the last acknowledgement, None if there is none."""
         return max((subtask.ack_timestamp for subtask in self.subtasks), default=None)
 
     @property
     def end_to_end_ms(self) -> int | None:
-        """Give the time from the trigger to the last acknowledgement, None if there is none."""
+        """Return the time from the trigger to the last acknowledgement, None if there is none."""
         return max((subtask.end_to_end_ms for subtask in self.subtasks), default=None)
 
     @property
@@ -108,14 +108,14 @@ class CheckpointStatistics:
 
     @property
     def end_timestamp(self) -> int | None:
-        """Give the time at which it ended, None while it is in progress."""
+        """Return the time at which it ended, None while it is in progress."""
         if self.status is CheckpointStatus.IN_PROGRESS:
             return None
         return self.trigger_timestamp + self.duration_ms
 
     @property
     def latest_ack_timestamp(self) -> int | None:
-        """Give the time of the last acknowledgement, None if there is none."""
+        """Return the time of the last acknowledgement, None if there is none."""
         return max((subtask.ack_timestamp for subtask in self._subtasks()), default=None)
 
     @property
@@ -130,13 +130,13 @@ class CheckpointStatistics:
 
     @property
     def failure_message(self) -> str:
-        """Say why it failed, empty if it did not."""
+        """Return why it failed, empty if it did not."""
         if self.reason is None:
             return ""
         return f"{self.reason.value} ({self.message})" if self.message else self.reason.value
 
     def longest(self, part: Callable[[TaskMeasurement], int]) -> int:
-        """Give the longest of what the subtasks measured, 0 where nothing was measured."""
+        """Return the longest of what the subtasks measured, 0 where nothing was measured."""
         return max((part(subtask.measured) for subtask in self._subtasks()), default=0)
 
     def _subtasks(self) -> Iterator[SubtaskStatistics]:

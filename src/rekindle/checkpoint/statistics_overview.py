@@ -76,12 +76,12 @@ class CheckpointsOverview:
 
     @property
     def history(self) -> tuple[CheckpointStatistics, ...]:
-        """Give all that is remembered, newest first."""
+        """Return all that is remembered, newest first."""
         entries = {entry.checkpoint_id: entry for entry in (*self.ended, *self.in_progress)}
         return tuple(entries[checkpoint_id] for checkpoint_id in sorted(entries, reverse=True))
 
     def find(self, checkpoint_id: int) -> CheckpointStatistics | None:
-        """Give one checkpoint; None where it is not known, or not remembered any more."""
+        """Return one checkpoint; None where it is not known, or not remembered any more."""
         latest = (self.latest_completed, self.latest_savepoint, self.latest_failed)
         for entry in (*self.history, *latest):
             if entry is not None and entry.checkpoint_id == checkpoint_id:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from rekindle.checkpoint.distribution import DistributionRecorder
 from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.checkpoint.options import CheckpointOptions
-from rekindle.checkpoint.pending import PendingCheckpoint
+from rekindle.checkpoint.pending_checkpoint import PendingCheckpoint
 from rekindle.checkpoint.statistics import (
     CheckpointStatistics,
     CheckpointStatus,
@@ -79,7 +79,7 @@ class CheckpointStatisticsTracker:
                 self._latest[kind] = replace(entry, discarded=True)
 
     def ended(self) -> tuple[CheckpointStatistics, ...]:
-        """Give the checkpoints that ended last, oldest first."""
+        """Return the checkpoints that ended last, oldest first."""
         return tuple(self._ended)
 
     def overview(self, attempt: int, in_progress: Iterable[PendingCheckpoint]) -> CheckpointsOverview:

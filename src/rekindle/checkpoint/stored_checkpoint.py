@@ -19,7 +19,7 @@ class StoredCheckpoint:
 
     @property
     def external_path(self) -> str | None:
-        """Give the path by which a job can be started from it; None: it is in memory."""
+        """Return the path by which a job can be started from it; None: it is in memory."""
         return None if self.files is None else self.files.describe(self.directory)
 
     def describe(self) -> str:

@@ -1,4 +1,7 @@
-"""The commands of ``rekindle``, each in a file of its own beside this one."""
+"""The commands of ``rekindle``, each in a file of its own beside this one.
+
+Commands import what only they need when they run, so that none waits for what others need.
+"""
 
 from __future__ import annotations
 

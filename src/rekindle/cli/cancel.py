@@ -9,12 +9,11 @@ from typer.core import TyperCommand
 
 from rekindle.cli.completion import complete_running_job
 from rekindle.cli.connection import JOB_HELP, JobManager, Token, directory_for, running_job
-from rekindle.cli.ending import retained_checkpoint, wait_for_end
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, console, print_json
 from rekindle.cli.paths import not_empty
 from rekindle.cli.progress import progress
-from rekindle.cli.waiting import left_alone, wait_for_savepoint
+from rekindle.cli.waiting import left_alone, retained_checkpoint, wait_for_end, wait_for_savepoint
 
 _WITH_SAVEPOINT = ("-s", "--with-savepoint")
 _SPELLINGS = (*_WITH_SAVEPOINT, "--withSavepoint")
@@ -24,7 +23,7 @@ class CancelCommand(TyperCommand):
     """Parse ``-s [DIR]``: an option whose value may be missing, which Typer has no notion of."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Give the option an empty value if none follows; what follows may be JOB, which ``cancel`` sorts out."""
+        """Return the option an empty value if none follows; what follows may be JOB, which ``cancel`` sorts out."""
         given = []
         for index, argument in enumerate(args):
             last = index + 1 == len(args) or args[index + 1].startswith("-")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rekindle.cli.checkpoint_views import print_checkpoint, print_overview
 from rekindle.cli.connection import Job, JobManager, Token, the_job
 from rekindle.cli.output import Json, print_json
 
@@ -34,8 +35,6 @@ def checkpoints(
       rekindle checkpoints orders 42
       rekindle checkpoints 5f1c --json | jq .latest.completed.external_path
     """
-    from rekindle.cli.checkpoint_views import print_checkpoint, print_overview
-
     found = the_job(job, jobmanager, token)
     remote = found.remote()
     if checkpoint_id is None:

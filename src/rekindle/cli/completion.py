@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rekindle.archive.directory import kept_jobs
+
 if TYPE_CHECKING:
     from rekindle.archive.job_entry import KeptJob
 
@@ -22,8 +24,6 @@ def complete_known_job(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _kept() -> list[KeptJob]:
-    from rekindle.archive.directory import kept_jobs
-
     try:
         return kept_jobs()[::-1]
     except Exception:  # a shell that completes has no place for errors

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rekindle.archive.directory import kept_jobs
+from rekindle.checkpoint.paths import checked_location
 from rekindle.cli.completion import complete_running_job
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.formats import moment
 from rekindle.cli.output import messages
 from rekindle.cli.paths import absolute
+from rekindle.exceptions import NotFoundError, RekindleError, UnreachableError
 
 if TYPE_CHECKING:
     from rekindle.client.found_job import FoundJob
@@ -53,7 +56,6 @@ HINT = (
 def search_jobs(jobmanager: str | None, token: str | None) -> Search:
     """Find all jobs that a command may be about, and warn of drivers that do not answer."""
     from rekindle.client.search import search
-    from rekindle.exceptions import UnreachableError
 
     try:
         result = search(jobmanager, token)
@@ -75,7 +77,6 @@ def silence(drivers: Sequence[SilentDriver]) -> str:
 def the_job(wanted: str, jobmanager: str | None, token: str | None) -> FoundJob:
     """Find the job that somebody means."""
     from rekindle.client.found_job import resolve
-    from rekindle.exceptions import NotFoundError
 
     found = search_jobs(jobmanager, token)
     try:
@@ -91,9 +92,7 @@ def the_job(wanted: str, jobmanager: str | None, token: str | None) -> FoundJob:
 
 def _ended_before(wanted: str) -> str | None:
     """Return how a job ended that is meant, if it is known on disk."""
-    from rekindle.archive.directory import kept_jobs
     from rekindle.client.found_job import resolve
-    from rekindle.exceptions import RekindleError
 
     try:
         job = resolve(kept_jobs(), wanted)
@@ -119,8 +118,6 @@ def directory_for(job: FoundJob, directory: str | None) -> str | None:
     Raises:
         ConfigurationError: There can be no such directory anywhere.
     """
-    from rekindle.checkpoint.paths import checked_location
-
     if directory is not None:
         checked_location(directory, "savepoint directory")
     if directory is None or not job.on_this_machine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from http import HTTPStatus
 
+from rekindle import exceptions
 from rekindle.exceptions import RekindleError
 
 
@@ -35,8 +36,6 @@ class CommandError(RekindleError):
 
 def exit_code_of(error: RekindleError) -> int:
     """Return how the process ends after an error."""
-    from rekindle import exceptions
-
     if isinstance(error, CommandError):
         return error.exit_code
     if isinstance(error, exceptions.RestError) and error.status == HTTPStatus.BAD_REQUEST:
@@ -46,8 +45,6 @@ def exit_code_of(error: RekindleError) -> int:
 
 def exit_code_of_kind(kind: type[RekindleError]) -> ExitCode:
     """Return how the process ends after an error of some class."""
-    from rekindle import exceptions
-
     codes = {
         exceptions.ConfigurationError: ExitCode.USAGE,
         exceptions.AmbiguousJobError: ExitCode.USAGE,

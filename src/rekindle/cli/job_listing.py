@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from rekindle.exceptions import RestError
+
 if TYPE_CHECKING:
     from rekindle.archive.job_entry import KeptJob
     from rekindle.client.found_job import FoundJob
@@ -13,8 +15,6 @@ if TYPE_CHECKING:
 
 def running(job: FoundJob, kept: KeptJob | None) -> dict[str, Any]:
     """Describe a job that answers; what its driver can no longer tell, because it just ended, is None."""
-    from rekindle.exceptions import RestError
-
     overview = job.overview
     described: dict[str, Any] = {
         "job_id": job.job_id,

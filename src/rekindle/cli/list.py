@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from rekindle.archive.directory import kept_jobs
 from rekindle.cli import formats, job_listing
 from rekindle.cli.connection import HINT, JobManager, Token, search_jobs, silence
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, console, print_json
 from rekindle.cli.tables import print_table, status_text
+from rekindle.exceptions import ConfigurationError
 
 if TYPE_CHECKING:
     from rekindle.archive.job_entry import KeptJob
@@ -71,9 +73,6 @@ def list_jobs(
 
 def _kept(everything: bool) -> list[KeptJob]:
     """Return the jobs that are known on disk; running ones can be listed without them."""
-    from rekindle.archive.directory import kept_jobs
-    from rekindle.exceptions import ConfigurationError
-
     try:
         return kept_jobs()
     except (OSError, ConfigurationError):

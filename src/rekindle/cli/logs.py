@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rekindle.archive.directory import kept_jobs
 from rekindle.cli.completion import complete_known_job
 from rekindle.cli.connection import JOB_HELP
 from rekindle.cli.exit_codes import CommandError, ExitCode
@@ -75,14 +76,10 @@ def _follow(reader: LogReader, has_ended: Callable[[], bool]) -> None:
 
 def has_ended(job: KeptJob) -> bool:
     """Look whether a job has ended since it was found; one that nobody knows any more has."""
-    from rekindle.archive.directory import kept_jobs
-
     return next((found.has_ended for found in kept_jobs() if found.job_id == job.job_id), True)
 
 
 def _say_end(job: KeptJob) -> None:
-    from rekindle.archive.directory import kept_jobs
-
     for found in kept_jobs():
         if found.job_id == job.job_id:
             why = "" if found.why is None else f": {found.why}"
@@ -90,7 +87,6 @@ def _say_end(job: KeptJob) -> None:
 
 
 def _kept_job(wanted: str) -> KeptJob:
-    from rekindle.archive.directory import kept_jobs
     from rekindle.client.found_job import resolve
 
     return resolve(kept_jobs(), wanted)

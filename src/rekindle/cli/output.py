@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 JSON = "--json"
 
@@ -36,6 +37,4 @@ def print_error(message: str, exit_code: int, as_json: bool) -> None:
     """Say what went wrong; a program that asked for JSON gets that as JSON, too."""
     if as_json:
         print_json({"error": message, "exit_code": int(exit_code)})
-    from rich.text import Text
-
     messages().print(Text("error: ", style="red") + Text(message, style="default"))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
 from rekindle.cli.output import messages
 
 Advance = Callable[[int | None, int | None], None]
@@ -20,8 +22,6 @@ def progress(what: str) -> Iterator[Advance]:
         output.print(f"{what} …", markup=False)
         yield lambda done, total: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
     parts = MofNCompleteColumn()
     columns = (
         SpinnerColumn(),

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from rekindle.checkpoint import paths
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, print_json
 from rekindle.cli.paths import not_empty
+from rekindle.cli.progress import progress_bar
 from rekindle.exceptions import StateNotFoundError
 
 
@@ -48,7 +50,6 @@ def state(
       rekindle state /data/checkpoints/JOB
       rekindle state /data/checkpoints/JOB -s count -k ann --json
     """
-    from rekindle.checkpoint import paths
     from rekindle.checkpoint.savepoint_listing import list_savepoints
     from rekindle.cli import state_views
 
@@ -82,7 +83,6 @@ def state(
 
 def _show_key(snapshot: Any, operator: str | None, state: str | None, key: str, json: bool) -> None:
     from rekindle.cli import state_views
-    from rekindle.cli.progress import progress_bar
     from rekindle.state_processor.contents import contents_of
     from rekindle.state_processor.key_search import find_key
 
@@ -107,7 +107,6 @@ def _show_key(snapshot: Any, operator: str | None, state: str | None, key: str, 
 
 def _show_entries(snapshot: Any, operator: str | None, state: str, limit: int, json: bool) -> None:
     from rekindle.cli import state_views
-    from rekindle.cli.progress import progress_bar
     from rekindle.state_processor.contents import contents_of
     from rekindle.state_processor.state_entries import StateEntries
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -18,7 +19,7 @@ from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import console as plain_console
 from rekindle.cli.progress import progress_bar
 from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
-from rekindle.state.kinds.registry import kind_named
+from rekindle.state.kinds.state_kind import kind_named
 from rekindle.state_processor.description import (
     KeyedStateDescription,
     OperatorDescription,
@@ -34,7 +35,7 @@ _CLASS = re.compile(r"(\w+\.[\w.]+)\(.*\)")
 
 
 def is_snapshot(location: str) -> bool:
-    """Tell whether a location is a checkpoint itself, rather than a directory of some."""
+    """Return whether a location is a checkpoint itself, rather than a directory of some."""
     location = paths.directory(location)
     return location.endswith("/" + paths.METADATA) or paths.METADATA in checkpoint_files(location).list("")
 
@@ -63,7 +64,7 @@ def described(snapshot: Snapshot, uids: list[str] | None) -> SnapshotDescription
 
 
 def console() -> Console:
-    """Give the console for tables: where it is no terminal, lines may be as long as they get."""
+    """Return the console for tables: where it is no terminal, lines may be as long as they get."""
     out = plain_console()
     if not out.is_terminal:
         out.width = 250
@@ -151,8 +152,6 @@ def print_found(key: str, found: Iterable[Any]) -> None:
 
 
 def _table(*columns: str) -> Table:
-    from rich import box
-
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         justify: Any = "right" if column in ("entries", "size", "id") else "left"
@@ -215,18 +214,18 @@ def _without_fields(text: str) -> str:
 
 
 def listing_document(listed: Sequence[SavepointSummary]) -> Any:
-    """Give the savepoints of a directory."""
+    """Return the savepoints of a directory."""
     return {"savepoints": [asdict(summary) for summary in listed]}
 
 
 def entries_document(entries: StateEntries, shown: Sequence[dict[str, Any]], more: int) -> Any:
-    """Give entries of a state."""
+    """Return entries of a state."""
     rows = [{name.replace(" ", "_"): as_json(value) for name, value in row.items()} for row in shown]
     return {"operator": entries.uid, "state": entries.state, "entries": rows, "more": more}
 
 
 def found_document(key: str, found: Iterable[Any]) -> Any:
-    """Give what was found for a key."""
+    """Return what was found for a key."""
     states, timers = [], []
     for item in found:
         if isinstance(item, FoundEntry):

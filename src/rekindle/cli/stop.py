@@ -7,12 +7,11 @@ from typing import Annotated
 import typer
 
 from rekindle.cli.connection import Job, JobManager, Token, directory_for, running_job
-from rekindle.cli.ending import wait_for_end
 from rekindle.cli.exit_codes import CommandError
 from rekindle.cli.output import Json, console, print_json
 from rekindle.cli.paths import not_empty
 from rekindle.cli.progress import progress
-from rekindle.cli.waiting import left_alone, wait_for_savepoint
+from rekindle.cli.waiting import left_alone, wait_for_end, wait_for_savepoint
 
 
 def stop(

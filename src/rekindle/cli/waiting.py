@@ -1,4 +1,4 @@
-"""Waiting for a job that is asked for something."""
+"""Waiting for what a job is asked for: a savepoint, or its end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.progress import Advance
+from rekindle.exceptions import RestError, UnreachableError
 
 if TYPE_CHECKING:
     from rekindle.client.remote_job import RemoteJob
@@ -25,7 +26,6 @@ def left_alone(what_goes_on: str) -> Iterator[None]:
 def wait_for_savepoint(job: RemoteJob, request: str, advance: Advance) -> str:
     """Wait for a savepoint that was asked for; give its path. Meanwhile show which subtasks have written their part."""
     from rekindle.client.polling import poll
-    from rekindle.exceptions import UnreachableError
 
     def location() -> str | None:
         found = job.savepoint_location(request)
@@ -46,8 +46,6 @@ def wait_for_savepoint(job: RemoteJob, request: str, advance: Advance) -> str:
 
 
 def _acknowledged(job: RemoteJob) -> tuple[int | None, int | None]:
-    from rekindle.exceptions import RestError
-
     try:
         history = job.checkpoints()["history"]
     except RestError:  # of no importance: the next question will tell
@@ -56,3 +54,32 @@ def _acknowledged(job: RemoteJob) -> tuple[int | None, int | None]:
         if checkpoint["is_savepoint"] and checkpoint["status"] == "IN_PROGRESS":
             return checkpoint["num_acknowledged_subtasks"], checkpoint["num_subtasks"]
     return None, None
+
+
+def wait_for_end(job: RemoteJob) -> str | None:
+    """Wait until a job has ended; give its state, None if its process ended with it before it could be asked."""
+    from rekindle.client.polling import poll
+
+    def end() -> str | None:
+        status = job.status()
+        return status.name if status.is_terminal_state() else None
+
+    try:
+        return poll(end)
+    except UnreachableError as error:
+        if isinstance(error.__cause__, ConnectionError):
+            return None
+        raise
+
+
+def retained_checkpoint(job: RemoteJob) -> str | None:
+    """Return the path of the last checkpoint that a cancelled job kept; None if it kept none, or cannot be asked."""
+    try:
+        kept = job.checkpoint_config()["externalization"]
+        latest = job.checkpoints()["latest"]["completed"]
+    except RestError:
+        return None
+    if latest is None or latest["discarded"] or not kept["enabled"] or kept["delete_on_cancellation"]:
+        return None
+    path = str(latest.get("external_path") or "<")
+    return None if path.startswith("<") else path  # Flink's "<checkpoint-not-externally-addressable>"

@@ -91,7 +91,7 @@ class RemoteJob:
 
 
 def failure_text(cause: object) -> str:
-    """Give the reason in Flink's ``failure-cause``: the first message, without its class, its causes and its trace."""
+    """Return the reason in Flink's ``failure-cause``: the first message, without class, causes and trace."""
     if not isinstance(cause, dict):
         return _NO_REASON
     name = str(cause.get("class") or "")

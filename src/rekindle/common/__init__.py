@@ -8,9 +8,7 @@ from rekindle.base.time import Duration, Instant, Time
 from rekindle.common.serializer import TypeSerializer
 from rekindle.config.config_options import ConfigOption, ConfigOptions
 from rekindle.config.configuration import Configuration
-from rekindle.config.execution_config import ExecutionConfig
-from rekindle.config.execution_mode import ExecutionMode
-from rekindle.config.input_dependency_constraint import InputDependencyConstraint
+from rekindle.config.execution_config import ExecutionConfig, ExecutionMode, InputDependencyConstraint
 from rekindle.config.restart_strategy import RestartStrategies, RestartStrategyConfiguration
 from rekindle.contracts.job.completable_future import CompletableFuture
 from rekindle.contracts.job.job_client import JobClient

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from rekindle.config.execution_mode import ExecutionMode
+from rekindle.config.execution_config import ExecutionMode
 
 __all__ = ["ExecutionMode"]

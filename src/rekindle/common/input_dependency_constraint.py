@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.config.input_dependency_constraint import (
+from rekindle.config.execution_config import (
     InputDependencyConstraint,
 )
 

@@ -72,7 +72,7 @@ def listed_settings(configuration: Configuration) -> Iterator[Setting]:
 
 
 def is_secret(key: str) -> bool:
-    """Tell by the name of a key that its value is not to be shown."""
+    """Return by the name of a key that its value is not to be shown."""
     return _SECRET.search(key.lower()) is not None
 
 

@@ -6,13 +6,12 @@ A pure holder. What concerns Java's serializers (Kryo, Avro, POJOs) is remembere
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import partial
 from typing import Any
 
 from rekindle.config.config_options import ConfigOption
 from rekindle.config.configuration import Configuration
-from rekindle.config.execution_mode import ExecutionMode
-from rekindle.config.input_dependency_constraint import InputDependencyConstraint
 from rekindle.config.java_serializer_config import JavaSerializerConfig
 from rekindle.config.job_options import CoreOptions, PipelineOptions
 from rekindle.config.restart_strategy import RestartStrategies, RestartStrategyConfiguration
@@ -20,9 +19,25 @@ from rekindle.config.runtime_options import TaskManagerOptions
 from rekindle.config.state_options import CheckpointingOptions
 from rekindle.exceptions import ConfigurationError
 
-__all__ = ["ExecutionConfig"]
+__all__ = ["ExecutionConfig", "ExecutionMode", "InputDependencyConstraint"]
 
 _MAX_PARALLELISM_LIMIT = 32_768
+
+
+class ExecutionMode(Enum):
+    """Say whether exchanges are pipelined or blocking. Without effect: for programs written for Flink 1.x."""
+
+    PIPELINED = 0
+    PIPELINED_FORCED = 1
+    BATCH = 2
+    BATCH_FORCED = 3
+
+
+class InputDependencyConstraint(Enum):
+    """Say whether a task starts with one input or all. Without effect: for programs written for Flink 1.x."""
+
+    ANY = 0
+    ALL = 1
 
 
 class ExecutionConfig(JavaSerializerConfig):

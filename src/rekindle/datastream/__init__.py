@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         StateBackend,
     )
     from rekindle.contracts.checkpointing_mode import CheckpointingMode
-    from rekindle.contracts.execution_mode import RuntimeExecutionMode
     from rekindle.contracts.externalized_checkpoint_retention import (
         ExternalizedCheckpointCleanup,
         ExternalizedCheckpointRetention,
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
         WindowFunction,
     )
     from rekindle.contracts.output_tag import OutputTag
+    from rekindle.contracts.runtime_execution_mode import RuntimeExecutionMode
     from rekindle.contracts.time.time_domain import TimeDomain
     from rekindle.contracts.time.timer_service import TimerService
     from rekindle.datastream.async_data_stream import AsyncDataStream

@@ -95,7 +95,7 @@ class EnvironmentDependencies:
         files = self._configuration.get(PythonOptions.PYTHON_FILES)
         if not files:
             return
-        from pyspark import SparkFiles
+        from pyspark import SparkFiles  # only where files are shipped
 
         for path in files.split(","):
             if os.path.isdir(path):

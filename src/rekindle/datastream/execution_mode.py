@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.contracts.execution_mode import (
+from rekindle.contracts.runtime_execution_mode import (
     RuntimeExecutionMode,
 )
 

@@ -6,9 +6,8 @@ from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.datastream.connected_streams import ConnectedStreams
 from rekindle.datastream.data_stream import DataStream
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.iterations import ancestors
 from rekindle.graph.partitioning import FORWARD, Partitioning
-from rekindle.graph.stream_graph import StreamEdge, StreamNode
+from rekindle.graph.stream_graph import StreamEdge, StreamNode, ancestors
 from rekindle.graph.transformations.loops import (
     FEEDBACK,
     IterationHeadTransformation,

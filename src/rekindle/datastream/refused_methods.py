@@ -45,7 +45,7 @@ def refuse_method(cls: type, method: str, words: str, why: str) -> None:
 
 
 def declare_unsupported(cls: type, *methods: str) -> None:
-    """Give a class the methods that PyFlink has and Rekindle has not yet; each raises, naming itself."""
+    """Return a class the methods that PyFlink has and Rekindle has not yet; each raises, naming itself."""
     for method in methods:
         words = f"{cls.__name__}.{method} is not supported yet"
         why = "Not supported yet: raises NotImplementedError."

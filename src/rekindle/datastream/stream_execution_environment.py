@@ -1,4 +1,7 @@
-"""StreamExecutionEnvironment: where a program begins, and where it is set off."""
+"""StreamExecutionEnvironment: where a program begins, and where it is set off.
+
+Spark is imported when it is needed: planning a program and running it in one process do without.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +29,16 @@ from rekindle.config.options import (
 )
 from rekindle.config.restart_strategy import RestartStrategyConfiguration
 from rekindle.connectors.files.file_source import FileSource, StreamFormat
+from rekindle.connectors.socket_source import SocketTextStreamFunction
 from rekindle.contracts.checkpointing_mode import CheckpointingMode
 from rekindle.contracts.connectors import Source
 from rekindle.contracts.declared_types import RecordType, declared_type
-from rekindle.contracts.execution_mode import RuntimeExecutionMode
 from rekindle.contracts.functions import ParallelSourceFunction, SourceFunction
 from rekindle.contracts.functions.function_adapters import require
 from rekindle.contracts.job.job_client import JobClient
 from rekindle.contracts.job.job_execution_result import JobExecutionResult
 from rekindle.contracts.job.job_id import JobID
+from rekindle.contracts.runtime_execution_mode import RuntimeExecutionMode
 from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
 from rekindle.datastream.closeable_iterator import CloseableIterator
 from rekindle.datastream.data_stream import DataStream
@@ -44,13 +48,14 @@ from rekindle.datastream.overridden_settings import warn_of_overridden_settings
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError, SparkSetupError
 from rekindle.graph.batch_mode import as_batch, runs_as_batch
 from rekindle.graph.compilation.compiler import compile_job
-from rekindle.graph.job_graph import JobGraph, SparkSource
+from rekindle.graph.job_graph import ClusterSource, JobGraph
 from rekindle.graph.partitioning import FORWARD
 from rekindle.graph.pickling import check_picklable
 from rekindle.graph.plan import plan_of
 from rekindle.graph.plan_only import end_if_only_planned
 from rekindle.graph.stream_graph import StreamEdge, StreamGraph
 from rekindle.graph.transformations.sources import (
+    ClusterFrame,
     CollectionSourceTransformation,
     ConnectorSourceTransformation,
     FunctionSourceTransformation,
@@ -60,17 +65,17 @@ from rekindle.graph.uids import require_uids
 from rekindle.logs.setup import LogSettings, set_up_logging
 from rekindle.rest.serving import rest_interface
 from rekindle.rest.settings import RestSettings
-from rekindle.runtime.master.checkpoints.restore_check import check_restore_setting
 from rekindle.runtime.master.client import LocalJobClient
 from rekindle.runtime.master.cluster import Cluster
-from rekindle.runtime.master.collected import CollectedRecords
+from rekindle.runtime.master.collected_records import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.running_jobs import running_jobs
+from rekindle.runtime.master.settings.job_settings import settle
+from rekindle.runtime.master.settings.state_settings import check_restore_setting
 from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, watch_signals
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.master.views.view_choice import progress_view
-from rekindle.runtime.spark.described_frames import DataFrameFunction, load_data_frames
+from rekindle.runtime.spark.described_frames import call_for_frame, load_data_frames
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.typeinfo import TypeInformation
 
@@ -279,8 +284,6 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             max_retry: How often to connect again, half a second apart, when the connection ends or cannot be made;
                 negative: forever.
         """
-        from rekindle.connectors.socket_source import SocketTextStreamFunction
-
         return self.add_source(SocketTextStreamFunction(hostname, port, delimiter, max_retry), "Socket Stream")
 
     def from_source(
@@ -354,9 +357,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         """
         from rekindle.runtime.spark.schema_types import row_type
 
-        described: DataFrame | DataFrameFunction
+        described: ClusterFrame
         if callable(data_frame):
-            described = DataFrameFunction.called(data_frame, self.spark_session, uid)
+            described = call_for_frame(data_frame, self.spark_session, uid)
             frame = described.first
         else:
             described = frame = data_frame
@@ -513,13 +516,13 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         """Return what starts Spark anew for a job; None where the session, or a DataFrame, is the program's own."""
         from pyspark.sql import DataFrame
 
-        if not self._owns_session or any(isinstance(source.data_frame, DataFrame) for source in graph.spark_sources):
+        if not self._owns_session or any(isinstance(source.data_frame, DataFrame) for source in graph.cluster_sources):
             return None
 
-        def renew() -> tuple[SparkSession, tuple[SparkSource, ...]]:
+        def renew() -> tuple[SparkSession, tuple[ClusterSource, ...]]:
             self.close()
             session = self._spark_session(graph.slots)
-            return session, load_data_frames(graph, session).spark_sources
+            return session, load_data_frames(graph, session).cluster_sources
 
         return renew
 

@@ -15,6 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 from rekindle.graph.traced_keys import traced_key
+from rekindle.serialization.serializer_of import serializer_of
+from rekindle.serialization.untyped.hinted_serializer import HintedSerializer, hinted_serializer
+from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer
 from rekindle.types.annotations import type_of_annotation
 from rekindle.types.class_typeinfo import EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
 from rekindle.types.composite_typeinfo import TupleTypeInfo
@@ -52,9 +55,6 @@ def state_type(hint: TypeInformation | None) -> TypeInformation | None:
     Only classes of the user evolve, and only rows of a DataFrame have columns. Their state takes values of any other
     class as well.
     """
-    from rekindle.serialization.serializer_of import serializer_of
-    from rekindle.serialization.untyped.hinted_serializer import HintedSerializer, hinted_serializer
-
     if isinstance(hint, SparkRowTypeInfo):
         return SerializerTypeInfo(HintedSerializer(serializer_of(hint)))
     if not isinstance(hint, PojoTypeInfo | EnumTypeInfo):
@@ -71,9 +71,6 @@ def state_key_type(hint: TypeInformation | None, key_selector: Callable[[Any], A
 
     It is known where the records are rows of a DataFrame, and the selector only names columns.
     """
-    from rekindle.serialization.serializer_of import serializer_of
-    from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer
-
     if not isinstance(hint, SparkRowTypeInfo):
         return None
     key = traced_key(key_selector, hint.names)

@@ -16,10 +16,10 @@ from rich.console import Console
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.demo.job import CHECKPOINT_INTERVAL_MS, USERS, build
 from rekindle.demo.verification import Verdict, verify
-from rekindle.runtime.master.attempts.start_times import Phase, describe_start
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.views.checkpoint_lines import describe_checkpoint
 from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
+from rekindle.runtime.master.views.start_times import Phase, describe_start
 
 _KILL_AFTER_CHECKPOINTS = 2
 

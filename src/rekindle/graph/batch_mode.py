@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rekindle.contracts.execution_mode import RuntimeExecutionMode
+from rekindle.contracts.runtime_execution_mode import RuntimeExecutionMode
 from rekindle.exceptions import InvalidProgramError
-from rekindle.graph.iterations import in_iteration
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.stream_graph import StreamGraph
 from rekindle.graph.transformations.loops import Loop, LoopTransformation
@@ -40,7 +39,7 @@ def as_batch(graph: JobGraph, memory_records: int) -> JobGraph:
     nodes = []
     for node in graph.nodes:
         transformation = node.transformation
-        if not in_iteration(graph, node.id):
+        if not graph.in_iteration(node.id):
             node = replace(node, batch_memory=memory_records)
         elif isinstance(transformation, LoopTransformation):
             loop = rounds.setdefault(id(transformation.loop), replace(transformation.loop, supersteps=True))

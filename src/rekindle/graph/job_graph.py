@@ -8,12 +8,14 @@ one chunk of records after the other.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
-from rekindle.graph.iterations import JobIteration
 from rekindle.graph.partitioning import Partitioner
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.typeinfo import TypeInformation
+
+if TYPE_CHECKING:  # Spark's Python workers import this module, and need no sources
+    from rekindle.graph.transformations.sources import ClusterFrame, DescribedFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ class JobEdge:
 class JobNode:
     """Describe an operator that runs in the slots 0 to ``parallelism`` - 1.
 
-    ``spark_fed``: its records come from a Spark source without an exchange in between, in any number of tasks an epoch.
+    ``cluster_fed``: a source that the cluster reads feeds it without an exchange in between, in any number of tasks an
+    epoch.
     ``batch_memory``: in a batch job, how many records it may hold in memory if it gathers its input.
     """
 
@@ -61,22 +64,46 @@ class JobNode:
     max_parallelism: int
     explicit_max_parallelism: bool
     level: int
-    spark_fed: bool
+    cluster_fed: bool
     batch_memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class SparkSource:
-    """Point from an operator to the DataFrame that feeds it.
+class ClusterSource:
+    """Point from an operator to what the cluster reads for it.
 
-    ``described``: what makes the DataFrame in another session; None: only the program could.
+    ``data_frame`` stays with the driver: it is None in the slots. ``described``: what makes the DataFrame in another
+    session; None: only the program could.
     """
 
     node: int
     uid: str
-    data_frame: Any
+    data_frame: ClusterFrame | None
     bounded: bool
-    described: Any = None
+    described: DescribedFrame | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobIteration:
+    """Describe one loop.
+
+    Attributes:
+        head: The node through which records come into it.
+        body: All nodes of it: the head, the tails, the termination criterion and what is between.
+        entries: The edges that come from outside, among them those into the head.
+        supersteps: Whether all of a round is done before the next one begins.
+        max_iterations: The number of rounds, at most.
+        has_criterion: Whether a stream of the loop tells when no more rounds are needed: when it is empty.
+        stays: Whether records stay in their slot, and in one level, all the way round.
+    """
+
+    head: int
+    body: frozenset[int]
+    entries: tuple[JobEdge, ...]
+    supersteps: bool
+    max_iterations: int | None
+    has_criterion: bool
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +115,7 @@ class JobGraph:
 
     nodes: tuple[JobNode, ...]
     edges: tuple[JobEdge, ...]
-    spark_sources: tuple[SparkSource, ...]
+    cluster_sources: tuple[ClusterSource, ...]
     iterations: tuple[JobIteration, ...] = ()
     batch: bool = False
 
@@ -104,13 +131,27 @@ class JobGraph:
 
     @property
     def has_exchange(self) -> bool:
-        """Tell whether records ever leave their slot."""
+        """Return whether records ever leave their slot."""
         return any(edge.exchange for edge in self.edges)
 
     def inputs(self, node: int) -> list[JobEdge]:
-        """Give the edges into a node, by input index."""
+        """Return the edges into a node, by input index."""
         return [edge for edge in self.edges if edge.target == node]
 
     def outputs(self, node: int) -> list[JobEdge]:
-        """Give the edges out of a node."""
+        """Return the edges out of a node."""
         return [edge for edge in self.edges if edge.source == node]
+
+    def in_iteration(self, node: int) -> bool:
+        """Return whether an operator is in a loop: it sees records again, and a round's end is no end of its input."""
+        return any(node in iteration.body for iteration in self.iterations)
+
+    @property
+    def hosts_sources(self) -> bool:
+        """Return whether any source lives in the slots."""
+        return any(node.transformation.hosted for node in self.nodes)
+
+    @property
+    def polled_slots(self) -> int:
+        """Count the slots that have a task in the first level of every epoch; one at least."""
+        return max((node.parallelism for node in self.nodes if node.transformation.hosted), default=1)

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rekindle.graph.iterations import ancestors
 from rekindle.graph.partitioning import Partitioner
+from rekindle.graph.transformations.sources import ClusterFrame
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.type_information import TypeInformation
 
@@ -54,7 +55,7 @@ class StreamNode:
     parallelism: int | None = None  # None: the environment's
     max_parallelism: int | None = None
     uid: str | None = None
-    data_frame: Any = None
+    data_frame: ClusterFrame | None = None
     bounded: bool = True
     typed_input: bool = False
     loop_of: int | None = None
@@ -105,3 +106,12 @@ class StreamGraph:
                 for old, new in ids.items()
             ]
         )
+
+
+def ancestors(nodes: Sequence[StreamNode], of: Iterable[int]) -> set[int]:
+    """Return some nodes and all that they read from."""
+    found = set(of)
+    for node in reversed(nodes):
+        if node.id in found:
+            found.update(edge.source for edge in node.inputs)
+    return found

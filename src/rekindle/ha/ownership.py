@@ -40,12 +40,12 @@ class JobOwnership:
 
     @property
     def shared(self) -> bool:
-        """Tell whether another driver could take over at all."""
+        """Return whether another driver could take over at all."""
         return self._log is not None
 
     @property
     def fenced(self) -> bool:
-        """Tell whether another driver is known to have taken over: then nothing may be deleted."""
+        """Return whether another driver is known to have taken over: then nothing may be deleted."""
         return self._fenced is not None
 
     @property

@@ -12,6 +12,8 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
+from rekindle.exceptions import InvalidCheckpointTransitionError, RekindleError
+
 RUN_REPORT = "REKINDLE_RUN_REPORT"
 """The variable by which the command names the file for its report."""
 
@@ -29,14 +31,12 @@ def explain_errors() -> None:
 
 def show_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Show an uncaught error; one of Rekindle's is reported as well. Ctrl-C is none, and needs no words here."""
-    from rekindle.exceptions import InvalidCheckpointTransitionError, RekindleError
-
     if isinstance(error, KeyboardInterrupt):
         return
     if not isinstance(error, RekindleError):
         sys.__excepthook__(kind, error, trace)
         return
-    from rekindle.program.run_report import ErrorReport, write_line
+    from rekindle.program.run_report import ErrorReport, write_line  # only where something went wrong
 
     write_line(os.environ[RUN_REPORT], ErrorReport.of(error).to_line())
     if isinstance(error, InvalidCheckpointTransitionError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rekindle.rest.checkpoint_requests import CheckpointRequests
-from rekindle.rest.front_requests import FrontRequests
+from rekindle.rest.driver_requests import DriverRequests
 from rekindle.rest.job_requests import JobRequests
 from rekindle.rest.messages import Handler
 from rekindle.rest.metric_requests import MetricRequests
@@ -24,7 +24,7 @@ class RestApi:
     def __init__(self, jobs: RunningJobs) -> None:
         self._operations = Operations()
         self.handlers: list[tuple[str, str, Handler]] = [
-            *FrontRequests(jobs).handlers(),
+            *DriverRequests(jobs).handlers(),
             *JobRequests(jobs).handlers(),
             *CheckpointRequests(jobs).handlers(),
             *SavepointRequests(jobs, self._operations, _dispose).handlers(),
@@ -37,6 +37,6 @@ class RestApi:
 
 
 def _dispose(location: str) -> Any:
-    from rekindle.checkpoint.disposal import dispose
+    from rekindle.checkpoint.disposal import dispose  # loads storages; hardly anybody asks for it
 
     return dispose(location)

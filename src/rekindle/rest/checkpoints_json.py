@@ -21,7 +21,7 @@ from rekindle.checkpoint.statistics import (
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.contracts.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.graph.vertex_ids import vertex_id
-from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.settings.job_settings import JobSettings
 
 _NEVER = 2**63 - 1
 _MATERIALIZATION_MS = 600_000

@@ -2,9 +2,9 @@
 
 uvicorn closes a connection that is silent after a response, but waits without limit for the first request, and for the
 rest of a head that comes bit by bit. asyncio accepts without limit, and logs a traceback each time it lacks a
-descriptor. What is added here needs nothing of uvicorn but what it documents: its ``http`` setting takes a class, of
-which only ``asyncio.Protocol``'s ``connection_made`` and ``connection_lost`` are extended, and ASGI tells that the head
-of a request has come and that its response has ended.
+descriptor. So the server listens on a socket that tells of the connections it accepts, and they of their end; ASGI
+tells that the head of a request has come and that its response has ended. A connection is ended by shutting its socket
+down: to asyncio, the client has hung up.
 """
 
 from __future__ import annotations
@@ -12,20 +12,48 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from rekindle.runtime.wire.troubles import Troubles
+from rekindle.rest.messages import RequestError, refusal
+from rekindle.runtime.wire.limited_warnings import LimitedWarnings
 
 log = logging.getLogger(__name__)
 
 HEAD_SECONDS = 10.0
 _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_TOO_MANY = RequestError(503, "Too many requests at a time. Try again later.", {"Connection": "close"})
 
 Ends = tuple[tuple[str, int], tuple[str, int]]
-"""The addresses of the client and of the server, by which a connection is known both to asyncio and to ASGI."""
+"""The addresses of the client and of the server, by which a connection is known both to its socket and to ASGI."""
+
+
+class _Listening(socket.socket):
+    """A listening socket."""
+
+    accepted: Callable[[_Connection, Ends], None]
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        plain, client = super().accept()
+        connection = _Connection(plain.family, plain.type, plain.proto, fileno=plain.detach())
+        self.accepted(connection, (client[:2], connection.getsockname()[:2]))
+        return connection, client
+
+
+class _Connection(socket.socket):
+    """The socket of a connection."""
+
+    closed: Callable[[], None] | None = None
+
+    def close(self) -> None:
+        if self.closed is not None:
+            self.closed()
+        super().close()
 
 
 class Connections:
@@ -40,24 +68,15 @@ class Connections:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._troubles = Troubles("REST interface", log)
-        self._open: dict[Ends, asyncio.Transport] = {}
+        self._warnings = LimitedWarnings("REST interface", log)
+        self._open: dict[Ends, socket.socket] = {}
         self._idle: dict[Ends, asyncio.TimerHandle] = {}  # the one that has been idle for longest comes first
 
-    def protocol(self) -> type[asyncio.Protocol]:
-        """Return the class that uvicorn is to make for each connection."""
-        connections = self
-
-        class Connection(H11Protocol):
-            def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-                super().connection_made(transport)
-                self.ends = connections._opened(transport)
-
-            def connection_lost(self, exc: Exception | None) -> None:
-                connections._closed(self.ends)
-                super().connection_lost(exc)
-
-        return Connection
+    def listening(self, plain: socket.socket) -> socket.socket:
+        """Return a socket that listens in place of another, and whose connections are known here."""
+        listening = _Listening(plain.family, plain.type, plain.proto, fileno=plain.detach())
+        listening.accepted = self._opened
+        return listening
 
     def watched(self, app: ASGIApp) -> ASGIApp:
         """Return an application whose requests are known here."""
@@ -66,7 +85,8 @@ class Connections:
             ends = scope["client"], scope["server"]
             self._end_idleness(ends)
             try:
-                await app(scope, receive, send)
+                served = app if len(self._open) <= self._most else refusal(_TOO_MANY)
+                await served(scope, receive, send)
             finally:
                 self._begin_idleness(ends)
 
@@ -79,19 +99,17 @@ class Connections:
             loop.default_exception_handler(context)
             return
         what = f"{errno.errorcode[error.errno]}: {error.strerror}"
-        self._troubles.note(f"a connection could not be accepted ({what}); trying again")
+        self._warnings.note(f"a connection could not be accepted ({what}); trying again")
         while self._idle:
             self._drop_longest_idle()
 
-    def _opened(self, transport: asyncio.Transport) -> Ends:
-        client, server = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
-        ends = client[:2], server[:2]
+    def _opened(self, connection: _Connection, ends: Ends) -> None:
+        connection.closed = partial(self._closed, ends)
         if len(self._open) >= self._most and self._idle:
-            self._troubles.note(f"an idle connection was dropped: there were {self._most}, and one more arrived")
+            self._warnings.note(f"an idle connection was dropped: there were {self._most}, and one more arrived")
             self._drop_longest_idle()
-        self._open[ends] = transport
+        self._open[ends] = connection
         self._begin_idleness(ends)
-        return ends
 
     def _closed(self, ends: Ends) -> None:
         self._open.pop(ends, None)
@@ -99,9 +117,9 @@ class Connections:
 
     def _begin_idleness(self, ends: Ends) -> None:
         self._end_idleness(ends)
-        transport = self._open.get(ends)
-        if transport is not None:
-            self._idle[ends] = asyncio.get_running_loop().call_later(HEAD_SECONDS, transport.close)
+        connection = self._open.get(ends)
+        if connection is not None:
+            self._idle[ends] = asyncio.get_running_loop().call_later(HEAD_SECONDS, _hang_up, connection)
 
     def _end_idleness(self, ends: Ends) -> None:
         deadline = self._idle.pop(ends, None)
@@ -110,5 +128,10 @@ class Connections:
 
     def _drop_longest_idle(self) -> None:
         ends = next(iter(self._idle))
-        self._open[ends].abort()
+        _hang_up(self._open[ends])
         self._closed(ends)
+
+
+def _hang_up(connection: socket.socket) -> None:
+    with suppress(OSError):  # the client was faster
+        connection.shutdown(socket.SHUT_RDWR)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from rekindle.base.own_directory import make_own, named_directory
+from rekindle.base.private_directory import make_own, named_directory
 from rekindle.base.process_identity import process_runs
 
 VERSION = 1

@@ -31,7 +31,7 @@ class MetricRequests:
 
     def prometheus(self, request: Request) -> Response:
         """Return all metrics to Prometheus."""
-        from rekindle.rest.prometheus import CONTENT_TYPE, prometheus_text
+        from rekindle.rest.prometheus import CONTENT_TYPE, prometheus_text  # only for those who scrape
 
         return Response(prometheus_text(self._jobs), media_type=CONTENT_TYPE)
 

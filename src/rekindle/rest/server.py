@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MAX_CONNECTIONS = 64
-_BACKLOG = 64  # connections that wait to be accepted; as many may be accepted before the bound is looked at
+_BACKLOG = 64  # connections that wait to be accepted; as many may be accepted before those that have to go are gone
 _KEEP_ALIVE_SECONDS = 5
 _STOP_SECONDS = 2.0
 _LINGER_SECONDS = 5.0
@@ -120,7 +120,8 @@ class RestServer:
         from rekindle.rest.app import rest_app
         from rekindle.rest.connections import Connections
 
-        self._socket = listen(self._settings.bind_address, self._settings.ports)
+        connections = Connections(_MAX_CONNECTIONS)
+        self._socket = connections.listening(listen(self._settings.bind_address, self._settings.ports))
         try:
             host = self._socket.getsockname()[0]
             if self._settings.token is None and not is_loopback(host):
@@ -129,10 +130,9 @@ class RestServer:
                     "from elsewhere: name that address, so that a token is required"
                 )
             self._api = self._make_api()
-            connections = Connections(_MAX_CONNECTIONS)
             config = uvicorn.Config(
                 connections.watched(rest_app(self._settings, self._api.handlers)),
-                http=connections.protocol(),
+                http="h11",
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -141,7 +141,6 @@ class RestServer:
                 proxy_headers=False,
                 server_header=False,
                 backlog=_BACKLOG,
-                limit_concurrency=_MAX_CONNECTIONS + 1,  # the last one is told that there are too many
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=1,
             )

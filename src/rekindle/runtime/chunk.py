@@ -27,7 +27,7 @@ class Chunk:
         return len(self.values) + sum(len(chunk.values) for chunk in (self.side or {}).values())
 
     def cut(self, start: int, stop: int) -> Chunk:
-        """Give the records from one place up to another, with keys and timestamps; the chunk itself, if that is all."""
+        """Return the records from one place up to another, with keys and timestamps; itself if that is all."""
         if start == 0 and stop >= len(self.values):
             return self
         timestamps, keys = self.timestamps, self.keys

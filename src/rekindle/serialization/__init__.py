@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import rekindle.serialization.serializers_by_type  # noqa: F401 - so that every type has its serializer
 from rekindle.exceptions import SerializationError, SerializerSnapshotError, StateMigrationException
+from rekindle.serialization.classes.dataclass_serializer import DataclassSerializer
 from rekindle.serialization.classes.enum_serializer import EnumSerializer
+from rekindle.serialization.classes.struct_serializer import StructSerializer
 from rekindle.serialization.composites.array_serializers import GenericArraySerializer
 from rekindle.serialization.composites.nullable_serializer import NullableSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.snapshots.composite_snapshot import (
     CompositeTypeSerializerSnapshot,
     OuterSchemaCompatibility,
 )
 from rekindle.serialization.snapshots.simple_snapshot import SimpleTypeSerializerSnapshot
 from rekindle.serialization.snapshots.snapshot_aliases import register_snapshot_alias
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.data_views import DataInputView, DataOutputView
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
@@ -22,8 +25,6 @@ from rekindle.types.type_serializer import TypeSerializer
 
 if TYPE_CHECKING:
     from rekindle.serialization.avro.avro_serializer import AvroSerializer
-    from rekindle.serialization.classes.dataclass_serializer import DataclassSerializer
-    from rekindle.serialization.classes.struct_serializer import StructSerializer
 
 __all__ = [
     "AvroSerializer",
@@ -47,17 +48,10 @@ __all__ = [
     "register_snapshot_alias",
 ]
 
-# They import what most programs do without.
-_LATER = {
-    "AvroSerializer": "avro.avro_serializer",
-    "DataclassSerializer": "classes.dataclass_serializer",
-    "StructSerializer": "classes.struct_serializer",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name != "AvroSerializer":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    from rekindle.serialization.avro.avro_serializer import AvroSerializer  # fastavro: most programs do without
 
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    return AvroSerializer

@@ -28,7 +28,7 @@ class _Accumulating(State):
         self._inner.clear()
 
     def stored(self) -> Any:
-        """Give the accumulator; None if there is none."""
+        """Return the accumulator; None if there is none."""
         return self._inner.value()
 
     def store(self, accumulator: Any) -> None:

@@ -45,7 +45,7 @@ def restore_backend(backend: KeyedStateBackend, native: Sequence[NativePart], bl
     """Fill a backend that is still empty: with the files of a RocksDB, and with blocks on top of them."""
     if native:
         from rekindle.state.rocksdb.backend import RocksDBKeyedStateBackend
-        from rekindle.state.rocksdb.native import native_blocks
+        from rekindle.state.rocksdb.native import native_blocks  # as above
 
         if isinstance(backend, RocksDBKeyedStateBackend):
             backend.restore_native(native)

@@ -10,7 +10,7 @@ import msgspec
 from rekindle.exceptions import SerializationError
 from rekindle.state.block_format import BlockDelta, BlockKeys, BlockValues, decode_delta_block, decode_whole_block
 from rekindle.state.blocks import KeyGroupBlock
-from rekindle.state.kinds.registry import kind_named
+from rekindle.state.kinds.state_kind import kind_named
 from rekindle.state.shapes.state_shape import FlatChanges, FlatValues, StateShape
 from rekindle.state.state_serializers import StateSerializers, restored_serializers
 from rekindle.types.type_serializer import TypeSerializer
@@ -25,7 +25,7 @@ class BlockDecoder:
         self._readers = readers
 
     def whole(self, block: KeyGroupBlock) -> tuple[list[Any], list[Any]]:
-        """Give the keys and values of a whole block."""
+        """Return the keys and values of a whole block."""
         try:
             held = decode_whole_block(block.data)
             return self._keys(block, held.keys), self._values(block, held.values)
@@ -43,7 +43,7 @@ class BlockDecoder:
             raise _unreadable(block, error) from error
 
     def keys_of(self, block: KeyGroupBlock) -> list[Any]:
-        """Give the keys of a block, whole or of changes, having read all of it."""
+        """Return the keys of a block, whole or of changes, having read all of it."""
         if not block.delta:
             return self.whole(block)[0]
         try:
@@ -98,7 +98,7 @@ class BlockDecoder:
 
 
 def decode_whole(block: KeyGroupBlock) -> tuple[list[Any], list[Any]]:
-    """Give the keys and values of a whole block, read with the serializers that wrote it."""
+    """Return the keys and values of a whole block, read with the serializers that wrote it."""
     return BlockDecoder(_restored(block)).whole(block)
 
 

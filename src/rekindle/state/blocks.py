@@ -14,8 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.state.kinds.registry import kind_named
-from rekindle.state.kinds.state_kind import StateKind
+from rekindle.state.kinds.state_kind import StateKind, kind_named
 from rekindle.state.state_serializers import StoredSerializers
 
 TIMERS = "timers"
@@ -67,5 +66,5 @@ class KeyGroupBlock:
 
     @property
     def spec(self) -> StateSpec:
-        """Give the state as it was when the block was written."""
+        """Return the state as it was when the block was written."""
         return StateSpec(self.state, kind_named(self.kind), self.ttl, self.namespaced)

@@ -47,12 +47,12 @@ def key_hash(key: Any) -> int:
 
 
 def key_group_of(key: Any, max_parallelism: int) -> int:
-    """Give the key group of a key."""
+    """Return the key group of a key."""
     return key_hash(key) % max_parallelism
 
 
 def key_groups_of_longs(keys: npt.NDArray[np.int64], max_parallelism: int) -> npt.NDArray[np.int64]:
-    """Give the key groups of many integer keys at once; agrees with :func:`key_group_of` on each of them."""
+    """Return the key groups of many integer keys at once; agrees with :func:`key_group_of` on each of them."""
     return np.mod(_xxh64_longs(keys.astype(np.int64, copy=False)), max_parallelism)
 
 
@@ -121,7 +121,7 @@ def fields_of_key(kind: Any) -> tuple[str, ...]:
 
 
 def plain_time(key: np.datetime64 | np.timedelta64) -> Any:
-    """Give the datetime or timedelta that a time of numpy's equals; else it, in the unit of all that equal it."""
+    """Return the datetime or timedelta that a time of numpy's equals; else it, in the unit of all that equal it."""
     kind = "M8" if isinstance(key, np.datetime64) else "m8"
     if kind == "m8" and np.datetime_data(key.dtype)[0] in ("Y", "M"):
         return key.astype("m8[M]")
@@ -135,7 +135,7 @@ def plain_time(key: np.datetime64 | np.timedelta64) -> Any:
 
 
 def canonical(key: Any) -> Any:
-    """Give the one object that stands for all that are equal to a key, where pickle would tell them apart."""
+    """Return the one object that stands for all that are equal to a key, where pickle would tell them apart."""
     if isinstance(key, range):
         step = key.step if len(key) > 1 else 1
         start = key.start if key else 0

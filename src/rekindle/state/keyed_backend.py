@@ -15,17 +15,15 @@ from rekindle.contracts.state import (
 )
 from rekindle.exceptions import InvalidProgramError, NotSupportedError, StateAccessError
 from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateSpec
-from rekindle.state.kinds.registry import kind_of
-from rekindle.state.kinds.state_kind import StateKind
+from rekindle.state.kinds.state_kind import StateKind, kind_of
 from rekindle.state.restored_state import ClaimedBlocks, RestoredStates
 from rekindle.state.scope import NamespacedState, NamespaceScope, Scope
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import PICKLED, UNUSED, StateSerializers
-from rekindle.state.ttl.cleanup import TtlCleanup
 from rekindle.state.ttl.primitives import TtlPrimitives
-from rekindle.state.ttl.rules import TtlRules
+from rekindle.state.ttl.rules import TtlCleanup, TtlRules
 from rekindle.types.type_serializer import TypeSerializer
 
 
@@ -99,13 +97,13 @@ class KeyedStateBackend(ABC):
     # --- states ---
 
     def get_or_create(self, descriptor: StateDescriptor) -> State:
-        """Give the handle of a state; the same descriptor gives the same state."""
+        """Return the handle of a state; the same descriptor gives the same state."""
         return self._find_or_create(descriptor, namespaced=False).state
 
     def get_or_create_namespaced(
         self, descriptor: StateDescriptor, namespace_serializer: TypeSerializer[Any] = PICKLED.namespace
     ) -> NamespacedState:
-        """Give a state that each key has once in each namespace, such as a window."""
+        """Return a state that each key has once in each namespace, such as a window."""
         found = self._find_or_create(descriptor, namespaced=True, namespace_serializer=namespace_serializer)
         assert found.scope is not None
         return NamespacedState(found.state, found.scope, found.kind)
@@ -183,7 +181,7 @@ class KeyedStateBackend(ABC):
 
     @abstractmethod
     def _cleanup(self, config: StateTtlConfig) -> TtlCleanup | None:
-        """Say how this backend removes what has expired, besides when it is read; None: not at all."""
+        """Return how this backend removes what has expired, besides when it is read; None: not at all."""
 
     @abstractmethod
     def sweep(self, name: str, limit: int, cleanup: TtlCleanup) -> None:
@@ -191,7 +189,7 @@ class KeyedStateBackend(ABC):
 
     @abstractmethod
     def keys(self, name: str) -> Iterator[Any]:
-        """Give the keys that have an entry in a state that was asked for, each once; without their namespaces."""
+        """Return the keys that have an entry in a state that was asked for, each once; without their namespaces."""
 
     def registered_names(self) -> list[str]:
         """Name the states that were asked for."""
@@ -218,7 +216,7 @@ class KeyedStateBackend(ABC):
         self._restored.add(blocks)
 
     def _claimed(self, spec: StateSpec, serializers: StateSerializers) -> ClaimedBlocks:
-        """Give what was restored of a state as blocks. They stay here, too, until the state has taken them over."""
+        """Return what was restored of a state as blocks. They stay here, too, until the state has taken them over."""
         blocks = self._restored.of(spec.name)
         return ClaimedBlocks(blocks, spec, serializers, self.owner.state(spec.name), self.now, self.max_parallelism)
 

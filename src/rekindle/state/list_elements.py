@@ -7,7 +7,7 @@ from typing import Any
 
 
 def without_none(values: Iterable[Any], name: str) -> list[Any]:
-    """Give the elements to be put into a list state, all of which must be something."""
+    """Return the elements to be put into a list state, all of which must be something."""
     checked = list(values)
     if any(value is None for value in checked):  # not `in`, which would compare arrays element by element
         raise none_refused(name)

@@ -22,7 +22,7 @@ Conversion = Callable[[Any], Any]
 
 
 def key_conversion(serializer: TypeSerializer[Any]) -> Conversion | None:
-    """Give what turns a key into what it is after a restore; None where that is the key itself."""
+    """Return what turns a key into what it is after a restore; None where that is the key itself."""
     if not _changes_keys(serializer):
         return None
     return lambda key: serializer.converted([key])[0]

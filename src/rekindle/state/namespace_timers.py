@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from rekindle.exceptions import StateRestoreError
+from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.state_evolution import evolved, stored_snapshot_of
 from rekindle.state.state_owner import StateOwner
-from rekindle.state.state_serializers import StoredSerializers
-from rekindle.state.timers import TimerQueue
+from rekindle.state.state_serializers import StateSerializers, StoredSerializers
+from rekindle.state.timers import TimerQueue, Timers
 from rekindle.types.type_serializer import TypeSerializer
 
 
@@ -57,3 +58,16 @@ class NamespaceTimerQueue(TimerQueue):
         timers = msgspec.msgpack.decode(data, type=NamespaceTimers)
         keys = self._key_reader(stored).all_from_bytes(timers.keys)
         return list(zip(keys, reader.all_from_bytes(timers.namespaces), strict=True)), timers.timestamps
+
+
+def decode_timers(block: KeyGroupBlock, serializers: StateSerializers) -> list[tuple[Any, Any, int]]:
+    """Return the timers of a block, each as its key, its namespace (None where there are none) and its timestamp."""
+    assert block.serializers is not None
+    if not block.serializers.namespace:
+        timers = msgspec.msgpack.decode(block.data, type=Timers)
+        keys = serializers.key.all_from_bytes(timers.keys)
+        return [(key, None, timestamp) for key, timestamp in zip(keys, timers.timestamps, strict=True)]
+    held = msgspec.msgpack.decode(block.data, type=NamespaceTimers)
+    keys = serializers.key.all_from_bytes(held.keys)
+    namespaces = serializers.namespace.all_from_bytes(held.namespaces)
+    return list(zip(keys, namespaces, held.timestamps, strict=True))

@@ -14,7 +14,6 @@ from rekindle.exceptions import SerializationError, StateRestoreError
 from rekindle.state.block_decoding import BlockDecoder
 from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.key_hash import key_group_of
-from rekindle.state.same_state import check_same_state
 from rekindle.state.shapes.state_shape import StateShape
 from rekindle.state.state_evolution import StateName, other_keys
 from rekindle.state.state_serializers import (
@@ -39,7 +38,7 @@ class RestoredStates:
             self._blocks.setdefault(block.state, []).append(block)
 
     def of(self, name: str) -> list[KeyGroupBlock]:
-        """Give the blocks of a state that a program asks for. They stay here until they are claimed."""
+        """Return the blocks of a state that a program asks for. They stay here until they are claimed."""
         return self._blocks.get(name, [])
 
     def claim(self, name: str) -> None:
@@ -47,7 +46,7 @@ class RestoredStates:
         self._blocks.pop(name, None)
 
     def unclaimed(self) -> list[KeyGroupBlock]:
-        """Give the blocks of all states that nobody has asked for."""
+        """Return the blocks of all states that nobody has asked for."""
         return [block for blocks in self._blocks.values() for block in blocks]
 
     def names(self) -> list[str]:
@@ -139,7 +138,7 @@ class ClaimedBlocks:
                 self._decoders[block.serializers] = BlockDecoder(evolved.reader)
 
     def by_key_group(self) -> Iterator[dict[Any, Any]]:
-        """Give the entries of one key group after the other."""
+        """Yield the entries of one key group after the other."""
         groups: dict[int, list[KeyGroupBlock]] = {}
         for block in self._blocks:
             groups.setdefault(block.key_group, []).append(block)
@@ -150,7 +149,7 @@ class ClaimedBlocks:
             yield entries
 
     def entries(self) -> dict[Any, Any]:
-        """Give all entries."""
+        """Return all entries."""
         return dict(itertools.chain.from_iterable(entries.items() for entries in self.by_key_group()))
 
     def _check_keys(self, entries: dict[Any, Any], key_group: int) -> None:
@@ -171,3 +170,21 @@ class ClaimedBlocks:
         if self._spec.ttl and not ttl:
             return {key: shape.with_last_access(value, now) for key, value in entries.items()}
         return entries
+
+
+def check_same_state(name: StateName, restored: StateSpec, wanted: StateSpec) -> None:
+    """Raise unless state that was restored can be taken over as what the program asks for."""
+    if restored.kind is not wanted.kind:
+        raise StateRestoreError(
+            f"{name} is a {restored.kind} state in the snapshot and a {wanted.kind} state in the program; give the new "
+            "state another name"
+        )
+    if restored.namespaced != wanted.namespaced:
+        raise StateRestoreError(
+            f"{name} belongs to {_owner(restored)} in the snapshot and to {_owner(wanted)} in the program; give the "
+            "new state another name"
+        )
+
+
+def _owner(spec: StateSpec) -> str:
+    return "a key and a window" if spec.namespaced else "a key"

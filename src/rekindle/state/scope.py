@@ -20,7 +20,7 @@ class Scope(Protocol):
 
     @property
     def key(self) -> Any:
-        """Give the key of the entry."""
+        """Return the key of the entry."""
 
 
 class NamespaceScope:
@@ -34,7 +34,7 @@ class NamespaceScope:
 
     @property
     def key(self) -> Any:
-        """Give the current key and namespace."""
+        """Return the current key and namespace."""
         key = self._backend.key
         hash(key)  # raises where there is no current key: a tuple around it would hide that
         return key, self.namespace

@@ -45,7 +45,7 @@ class Evolved:
 
 
 def stored_snapshot_of(serializer: TypeSerializer[Any], name: StateName) -> bytes:
-    """Give the snapshot of a serializer as it is stored with its state."""
+    """Return the snapshot of a serializer as it is stored with its state."""
     try:
         return snapshot_to_bytes(serializer.snapshot_configuration())
     except (SerializerSnapshotError, SerializationError) as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.state.state_evolution import StateName
 from rekindle.types.type_serializer import TypeSerializer
 

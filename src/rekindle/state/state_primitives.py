@@ -55,3 +55,16 @@ class StatePrimitives(ABC):
     def aggregating_state(self, function: AggregateFunction) -> AggregatingState[Any, Any]:
         """Keep an accumulator per key."""
         return StoredAggregatingState(self.accumulator(), function)
+
+
+class RangedMapState(MapState[Any, Any]):
+    """Keep a map per key, and give a part of it without reading all."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def between(self, first: int, last: int) -> list[tuple[int, Any]]:
+        """Return the entries whose keys lie between two, both included, in their order.
+
+        All keys of the map must be integers of 64 bits.
+        """

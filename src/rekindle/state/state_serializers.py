@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.state_evolution import StateName, evolved, stored_snapshot_of
 from rekindle.types.type_serializer import TypeSerializer
 
@@ -46,7 +46,7 @@ class StateSerializers:
     namespace: TypeSerializer[Any]
 
     def stored(self, name: StateName) -> StoredSerializers:
-        """Give their snapshots.
+        """Return their snapshots.
 
         Raises:
             SerializerSnapshotError: One of them could not be read back.
@@ -104,13 +104,13 @@ def evolved_serializers(stored: StoredSerializers, now: StateSerializers, name: 
 
 
 def restored_serializers(stored: StoredSerializers) -> StateSerializers:
-    """Give the serializers that wrote a state, for reading it without a program that asks for it."""
+    """Return the serializers that wrote a state, for reading it without a program that asks for it."""
     value = snapshot_from_bytes(stored.value).restore_serializer()
     return replace(restored_key_serializers(stored), value=value)
 
 
 def restored_key_serializers(stored: StoredSerializers) -> StateSerializers:
-    """Give the serializers that wrote the keys of a state; that of its values is of no use."""
+    """Return the serializers that wrote the keys of a state; that of its values is of no use."""
     key, map_key, namespace = (
         snapshot_from_bytes(data).restore_serializer() if data else UNUSED
         for data in (stored.key, stored.map_key, stored.namespace)

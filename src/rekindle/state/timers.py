@@ -86,7 +86,7 @@ class TimerQueue:
         return None
 
     def next_timestamp(self) -> int | None:
-        """Tell when the earliest timer is due."""
+        """Return when the earliest timer is due."""
         while self._heap:
             if self._is_live(*self._heap[0]):
                 return self._heap[0][0]
@@ -94,7 +94,7 @@ class TimerQueue:
         return None
 
     def latest_timestamp(self) -> int | None:
-        """Tell when the latest timer is due."""
+        """Return when the latest timer is due."""
         return max((timestamp for _, timestamp in self._live), default=None)
 
     def clear(self) -> None:
@@ -150,7 +150,7 @@ class TimerQueue:
     # --- how timers become bytes; a queue whose timers carry more than a key does it in its own way ---
 
     def _state_key(self, key: Any) -> Any:
-        """Give the key of the state that a timer belongs to."""
+        """Return the key of the state that a timer belongs to."""
         return key
 
     def _stored_serializers(self) -> StoredSerializers:
@@ -175,5 +175,5 @@ class TimerQueue:
         return flink_heap.pop if self._few else heapq.heappop
 
     def _is_live(self, timestamp: int, number: int, key: Any) -> bool:
-        """Tell whether an entry of the heap is a timer, not one that was deleted."""
+        """Return whether an entry of the heap is a timer, not one that was deleted."""
         return self._live.get((key, timestamp)) == number

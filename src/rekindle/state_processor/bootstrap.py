@@ -19,7 +19,7 @@ from rekindle.contracts.state import (
     StateDescriptor,
 )
 from rekindle.exceptions import ConfigurationError
-from rekindle.state.kinds.registry import kind_of
+from rekindle.state.kinds.state_kind import kind_of
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.types.type_information import TypeInformation
 from rekindle.types.type_serializer import TypeSerializer

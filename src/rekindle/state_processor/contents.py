@@ -2,6 +2,8 @@
 
 All is read lazily, some key groups of one old subtask at a time, whatever format it was written in: by the code that
 restores a slot, and with the serializers that wrote it.
+
+RocksDB is imported where there is state of its own: most snapshots have none.
 """
 
 from __future__ import annotations
@@ -15,15 +17,15 @@ from rekindle.checkpoint.metadata import OperatorMetadata
 from rekindle.contracts.key_groups import KeyGroupRange, key_group_range
 from rekindle.exceptions import SerializationError, StateNotFoundError, StateRestoreError
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
-from rekindle.serialization.classes.stand_ins import stand_ins_for_missing_classes
+from rekindle.serialization.encodings.stand_ins import stand_ins_for_missing_classes
 from rekindle.state.block_decoding import BlockDecoder
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, RAW_STATE, RESERVED_NAMES, KeyGroupBlock
-from rekindle.state.kinds.registry import kind_named
+from rekindle.state.kinds.state_kind import kind_named
+from rekindle.state.namespace_timers import decode_timers
 from rekindle.state.operator_state.encoding import broadcast_pairs
 from rekindle.state.restored_state import merged_entries
 from rekindle.state.state_evolution import StateName
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers
-from rekindle.state.stored_timers import decode_timers
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.stored_types import RawBytes, readable_serializer, readable_serializers
 
@@ -81,7 +83,7 @@ class SnapshotContents:
     # --- keyed state ---
 
     def entries(self, uid: str, state: str, key_groups: KeyGroupRange | None = None) -> Iterator[Entry]:
-        """Give the entries of a keyed state, key group by key group.
+        """Yield the entries of a keyed state, key group by key group.
 
         Args:
             uid: The operator.
@@ -97,7 +99,7 @@ class SnapshotContents:
             yield from self._entries(blocks, name)
 
     def timers(self, uid: str, key_groups: KeyGroupRange | None = None) -> Iterator[Timer]:
-        """Give the timers of an operator, key group by key group."""
+        """Yield the timers of an operator, key group by key group."""
         operator = self.snapshot.operator(uid)
         for old, piece in pieces(operator, key_groups):
             state = RestoredKeyedState()
@@ -111,7 +113,7 @@ class SnapshotContents:
                     yield Timer(TIMER_DOMAINS[block.state], timestamp, key, namespace)
 
     def raw_keyed(self, uid: str, key_groups: KeyGroupRange | None = None) -> Iterator[tuple[int, bytes]]:
-        """Give what an operator wrote itself, by key group."""
+        """Yield what an operator wrote itself, by key group."""
         operator = self.snapshot.operator(uid)
         for old, piece in pieces(operator, key_groups):
             state = RestoredKeyedState()
@@ -121,7 +123,7 @@ class SnapshotContents:
     def blocks(
         self, operator: OperatorMetadata, old: int, key_groups: KeyGroupRange, only: str | None = None
     ) -> RestoredKeyedState:
-        """Give what an old subtask wrote of some key groups, its backend's own files as blocks, too."""
+        """Return what an old subtask wrote of some key groups, its backend's own files as blocks, too."""
         state = RestoredKeyedState()
         for database in self.databases(operator.uid, old):
             from rekindle.state.rocksdb.database import damage_reported
@@ -193,7 +195,7 @@ class SnapshotContents:
     # --- operator state ---
 
     def items(self, uid: str, state: str, subtasks: range | None = None) -> Iterator[tuple[int, Any]]:
-        """Give the items of a list state, split or union, each with the old subtask that wrote it."""
+        """Yield the items of a list state, split or union, each with the old subtask that wrote it."""
         operator = self.list_operator(uid, state)
         name = StateName(operator.name, uid, state)
         for old in range(operator.parallelism) if subtasks is None else subtasks:
@@ -205,7 +207,7 @@ class SnapshotContents:
                 yield from ((old, value) for value in _read(part.serializers[0], part.items, name))
 
     def broadcast_entries(self, uid: str, state: str) -> Iterator[tuple[Any, Any]]:
-        """Give the entries of a broadcast state: all subtasks have the same, so those of the first that has any."""
+        """Yield the entries of a broadcast state: all subtasks have the same, so those of the first that has any."""
         operator = self.list_operator(uid, state)
         name = StateName(operator.name, uid, state)
         for old in range(operator.parallelism):

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SparkPosition
+from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SourcePosition
 from rekindle.checkpoint.snapshot_file import KeyedStateIndex, ListStateIndex, SnapshotIndex
 from rekindle.state.blocks import RAW, RESERVED_NAMES, TIMERS
-from rekindle.state.state_serializers import StoredSerializers
+from rekindle.state.state_serializers import PICKLED, StoredSerializers
 from rekindle.state_processor.contents import TIMER_DOMAINS, SnapshotContents, contents_of
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.stored_types import readable_serializers, type_name
@@ -222,8 +222,7 @@ class _Describing:
 
     def _add_databases(self, old: int) -> None:
         for database in self._contents.databases(self._operator.uid, old):
-            from rekindle.state.rocksdb.table import StateTable
-            from rekindle.state.state_serializers import PICKLED
+            from rekindle.state.rocksdb.table import StateTable  # loads RocksDB
 
             for name, record in database.states.items():
                 found = self._state(name, record.kind, record.serializers, record.ttl)
@@ -292,7 +291,7 @@ class _Describing:
 
 def _counted(table: Any) -> tuple[int, bool]:
     """Count the keys of a state in RocksDB, and tell whether that is exact; of many, RocksDB gives an estimate."""
-    from rekindle.state.rocksdb.database import walk
+    from rekindle.state.rocksdb.database import walk  # loads RocksDB
 
     last, keys, split = None, 0, table.layout.split
     for number, (database_key, _) in enumerate(walk(table.column, b"")):
@@ -304,5 +303,5 @@ def _counted(table: Any) -> tuple[int, bool]:
     return keys, True
 
 
-def _position(position: SparkPosition) -> PositionDescription:
+def _position(position: SourcePosition) -> PositionDescription:
     return PositionDescription(position.uid, position.offsets, position.consumed)

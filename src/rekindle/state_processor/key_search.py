@@ -74,7 +74,7 @@ def _groups(meant: list[Any], operator: OperatorMetadata) -> list[int]:
 
 
 def _meant(contents: SnapshotContents, operator: OperatorMetadata, text: str) -> list[Any]:
-    """Give the keys that a text may mean by the types that the operator's keys have; none: they have to be compared."""
+    """Return the keys that a text may mean by the types that the operator's keys have; none: compare them."""
     meant: list[Any] = []
     for stored in _key_types(contents, operator):
         meant += [key for key in keys_meant(text, readable_serializers(stored)[0].key) if key not in meant]

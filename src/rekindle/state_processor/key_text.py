@@ -14,10 +14,10 @@ from rekindle.serialization.composites.native_collection_serializers import Name
 from rekindle.serialization.composites.nullable_serializer import NullableSerializer
 from rekindle.serialization.composites.row_serializer import RowSerializer
 from rekindle.serialization.composites.tuple_serializer import TupleSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.scalars import basic_serializers, integer_serializers, native_serializers, time_serializers
 from rekindle.serialization.untyped.hinted_serializer import HintedSerializer
 from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.row import Row
 from rekindle.types.type_serializer import TypeSerializer
 

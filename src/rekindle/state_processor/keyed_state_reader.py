@@ -14,7 +14,7 @@ from rekindle.metrics.slot_metrics import SlotMetricGroup
 from rekindle.runtime.operators.operator_context import FunctionEnvironment, TaskInfo
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.slot.restore import RestoredKeyedState
-from rekindle.serialization.classes.stand_ins import stand_ins_for_missing_classes
+from rekindle.serialization.encodings.stand_ins import stand_ins_for_missing_classes
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.keyed_backend import KeyedStateBackend

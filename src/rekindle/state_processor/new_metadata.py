@@ -8,7 +8,7 @@ from rekindle.checkpoint.metadata import (
     CheckpointMetadata,
     ListStateMetadata,
     OperatorMetadata,
-    SparkPosition,
+    SourcePosition,
     StateHandle,
 )
 from rekindle.contracts.job.job_id import JobID
@@ -23,7 +23,7 @@ def metadata_of(
     plans: Sequence[OperatorPlan],
     modes: Mapping[str, Mapping[str, DistributionMode]],
     written: Sequence[WrittenSlot],
-    positions: Sequence[SparkPosition],
+    positions: Sequence[SourcePosition],
     now: int,
 ) -> CheckpointMetadata:
     """Put together what was written.

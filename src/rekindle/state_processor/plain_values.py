@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from rekindle.serialization.classes.stand_ins import PickledStandIn
+from rekindle.serialization.encodings.stand_ins import PickledStandIn
 from rekindle.state_processor.stored_types import RawBytes
 from rekindle.types.row import Row
 

@@ -13,12 +13,12 @@ from rekindle.checkpoint.metadata import OperatorMetadata
 from rekindle.exceptions import ConfigurationError
 from rekindle.graph.struct_pickling import dumps
 from rekindle.serialization.composites.collection_serializers import ListSerializer, MapSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer, InferredKeySerializerSnapshot
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.blocks import StateSpec
-from rekindle.state.kinds.registry import kind_of
+from rekindle.state.kinds.state_kind import kind_of
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.state.state_serializers import UNUSED, StateSerializers
 from rekindle.state_processor.bootstrap import (
@@ -29,7 +29,7 @@ from rekindle.state_processor.bootstrap import (
 )
 from rekindle.state_processor.reading_tasks import ask
 from rekindle.state_processor.routing import ROUTED, Column, ColumnPairs, KeyedRouting, ListRouting, RowPairs
-from rekindle.state_processor.shipping import Program
+from rekindle.state_processor.shipped_program import Program
 from rekindle.state_processor.slot_writing import FunctionStep, ListStep, OperatorPlan, StateStep, Step
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.spark_types import column_of
@@ -198,7 +198,7 @@ class _Planning:
 def _value_columns(
     schema: t.StructType, given: KeyedStateTransformation, serializers: StateSerializers
 ) -> tuple[str, tuple[Column, ...]]:
-    """Say what the values are, and which columns hold them."""
+    """Return what the values are, and which columns hold them."""
     first = given.values[0]
     shape = kind_of(given.descriptor).shape
     if shape.has_map_keys:

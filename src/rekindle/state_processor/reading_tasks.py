@@ -16,7 +16,7 @@ from rekindle.graph.struct_pickling import dumps
 from rekindle.runtime.spark.versions import arrow_schema
 from rekindle.state_processor.contents import SnapshotContents, contents_of
 from rekindle.state_processor.readings import Part, Reading
-from rekindle.state_processor.shipping import Program
+from rekindle.state_processor.shipped_program import Program
 from rekindle.state_processor.snapshot import Snapshot
 
 if TYPE_CHECKING:

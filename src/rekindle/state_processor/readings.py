@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import types as t
 
 from rekindle.contracts.key_groups import KeyGroupRange
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.state_processor.contents import Entry, SnapshotContents
 from rekindle.state_processor.spark_types import Convert, SparkColumn, column_of, converter_to
 from rekindle.state_processor.state_types import StateType
@@ -31,22 +31,22 @@ class Reading(ABC):
 
     @abstractmethod
     def columns(self) -> list[tuple[str, SparkColumn]]:
-        """Give the columns by name, with the types that the snapshot knows."""
+        """Return the columns by name, with the types that the snapshot knows."""
 
     @abstractmethod
     def rows(self, contents: SnapshotContents, part: Part) -> Iterator[tuple[Any, ...]]:
-        """Give the rows of a part, each as the values of its columns."""
+        """Return the rows of a part, each as the values of its columns."""
 
     def schema(self) -> t.StructType:
-        """Give the schema of the DataFrame."""
+        """Return the schema of the DataFrame."""
         return t.StructType([column.field(name) for name, column in self.columns()])
 
     def converters(self) -> list[Convert]:
-        """Give what turns the values of each column into what Arrow takes."""
+        """Return what turns the values of each column into what Arrow takes."""
         return [column.to_spark for _, column in self.columns()]
 
     def arrow_rows(self, contents: SnapshotContents, part: Part) -> Iterator[list[Any]]:
-        """Give the rows of a part as Arrow takes them."""
+        """Yield the rows of a part as Arrow takes them."""
         converters = self.converters()
         for row in self.rows(contents, part):
             yield [None if v is None else convert(v) for convert, v in zip(converters, row, strict=True)]
@@ -200,7 +200,7 @@ class BroadcastReading(Reading):
 
 
 def column_for(stored: bytes) -> SparkColumn:
-    """Say how a stored type looks to Spark; classes that are not here are stood in for."""
+    """Return how a stored type looks to Spark; classes that are not here are stood in for."""
     serializer: TypeSerializer[Any] = readable_serializer(stored)[0]
     return _RAW if isinstance(serializer, RawSerializer) else column_of(serializer)
 

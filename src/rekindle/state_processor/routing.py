@@ -17,10 +17,10 @@ from pyspark.sql import types as t
 from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.exchange.arrow_batches import column_values
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.untyped.hinted_serializer import HintedSerializer
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.key_hash import key_group_of
-from rekindle.state_processor.shipping import Program
+from rekindle.state_processor.shipped_program import Program
 from rekindle.state_processor.spark_types import PICKLED, column_of
 from rekindle.types.spark_rows import row_maker
 from rekindle.types.type_serializer import TypeSerializer

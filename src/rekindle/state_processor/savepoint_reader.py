@@ -1,4 +1,7 @@
-"""Reads the state of a savepoint or checkpoint as DataFrames."""
+"""Reads the state of a savepoint or checkpoint as DataFrames.
+
+What needs Spark is imported where it is used: the command line looks into savepoints without it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from rekindle.contracts.declared_types import declared_type
 from rekindle.contracts.key_groups import key_group_range
 from rekindle.exceptions import ConfigurationError
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS
@@ -135,7 +139,6 @@ class SavepointReader:
             schema: The schema of these rows.
             key_type: The type of the keys; None: as they were written.
         """
-        from rekindle.contracts.declared_types import declared_type
         from rekindle.state_processor.keyed_state_reader import FunctionReading
 
         self.snapshot.operator(uid)

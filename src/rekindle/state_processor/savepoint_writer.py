@@ -1,4 +1,7 @@
-"""Writes a new savepoint from DataFrames, or from another savepoint with some of it changed."""
+"""Writes a new savepoint from DataFrames, or from another savepoint with some of it changed.
+
+What needs Spark is imported where it is used: the command line looks into savepoints without it.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rekindle.checkpoint import paths
-from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SparkPosition, encode_metadata
+from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SourcePosition, encode_metadata
 from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.contracts.key_groups import check_parallelism
 from rekindle.exceptions import CheckpointError, ConfigurationError, StateNotFoundError
+from rekindle.graph.struct_pickling import dumps
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.state_processor.bootstrap import ListTransformation, StateTransformation
 from rekindle.state_processor.snapshot import Snapshot
@@ -60,7 +64,7 @@ class SavepointWriter:
         self._max_parallelism = max_parallelism
         self._parallelism = parallelism
         self._operators: dict[str, _Operator] = {}
-        self._positions: list[SparkPosition] = []
+        self._positions: list[SourcePosition] = []
         if snapshot is not None:
             self._operators = {o.uid: _Operator(o.uid, o) for o in snapshot.metadata.operators}
             self._positions = list(snapshot.metadata.positions)
@@ -182,11 +186,10 @@ class SavepointWriter:
     def _write_slots(self, target: str) -> tuple[list[OperatorPlan], list[WrittenSlot]]:
         from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-        from rekindle.graph.struct_pickling import dumps
         from rekindle.runtime.spark.versions import repartition_by_id
         from rekindle.state_processor.planning import planned
         from rekindle.state_processor.routing import ROUTED
-        from rekindle.state_processor.shipping import Program
+        from rekindle.state_processor.shipped_program import Program
         from rekindle.state_processor.slot_writing import WriteSlots, WrittenSlot
 
         program = Program.of_driver()

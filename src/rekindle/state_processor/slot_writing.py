@@ -38,7 +38,7 @@ from rekindle.state.state_serializers import UNUSED
 from rekindle.state_processor.bootstrap import KeyedStateBootstrapFunction
 from rekindle.state_processor.contents import SnapshotContents, contents_of, cut
 from rekindle.state_processor.keyed_state_reader import function_environment
-from rekindle.state_processor.shipping import Program
+from rekindle.state_processor.shipped_program import Program
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.types.type_serializer import TypeSerializer
 
@@ -206,7 +206,7 @@ class OperatorWriting:
 
     @property
     def owner(self) -> StateOwner:
-        """Give the operator, as backends know it."""
+        """Return the operator, as backends know it."""
         return StateOwner(self.plan.name, self.plan.uid, self.plan.key_serializer)
 
     def block(self, block: KeyGroupBlock) -> None:

@@ -14,9 +14,9 @@ from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata
 from rekindle.checkpoint.restoring import RestorePath
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import StateNotFoundError
-from rekindle.runtime.slot.deployment import RestoredCheckpoint
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.restore import StateReader
+from rekindle.runtime.slot.slot_job import RestoredCheckpoint
 
 _DOWNLOADS = 4
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rekindle.state.blocks import RAW, TIMERS
-from rekindle.state.kinds.registry import kind_named
+from rekindle.state.kinds.state_kind import kind_named
 from rekindle.state.shapes.state_shape import StateShape
 from rekindle.state.state_serializers import StoredSerializers
 from rekindle.state_processor.contents import SnapshotContents
@@ -29,12 +29,12 @@ class StateType:
 
     @property
     def shape(self) -> StateShape:
-        """Give what a keyed state keeps for a key."""
+        """Return what a keyed state keeps for a key."""
         return kind_named(self.kind).shape
 
 
 def keyed_state_types(contents: SnapshotContents, uid: str) -> dict[str, StateType]:
-    """Give the types of an operator's keyed states and timers, by name; of those that no key has, nothing is known."""
+    """Return the types of an operator's keyed states and timers, by name; of those without a key, nothing is known."""
     found: dict[str, StateType] = {}
     operator = contents.snapshot.operator(uid)
     for old in range(operator.parallelism):
@@ -52,7 +52,7 @@ def keyed_state_types(contents: SnapshotContents, uid: str) -> dict[str, StateTy
 
 
 def list_state_serializers(contents: SnapshotContents, uid: str, name: str) -> tuple[bytes, ...]:
-    """Give the snapshots of the serializers that wrote an operator state; none: an operator wrote bytes of its own."""
+    """Return the snapshots of the serializers that wrote an operator state; none: it wrote bytes of its own."""
     operator = contents.list_operator(uid, name)
     for old in range(operator.parallelism):
         stored = contents.reader.list_of(uid, name, old)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rekindle.exceptions import RekindleError, SerializationError
 from rekindle.serialization.classes.fields_evolution import NamedFieldsSerializerSnapshot
-from rekindle.serialization.classes.stand_ins import stand_ins_for_missing_classes
+from rekindle.serialization.encodings.stand_ins import stand_ins_for_missing_classes
 from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes
 from rekindle.state.state_serializers import PICKLED, UNUSED, StateSerializers, StoredSerializers

@@ -71,7 +71,7 @@ class BackendSnapshot:
     def _native_blocks(self) -> list[KeyGroupBlock]:
         if not self.files:
             return []
-        from rekindle.state.rocksdb.native import native_blocks
+        from rekindle.state.rocksdb.native import native_blocks  # loads RocksDB
 
         with self.unpacked() as directory:
             return list(native_blocks(directory, self.key_groups))

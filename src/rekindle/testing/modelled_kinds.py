@@ -79,7 +79,7 @@ def _entries(state: Any) -> dict[Any, Any]:
 
 
 def _result(of: Callable[[list[str]], Any]) -> Callable[[StateModel, str, Cell], Any]:
-    """Give what a state gives for all that was added to it, which is what the model keeps."""
+    """Return what a state gives for all that was added to it, which is what the model keeps."""
 
     def expected(model: StateModel, state: str, cell: Cell) -> Any:
         added = model.value(state, cell)

@@ -262,7 +262,7 @@ class ModelledState:
         return backend
 
     def _cell(self, kind: str, key: Any) -> Any:
-        """Give the key under which the model has a key's state."""
+        """Return the key under which the model has a key's state."""
         return (key, self.window) if self.families[kind] == "windowed" else key
 
     def _descriptor(self, kind: str) -> StateDescriptor:

@@ -54,7 +54,7 @@ class ManualClock:
         self.millis = millis
 
     def now(self) -> int:
-        """Give the time that was set."""
+        """Return the time that was set."""
         return self.millis
 
 

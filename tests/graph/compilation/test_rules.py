@@ -132,7 +132,7 @@ class TestLevels:
         mapped = program.map((rows, FORWARD))
         keyed = program.map((mapped, HASH))
         _, levels = settle_partitioners(program.nodes, program.parallelism(), ())
-        assert levels.spark_fed == {rows.id: True, mapped.id: True, keyed.id: False}
+        assert levels.cluster_fed == {rows.id: True, mapped.id: True, keyed.id: False}
 
 
 class TestConversions:

@@ -30,7 +30,7 @@ class Where(MapFunction):
 
 
 def numbers(env: StreamExecutionEnvironment, count: int, parallelism: int) -> DataStream:
-    """Give the numbers 0 … count - 1, each with the subtask it comes from."""
+    """Return the numbers 0 … count - 1, each with the subtask it comes from."""
     source = env.from_source(NumberSequenceSource(0, count - 1), WatermarkStrategy.no_watermarks(), "numbers")
     return source.set_parallelism(parallelism).map(Where()).set_parallelism(parallelism)
 
@@ -41,7 +41,7 @@ def run(env: StreamExecutionEnvironment, max_records: int = 1_000_000) -> list[A
 
 
 def dealt(way: str, sources: int, targets: int, *arguments: Any, count: int = 60) -> list[tuple[int, tuple[int, int]]]:
-    """Give (target, (source, number)) for all numbers."""
+    """Return (target, (source, number)) for all numbers."""
     env = StreamExecutionEnvironment()
     stream = getattr(numbers(env, count, sources), way)(*arguments)
     collect(stream.map(Where()).set_parallelism(targets))

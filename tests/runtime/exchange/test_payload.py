@@ -50,7 +50,7 @@ def crossed(chunk: Chunk) -> Chunk:
 
 
 def types_in(value: Any) -> Any:
-    """Give the type of a value, and those of what it holds."""
+    """Return the type of a value, and those of what it holds."""
     parts: list[Any] = []
     if isinstance(value, tuple | list | Row):
         parts = list(value)

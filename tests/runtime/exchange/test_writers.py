@@ -67,7 +67,7 @@ def chunks(envelopes: list[Envelope]) -> list[tuple[int, Chunk]]:
 
 
 def delivered(envelopes: list[Envelope], parallelism: int) -> list[list[Any]]:
-    """Give the records of each target, in order."""
+    """Return the records of each target, in order."""
     received: list[list[Any]] = [[] for _ in range(parallelism)]
     for target, chunk in chunks(envelopes):
         received[target] += chunk.values

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rekindle.runtime.master.collected import CollectedRecords
+from rekindle.runtime.master.collected_records import CollectedRecords
 
 
 def chunk(*records: Any) -> bytes:
@@ -15,7 +15,7 @@ def chunk(*records: Any) -> bytes:
 
 
 def shown(collected: CollectedRecords) -> list[Any]:
-    """Give what can be seen: all that is visible when the job ends now."""
+    """Return what can be seen: all that is visible when the job ends now."""
     collected.end(None)
     return list(collected)
 

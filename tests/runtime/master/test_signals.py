@@ -19,9 +19,9 @@ from rekindle.common import Configuration, ExecutionConfig, JobStatus
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.exceptions import ConfigurationError, StopFailedError
 from rekindle.runtime.master import signals
-from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.running_jobs import RunningJobs
-from rekindle.runtime.master.signal_action import SignalAction
+from rekindle.runtime.master.settings.job_settings import settle
+from rekindle.runtime.master.settings.signal_action import SignalAction
 from rekindle.runtime.master.signals import SignalWatch
 from support.driver import driver
 from support.processes import wait_until

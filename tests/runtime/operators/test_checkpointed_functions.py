@@ -200,7 +200,7 @@ def program(function: Any, count: int = PER_STEP * len(STEPS)) -> StreamExecutio
 
 
 def functions(job: InProcessJob) -> list[Any]:
-    """Give the function under test in each slot."""
+    """Return the function under test in each slot."""
     return [
         running.operator.function
         for slot in job.slots

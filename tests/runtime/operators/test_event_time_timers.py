@@ -30,7 +30,7 @@ BOUND = 30
 
 
 def at(n: int) -> int:
-    """Give the timestamp of a number: it is up to 30 behind that of the numbers before."""
+    """Return the timestamp of a number: it is up to 30 behind that of the numbers before."""
     return n - (n * 17) % (BOUND + 1)
 
 

@@ -51,7 +51,7 @@ class Sides(BroadcastProcessFunction[Any, Any, Any]):
 
 
 def frame(env: StreamExecutionEnvironment, uid: str) -> DataStream:
-    """Give the stream of a DataFrame, whose rows the test itself brings."""
+    """Return the stream of a DataFrame, whose rows the test itself brings."""
     node = env._graph.add(uid, RowsTransformation(), (), uid=uid, data_frame=object())
     return DataStream(env, (StreamEdge(node.id, FORWARD),), node, None)
 

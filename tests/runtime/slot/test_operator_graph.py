@@ -117,8 +117,8 @@ class Running:
     def receive_progress(self, edge: int, progress: Progress) -> None:
         self.operators.receive_progress(edge, progress, self.output)
 
-    def finish(self, level: int = 0, spark_fed: bool = False) -> None:
-        self.operators.finish_level(level, self.clock.now(), self.output, spark_fed)
+    def finish(self, level: int = 0, cluster_fed: bool = False) -> None:
+        self.operators.finish_level(level, self.clock.now(), self.output, cluster_fed)
 
     def sent(self) -> list[tuple[int, int, Any]]:
         """Open what left over exchanges: edge, target, and the records or the word of progress."""
@@ -385,11 +385,11 @@ class TestEnds:
         program.add(seen, program.map(lambda row: row, source))
         running = Running(program.graph)
         running.operators.receive_source(source.id, Chunk([1]), running.output)
-        running.finish(spark_fed=True)
+        running.finish(cluster_fed=True)
         assert seen.log == [[1]]
         running.operators.end_spark_sources([source.id])
         running.operators.receive_source(source.id, Chunk([2]), running.output)
-        running.finish(spark_fed=True)
+        running.finish(cluster_fed=True)
         assert seen.log == [[1], [2], "end of time", "finish"]
         assert running.operators.finished()
 
@@ -399,10 +399,10 @@ class TestEnds:
         program.add(seen, program.map(lambda row: row, *sources))
         running = Running(program.graph)
         running.operators.end_spark_sources([sources[0].id])
-        running.finish(spark_fed=True)
+        running.finish(cluster_fed=True)
         assert seen.log == []
         running.operators.end_spark_sources([source.id for source in sources])
-        running.finish(spark_fed=True)
+        running.finish(cluster_fed=True)
         assert seen.log == ["end of time", "finish"]
 
     def test_behind_an_exchange_a_spark_source_counts_as_one_producer_that_the_job_master_ends(self) -> None:

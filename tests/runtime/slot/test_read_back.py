@@ -62,8 +62,8 @@ from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.wire import messages as m
 from rekindle.serialization import SimpleTypeSerializerSnapshot, TypeSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from support.in_process_job import DeclinedError, InProcessJob
@@ -623,7 +623,7 @@ def _declined(message: str, piece: str) -> str:
 
 
 def alike_itself(key: Any) -> bool:
-    """Tell whether a key equals itself: what does not, such as what is no number, is found by nobody."""
+    """Return whether a key equals itself: what does not, such as what is no number, is found by nobody."""
     try:
         return bool(key == pickle.loads(pickle.dumps(key)))
     except Exception:
@@ -631,7 +631,7 @@ def alike_itself(key: Any) -> bool:
 
 
 def kept(piece: str, value: Any) -> Any:
-    """Give what a piece of state has after a value was put there."""
+    """Return what a piece of state has after a value was put there."""
     if piece in ("list", "split list", "union list", "list checkpointed", "committable"):
         return value if value is not None else NOTHING
     if piece in TYPES and value is not None:

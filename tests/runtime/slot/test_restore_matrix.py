@@ -130,7 +130,7 @@ class Upgrade:
         self._cluster.submit(env).result.result(60)
 
     def numbers(self, source: str, lines: Sequence[str] | None = None) -> Counter[tuple[int, int]]:
-        """Give all that was written for a source: key and number."""
+        """Return all that was written for a source: key and number."""
         split = [line.split(",") for line in (read_output(str(self.output)) if lines is None else lines)]
         return Counter((int(key), int(number)) for name, key, number in split if name == source)
 

@@ -16,9 +16,9 @@ from rekindle.exceptions import CheckpointError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.operators.roles import KeyedStateOwner, OperatorStateOwner
-from rekindle.runtime.slot.deployment import SnapshotSettings
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
+from rekindle.runtime.slot.slot_job import SnapshotSettings
 from rekindle.runtime.slot.snapshotter import UPLOADS, Snapshotter
 from rekindle.runtime.wire.messages import SnapshotDone, SnapshotFailed, TriggerSnapshot
 from rekindle.state.backend_settings import BackendSettings

@@ -163,7 +163,7 @@ def without_types() -> StreamExecutionEnvironment:
 
 
 def expected(directory: Path) -> list[str]:
-    """Give what comes out of a job that is not interrupted."""
+    """Return what comes out of a job that is not interrupted."""
     with InProcessJob(program(), 2, files=LocalCheckpointFiles(str(directory / "whole"))) as job:
         job.run_epoch(rows={source(job): [batch(FIRST[:2]), batch(FIRST[2:])]})
         job.run_epoch(rows={source(job): [batch(SECOND)]})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.checkpoint.metadata import SourceLog, SparkPosition
+from rekindle.checkpoint.metadata import SourceLog, SourcePosition
 from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
 from rekindle.runtime.spark.positions import SourceLayout, SparkScratch
 
@@ -52,27 +52,27 @@ class TestPrepare:
 
     def test_restored_positions_go_to_the_lines_of_their_sources(self, tmp_path: Path) -> None:
         positions = {
-            "two streams": SparkPosition("two streams", ["offset-1", "offset-2"], []),
-            "a source that is gone": SparkPosition("a source that is gone", ["x"], []),
+            "two streams": SourcePosition("two streams", ["offset-1", "offset-2"], []),
+            "a source that is gone": SourcePosition("a source that is gone", ["x"], []),
         }
         scratch(tmp_path / "s").prepare(positions, now=0)
         assert (tmp_path / "s" / "offsets" / "0").read_text().split("\n")[2:5] == ["-", "offset-1", "offset-2"]
 
     def test_sources_may_be_reordered(self, tmp_path: Path) -> None:
         layout = (SourceLayout("b", 0, 1), SourceLayout("a", 1, 1))
-        positions = {uid: SparkPosition(uid, [f"of {uid}"], [SourceLog(0, {"0": uid.encode()})]) for uid in "ab"}
+        positions = {uid: SourcePosition(uid, [f"of {uid}"], [SourceLog(0, {"0": uid.encode()})]) for uid in "ab"}
         scratch(tmp_path / "s", layout).prepare(positions, now=0)
         assert (tmp_path / "s" / "offsets" / "0").read_text().split("\n")[2:4] == ["of b", "of a"]
         assert (tmp_path / "s" / "sources" / "0" / "0").read_bytes() == b"b"
         assert (tmp_path / "s" / "sources" / "1" / "0").read_bytes() == b"a"
 
     def test_logs_go_to_the_streams_they_are_of(self, tmp_path: Path) -> None:
-        position = SparkPosition("two streams", ["x", "y"], [SourceLog(1, {"9.compact": b"v1\nfiles"})])
+        position = SourcePosition("two streams", ["x", "y"], [SourceLog(1, {"9.compact": b"v1\nfiles"})])
         scratch(tmp_path / "s").prepare({"two streams": position}, now=0)
         assert (tmp_path / "s" / "sources" / "2" / "9.compact").read_bytes() == b"v1\nfiles"
 
     def test_another_number_of_streams_inside_a_source_raises_naming_it_and_both_numbers(self, tmp_path: Path) -> None:
-        position = SparkPosition("two streams", ["only one"], [])
+        position = SourcePosition("two streams", ["only one"], [])
         with pytest.raises(StateRestoreError, match=r"'two streams' reads 2 streams, .* it was 1"):
             scratch(tmp_path / "s").prepare({"two streams": position}, now=0)
 
@@ -81,8 +81,8 @@ class TestPositions:
     def test_each_source_has_its_own_lines(self, tmp_path: Path) -> None:
         write_batch(tmp_path, 7, '{"logOffset":3}', "a", "b")
         assert scratch(tmp_path).positions(7) == [
-            SparkPosition("files", ['{"logOffset":3}'], []),
-            SparkPosition("two streams", ["a", "b"], []),
+            SourcePosition("files", ['{"logOffset":3}'], []),
+            SourcePosition("two streams", ["a", "b"], []),
         ]
 
     def test_a_source_that_has_read_nothing_yet_has_no_position(self, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ class TestMoved:
 
     def test_the_first_batch_is_compared_with_the_positions_it_started_from(self, tmp_path: Path) -> None:
         spark = scratch(tmp_path / "s")
-        spark.prepare({"files": SparkPosition("files", ["a"], [])}, now=0)
+        spark.prepare({"files": SourcePosition("files", ["a"], [])}, now=0)
         write_batch(tmp_path / "s", 1, "a", "-", "first")
         assert spark.moved(1) == {"two streams"}
 

@@ -24,9 +24,9 @@ from rekindle.serialization.avro.avro_compatibility import resolution
 from rekindle.serialization.avro.avro_parsing import normalized
 from rekindle.serialization.avro.avro_schema import schema_of
 from rekindle.serialization.avro.avro_serializer import AvroSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.class_typeinfo import AvroTypeInfo
 from rekindle.types.compatibility import Outcome, TypeSerializerSchemaCompatibility
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot

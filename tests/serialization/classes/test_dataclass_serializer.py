@@ -18,8 +18,8 @@ from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.classes.class_fields import keep_annotations
 from rekindle.serialization.classes.dataclass_serializer import DataclassSerializer
 from rekindle.serialization.classes.struct_serializer import StructSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.compatibility import Outcome, TypeSerializerSchemaCompatibility
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.types.type_serializer import TypeSerializer
@@ -155,7 +155,7 @@ def versions() -> Iterator[Versions]:
 
 
 def stored(cls: type) -> TypeSerializerSnapshot[Any]:
-    """Give the snapshot of a class as a later program reads it."""
+    """Return the snapshot of a class as a later program reads it."""
     return snapshot_from_bytes(snapshot_to_bytes(DataclassSerializer(cls).snapshot_configuration()))
 
 

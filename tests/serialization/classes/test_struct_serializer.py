@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.classes.struct_serializer import StructSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.compatibility import Outcome, TypeSerializerSchemaCompatibility
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 from support.versioned_classes import MODULE, Versions, versioned_classes

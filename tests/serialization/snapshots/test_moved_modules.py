@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickle
 
 from rekindle.contracts.windowing.windows import TimeWindow
-from rekindle.serialization.classes.stand_ins import loads_with_stand_ins
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
+from rekindle.serialization.encodings.stand_ins import loads_with_stand_ins
 from rekindle.serialization.snapshots.moved_modules import current_module, loads_moved
 from rekindle.serialization.snapshots.snapshot_aliases import current_name
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.rocksdb.key_decoding import decode_at
 from rekindle.state.rocksdb.key_encoding import encode
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from rekindle.common import Types
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
 from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.compatibility import Outcome
 from rekindle.types.native_typeinfo import NullableTypeInfo
 from rekindle.types.type_information import TypeInformation

@@ -27,7 +27,7 @@ def _temporary_directories_in_memory() -> Iterator[None]:
 
 @pytest.fixture(params=[*heap_backends(), *rocksdb_backends()], ids=lambda under_test: under_test.name)
 def under_test(request: pytest.FixtureRequest) -> Iterator[BackendUnderTest]:
-    """Give one kind of backend after the other; close those that were made."""
+    """Yield one kind of backend after the other; close those that were made."""
     chosen: BackendUnderTest = request.param
     yield chosen
     chosen.close()
@@ -35,5 +35,5 @@ def under_test(request: pytest.FixtureRequest) -> Iterator[BackendUnderTest]:
 
 @pytest.fixture
 def keyed(under_test: BackendUnderTest) -> Keyed:
-    """Give an empty backend that keeps all key groups."""
+    """Return an empty backend that keeps all key groups."""
     return started(under_test)

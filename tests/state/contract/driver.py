@@ -52,7 +52,7 @@ class Keyed:
         self.backend.key = key
 
     def open(self, descriptor: StateDescriptor) -> Any:
-        """Give the handle of a state."""
+        """Return the handle of a state."""
         return self.backend.get_or_create(descriptor)
 
     def checkpoint(self, complete: bool = True) -> BackendSnapshot:
@@ -72,11 +72,11 @@ class Keyed:
         return take_snapshot(self.backend, next(self._ids), canonical=True)
 
     def stored(self, state: str) -> dict[Any, Any]:
-        """Give what is stored of a state, without reading it."""
+        """Return what is stored of a state, without reading it."""
         return self.savepoint().entries().get(state, {})
 
     def restored(self, snapshot: BackendSnapshot, into: BackendUnderTest | None = None) -> Keyed:
-        """Give a backend that was restored from a snapshot."""
+        """Return a backend that was restored from a snapshot."""
         return restored(into or self.under_test, [snapshot], self.clock)
 
     def restarted(self) -> Keyed:
@@ -87,7 +87,7 @@ class Keyed:
 def started(
     under_test: BackendUnderTest, key_groups: KeyGroupRange = ALL_KEY_GROUPS, clock: ManualClock | None = None
 ) -> Keyed:
-    """Give an empty backend."""
+    """Return an empty backend."""
     clock = clock or ManualClock(START)
     return Keyed(under_test, under_test.create(key_groups, MAX_PARALLELISM, clock.now), clock)
 
@@ -99,13 +99,13 @@ def restored(
     subtask: int = 0,
     parallelism: int = 1,
 ) -> Keyed:
-    """Give one subtask's backend, restored from the snapshots of all old subtasks."""
+    """Return one subtask's backend, restored from the snapshots of all old subtasks."""
     own = key_group_range(subtask, parallelism, MAX_PARALLELISM)
     return Keyed(under_test, under_test.restore(snapshots, own, MAX_PARALLELISM, clock.now), clock)
 
 
 def writes_deltas(under_test: BackendUnderTest) -> bool:
-    """Tell whether snapshots hold blocks with what changed since the one before."""
+    """Return whether snapshots hold blocks with what changed since the one before."""
     return under_test.settings.incremental and under_test.settings.rocksdb is None
 
 
@@ -225,7 +225,7 @@ def fill(keyed: Keyed, numbers: dict[Any, int], ttl: StateTtlConfig | None = Non
 
 
 def filled(numbers: dict[Any, int]) -> dict[str, dict[Any, Any]]:
-    """Give the contents of a backend in which these keys were written, once each."""
+    """Return the contents of a backend in which these keys were written, once each."""
     return {kind.name: {key: kind.expected(number) for key, number in numbers.items()} for kind in KINDS}
 
 
@@ -240,7 +240,7 @@ def ttl_builder(millis: int = TTL, on_read: bool = False, return_expired: bool =
 
 
 def ttl(millis: int = TTL, on_read: bool = False, return_expired: bool = False) -> StateTtlConfig:
-    """Give a time-to-live that removes nothing unless it is read."""
+    """Return a time-to-live that removes nothing unless it is read."""
     return ttl_builder(millis, on_read, return_expired).build()
 
 
@@ -253,10 +253,10 @@ EVERY_TTL = pytest.mark.parametrize(
 
 
 def prolongs_on_read(config: StateTtlConfig) -> bool:
-    """Tell whether reading prolongs."""
+    """Return whether reading prolongs."""
     return config.get_update_type() is StateTtlConfig.UpdateType.OnReadAndWrite
 
 
 def returns_expired(config: StateTtlConfig) -> bool:
-    """Tell whether what has expired is returned once."""
+    """Return whether what has expired is returned once."""
     return config.get_state_visibility() is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp

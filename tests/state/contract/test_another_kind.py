@@ -13,9 +13,8 @@ from rekindle.common.typeinfo import Types
 from rekindle.datastream.state import MapState, MapStateDescriptor, State, StateDescriptor, StateTtlConfig
 from rekindle.exceptions import ConfigurationError, InvalidCallError, StateRestoreError
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.state.kinds import registry
-from rekindle.state.kinds.registry import kind_named, kind_of, register
-from rekindle.state.kinds.state_kind import StateKind
+from rekindle.state.kinds import state_kind as registry
+from rekindle.state.kinds.state_kind import StateKind, kind_named, kind_of, register
 from rekindle.state.shapes.map_shape import MAP_SHAPE
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import UNUSED, StateSerializers

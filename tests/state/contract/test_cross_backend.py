@@ -18,14 +18,14 @@ EVERY_BACKEND = [*heap_backends(), *rocksdb_backends((0, 3))]
 
 @pytest.fixture(params=EVERY_BACKEND, ids=lambda backend: f"from {backend.name}")
 def source(request: pytest.FixtureRequest) -> Iterator[BackendUnderTest]:
-    """Give the kind that state comes from."""
+    """Yield the kind that state comes from."""
     yield request.param
     request.param.close()
 
 
 @pytest.fixture(params=EVERY_BACKEND, ids=lambda backend: f"to {backend.name}")
 def target(request: pytest.FixtureRequest) -> Iterator[BackendUnderTest]:
-    """Give the kind that state goes to."""
+    """Yield the kind that state goes to."""
     yield request.param
     request.param.close()
 

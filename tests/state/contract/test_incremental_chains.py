@@ -26,7 +26,7 @@ KEYS = ["a", "b", "c"]
 
 
 def read(keyed: Keyed, snapshot: BackendSnapshot) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
-    """Give the values, lists and maps that a snapshot holds."""
+    """Return the values, lists and maps that a snapshot holds."""
     after = keyed.restored(snapshot)
     values, lists, maps = after.open(VALUE), after.open(LIST), after.open(MAP)
     found: tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]] = ({}, {}, {})

@@ -36,7 +36,7 @@ class Place:
 
 
 def _copied(text: str) -> str:
-    """Give an equal string that is another object: pickled twice in a tuple, it is not written as a reference."""
+    """Return an equal string that is another object: pickled twice in a tuple, it is not written as a reference."""
     return "".join(list(text))
 
 

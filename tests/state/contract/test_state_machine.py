@@ -31,7 +31,7 @@ ROCKSDB = rocksdb_backends()
 
 
 def machine(examples: int, *under_test: BackendUnderTest) -> Any:
-    """Give the test of a machine, of which each run takes up to 30 steps."""
+    """Return the test of a machine, of which each run takes up to 30 steps."""
     case: Any = keyed_state_machine(*under_test).TestCase
     case.settings = settings(max_examples=examples, stateful_step_count=30)
     return case

@@ -137,7 +137,7 @@ class TestTtlInSomeSubtasks:
     """All subtasks restored a state, but a function asked only some of them for it, now with time-to-live."""
 
     def restored(self, under_test: BackendUnderTest, way: str, order: int) -> Keyed:
-        """Give a subtask that takes over two: subtask 1 has the state with time-to-live since the start."""
+        """Return a subtask that takes over two: subtask 1 has the state with time-to-live since the start."""
         before = started(under_test)
         fill(before, {_key_of(subtask): subtask for subtask in (0, 1)})
         savepoint = before.savepoint()
@@ -163,6 +163,6 @@ class TestTtlInSomeSubtasks:
 
 
 def _key_of(subtask: int) -> Any:
-    """Give a key of one of two subtasks."""
+    """Return a key of one of two subtasks."""
     own = key_group_range(subtask, 2, MAX_PARALLELISM)
     return next(key for key in range(100) if key_group_of(key, MAX_PARALLELISM) in own)

@@ -30,7 +30,7 @@ def cache_entries(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """Give the clock that backends go by."""
+    """Return the clock that backends go by."""
     return ManualClock(1_000_000)
 
 
@@ -58,5 +58,5 @@ def make_backend(tmp_path: Path, clock: ManualClock) -> Iterator[MakeBackend]:
 
 @pytest.fixture
 def backend(make_backend: MakeBackend, cache_entries: int) -> RocksDBKeyedStateBackend:
-    """Give a backend, with caches of all sizes that matter."""
+    """Return a backend, with caches of all sizes that matter."""
     return make_backend(cache_entries)

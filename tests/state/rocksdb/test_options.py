@@ -14,7 +14,7 @@ from rekindle.state.snapshots import SnapshotRequest
 
 
 def written_options(backend):
-    """Give what RocksDB says its options are."""
+    """Return what RocksDB says its options are."""
     backend.key = "a"
     backend.get_or_create(ValueStateDescriptor("v")).update(1)
     directory = backend._database_directory

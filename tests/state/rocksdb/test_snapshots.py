@@ -14,7 +14,7 @@ from rekindle.state.block_encoding import BlockEncoder
 from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.key_hash import key_group_of
-from rekindle.state.kinds.registry import kind_named
+from rekindle.state.kinds.state_kind import kind_named
 from rekindle.state.rocksdb.native import native_blocks
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.shapes.map_shape import MapChange

@@ -14,7 +14,7 @@ from rekindle.state.block_decoding import decode_whole
 from rekindle.state.rocksdb.database import walk
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.snapshots import SnapshotRequest
-from rekindle.state.ttl.cleanup import TtlCleanup
+from rekindle.state.ttl.rules import TtlCleanup
 from rekindle.testing.backend_snapshots import take_snapshot
 
 from .conftest import MAX_PARALLELISM
@@ -56,7 +56,7 @@ def read(backend, states, key):
 
 
 def raw(backend, name):
-    """Give what RocksDB has of a state, as (value, last access)."""
+    """Return what RocksDB has of a state, as (value, last access)."""
     for cache in backend._caches.values():
         cache.flush()
     return [backend._tables[name].codec.decode(data) for _, data in walk(backend._tables[name].column, b"")]

@@ -22,7 +22,7 @@ from rekindle.datastream.state import (
     ValueState,
     ValueStateDescriptor,
 )
-from rekindle.state.kinds.registry import kind_of
+from rekindle.state.kinds.state_kind import kind_of
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import UNUSED
 from rekindle.state.ttl.primitives import TtlPrimitives

@@ -33,7 +33,7 @@ def time_of(number: int) -> int:
 
 
 def of_key(key: int, count: int) -> range:
-    """Give the events of a key."""
+    """Return the events of a key."""
     return range(key, count, KEYS)
 
 

@@ -21,7 +21,7 @@ def thirds(events: DataStream) -> DataStream:
 
 
 def both_groups(count: int) -> Iterator[tuple[int, list[int], list[int]]]:
-    """Give all events and every third one, by key and window."""
+    """Return all events and every third one, by key and window."""
     groups: dict[tuple[int, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for n in range(count):
         groups[key_of(n), time_of(n) // SIZE][0].append(n)

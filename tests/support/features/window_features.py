@@ -132,7 +132,7 @@ def counts(count: int) -> list[Any]:
 
 
 def grouped(count: int, size: int) -> Iterator[Any]:
-    """Give the events of each key in groups; what fills none is left out."""
+    """Yield the events of each key in groups; what fills none is left out."""
     for key in range(KEYS):
         own = of_key(key, count)
         for start in range(0, len(own) - size + 1, size):

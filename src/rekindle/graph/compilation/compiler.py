@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.compilation.conversions import chained_edges, settle_conversions
 from rekindle.graph.compilation.levels import Levels
+from rekindle.graph.compilation.loops import check_bounded, loop_bodies
 from rekindle.graph.compilation.parallelism import settle_parallelism
 from rekindle.graph.compilation.partitioners import settle_partitioners
-from rekindle.graph.iterations import JobIteration, check_bounded, loop_bodies
-from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode, SparkSource
+from rekindle.graph.job_graph import ClusterSource, JobEdge, JobGraph, JobIteration, JobNode
 from rekindle.graph.stream_graph import StreamGraph, StreamNode
 from rekindle.graph.transformations.loops import LoopTransformation
 from rekindle.graph.uids import assign_uids
@@ -59,13 +59,13 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
                 node.transformation,
                 *settled[node.id],
                 levels.level[node.id],
-                levels.spark_fed[node.id],
+                levels.cluster_fed[node.id],
             )
             for node in nodes
         ),
         edges=tuple(edges),
-        spark_sources=tuple(
-            SparkSource(node.id, uids[node.id], node.data_frame, node.bounded)
+        cluster_sources=tuple(
+            ClusterSource(node.id, uids[node.id], node.data_frame, node.bounded)
             for node in nodes
             if node.data_frame is not None
         ),

@@ -29,7 +29,7 @@ class Conversion(NamedTuple):
 def chained_edges(
     nodes: Sequence[StreamNode], partitioners: Mapping[int, Sequence[Partitioner]]
 ) -> set[tuple[int, int]]:
-    """Give the edges between operators that PyFlink chains, by their target and their place among its inputs."""
+    """Return the edges between operators that PyFlink chains, by their target and their place among its inputs."""
     consumers = Counter(edge.source for node in nodes for edge in node.inputs)
     return {
         (node.id, 0)
@@ -42,7 +42,7 @@ def chained_edges(
 
 
 def settle_conversions(nodes: Sequence[StreamNode], chained: set[tuple[int, int]]) -> dict[tuple[int, int], Conversion]:
-    """Give the conversion on each edge, by its target and its place among the inputs of that."""
+    """Return the conversion on each edge, by its target and its place among the inputs of that."""
     readers = Counter(source for source, _ in _readers(nodes))
     settled: dict[tuple[int, int], Conversion] = {}
     for node in nodes:
@@ -67,7 +67,7 @@ def _may_be_chained(source: StreamNode, edge: StreamEdge, target: StreamNode) ->
 
 
 def _readers(nodes: Sequence[StreamNode]) -> set[tuple[int, object]]:
-    """Give who reads from which node; all that follows one ``key_by`` is one reader."""
+    """Return who reads from which node; all that follows one ``key_by`` is one reader."""
     return {
         (edge.source, (node.id, index) if edge.partitioner.key_selector is None else id(edge.partitioner))
         for node in nodes
@@ -76,5 +76,5 @@ def _readers(nodes: Sequence[StreamNode]) -> set[tuple[int, object]]:
 
 
 def _converting(type_info: TypeInformation | None) -> TypeInformation | None:
-    """Give a type if records are converted by it: those that are pickled are not."""
+    """Return a type if records are converted by it: those that are pickled are not."""
     return None if isinstance(type_info, PickledBytesTypeInfo) else type_info

@@ -15,14 +15,14 @@ class Levels:
     Attributes:
         local: Whether all sources are in the slots.
         level: The number of exchanges on the longest way to each node.
-        spark_fed: Whether a node is in a slot with a Spark source, with no exchange between them.
+        cluster_fed: Whether a node is in a slot with a Spark source, with no exchange between them.
         exchanges: Whether records leave their slot on each edge, by its target and its place among the inputs of that.
     """
 
     def __init__(self, nodes: Sequence[StreamNode], parallelism: Mapping[int, Parallelism]) -> None:
         self.local = all(node.data_frame is None for node in nodes)
         self.level: dict[int, int] = {}
-        self.spark_fed: dict[int, bool] = {}
+        self.cluster_fed: dict[int, bool] = {}
         self.exchanges: dict[tuple[int, int], bool] = {}
         self._parallelism = parallelism
 
@@ -34,11 +34,11 @@ class Levels:
             self.exchanges[node.id, index] = exchange
             level = max(level, self.level[edge.source] + exchange)
         self.level[node.id] = level
-        fed = any(self.spark_fed[edge.source] for edge in node.inputs)
-        self.spark_fed[node.id] = node.data_frame is not None or (level == 0 and fed)
+        fed = any(self.cluster_fed[edge.source] for edge in node.inputs)
+        self.cluster_fed[node.id] = node.data_frame is not None or (level == 0 and fed)
 
     def _leaves(self, partitioner: Partitioner, source: int, target: int) -> bool:
-        """Tell whether records leave their slot.
+        """Return whether records leave their slot.
 
         With one subtask on both sides there is nothing to exchange, unless a Spark source, which has many tasks even
         then, feeds the job.

@@ -24,7 +24,7 @@ class Parallelism(NamedTuple):
 
 
 def settle_parallelism(nodes: Sequence[StreamNode], default: int, default_max: int | None) -> dict[int, Parallelism]:
-    """Give the parallelism of each node: its own, or the environment's.
+    """Return the parallelism of each node: its own, or the environment's.
 
     Args:
         nodes: The program.

@@ -14,7 +14,7 @@ from rekindle.graph.stream_graph import StreamEdge, StreamNode
 def settle_partitioners(
     nodes: Sequence[StreamNode], parallelism: Mapping[int, Parallelism], heads: Collection[int]
 ) -> tuple[dict[int, list[Partitioner]], Levels]:
-    """Give the partitioners of the inputs of each node, and the levels that follow from them.
+    """Return the partitioners of the inputs of each node, and the levels that follow from them.
 
     Args:
         nodes: The program.
@@ -62,9 +62,9 @@ def _behind_spark(
     Records of one task keep their order, except where watermarks follow: a subtask that gets no records would hold
     them back.
     """
-    mixed = len({levels.spark_fed[other.source] for other in node.inputs}) > 1
+    mixed = len({levels.cluster_fed[other.source] for other in node.inputs}) > 1
     apart = mixed or node.transformation.generates_watermarks or node.transformation.emits_unasked
-    if partitioner.kind is not Partitioning.FORWARD or not levels.spark_fed[edge.source] or not apart:
+    if partitioner.kind is not Partitioning.FORWARD or not levels.cluster_fed[edge.source] or not apart:
         return partitioner
     return REBALANCE if before_watermarks and not partitioner.asked_for else RESCALE
 
@@ -77,7 +77,7 @@ def _into_loop(edge: StreamEdge, partitioner: Partitioner, levels: Levels) -> Pa
 
 
 def _before(nodes: Sequence[StreamNode], of: Iterable[int]) -> set[int]:
-    """Give some nodes and all whose records come to them as they were dealt out."""
+    """Return some nodes and all whose records come to them as they were dealt out."""
     found = set(of)
     for node in reversed(nodes):
         if node.id in found:

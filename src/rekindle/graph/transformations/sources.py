@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union
 
 from rekindle.contracts.connectors import Source
 from rekindle.contracts.functions import SourceFunction
 from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
 from rekindle.graph.transformations.transformation import FunctionTransformation, Transformation
 from rekindle.types.type_information import TypeInformation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +85,28 @@ class TextFiles:
     paths: tuple[str, ...]
     as_bytes: bool = False
     monitored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DataFrameFunction:
+    """Describe a DataFrame by a function that makes it in any session.
+
+    Attributes:
+        function: The function.
+        first: What it made when the program was written; the same session need not make it twice.
+        uid: The source.
+    """
+
+    function: Callable[[SparkSession], DataFrame]
+    first: DataFrame
+    uid: str
+
+
+DescribedFrame: TypeAlias = TextFiles | DataFrameFunction
+"""What can be opened in any session, and again in the next one."""
+
+ClusterFrame: TypeAlias = Union["DataFrame", DescribedFrame]
+"""What the cluster reads: as the program gave it."""
 
 
 @dataclass(frozen=True, eq=False)

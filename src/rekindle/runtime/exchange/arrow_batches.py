@@ -56,7 +56,7 @@ def _converter(kind: pa.DataType) -> Callable[[Any], Any] | None:
     if pa.types.is_struct(kind):
         fields = [kind.field(i) for i in range(kind.num_fields)]
         if any(b"variant" in (field.metadata or ()) for field in fields):
-            from pyspark.sql.types import VariantVal
+            from pyspark.sql.types import VariantVal  # columns of variants are rare
 
             return lambda value: VariantVal(value["value"], value["metadata"])
         make = row_maker(tuple(field.name for field in fields))

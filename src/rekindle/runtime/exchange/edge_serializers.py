@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.graph.job_graph import JobEdge
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.type_information import TypeInformation
 from rekindle.types.type_serializer import TypeSerializer
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 
-from rekindle.serialization.untyped.pickle_serializer import UNPICKLABLE, unpicklable
+from rekindle.serialization.encodings.pickle_serializer import UNPICKLABLE, unpicklable
 from rekindle.types.row import Row, RowKind, row_from
 from rekindle.types.spark_rows import is_schema_row, row_maker
 

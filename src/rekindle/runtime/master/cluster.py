@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from rekindle.checkpoint.metadata import SparkPosition
-from rekindle.graph.job_graph import JobGraph, SparkSource
+from rekindle.checkpoint.metadata import SourcePosition
+from rekindle.graph.job_graph import ClusterSource, JobGraph
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
 
@@ -59,11 +59,11 @@ class EpochDriver(Protocol):
 
     @property
     def active(self) -> bool:
-        """Tell whether there may be more epochs."""
+        """Return whether there may be more epochs."""
 
     @property
     def error(self) -> BaseException:
-        """Say why there will be no more; asked only when that is so."""
+        """Return why there will be no more; asked only when that is so."""
 
     def stop(self) -> None:
         """Cut off the epoch under way, and wait until it has ended; there is no other."""
@@ -76,7 +76,7 @@ class ClusterEpochs(Protocol):
     def bounded_frames(self) -> set[str]:
         """Return the bounded DataFrames, by uid: each is read whole, in one epoch."""
 
-    def prepare(self, positions: Mapping[str, SparkPosition], now: int) -> None:
+    def prepare(self, positions: Mapping[str, SourcePosition], now: int) -> None:
         """Let streams begin at these positions, by uid, and at their own beginning where there is none.
 
         Raises:
@@ -91,7 +91,7 @@ class ClusterEpochs(Protocol):
             run_epoch: Runs an epoch; is called in the driver's thread.
         """
 
-    def positions(self, epoch: int) -> list[SparkPosition]:
+    def positions(self, epoch: int) -> list[SourcePosition]:
         """Return where every stream stands at the end of an epoch."""
 
     def moved(self, epoch: int) -> set[str]:
@@ -118,11 +118,11 @@ class Cluster(Protocol):
         """Look whether the cluster is gone; None while it is there."""
 
     def refusal(self, error: BaseException) -> str | None:
-        """Say why the cluster refuses the job, now and after a restart; None if the error does not mean that."""
+        """Return why the cluster refuses the job, now and after a restart; None if the error does not mean that."""
 
     @property
     def renewable(self) -> bool:
-        """Tell whether the cluster can be started anew once it is lost."""
+        """Return whether the cluster can be started anew once it is lost."""
 
-    def renew(self) -> tuple[SparkSource, ...]:
+    def renew(self) -> tuple[ClusterSource, ...]:
         """Start the cluster anew; return the job's sources on it."""

@@ -36,29 +36,28 @@ from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan
 from rekindle.runtime.master.attempts.attempt import Attempt
 from rekindle.runtime.master.attempts.attempt_events import Outcome
-from rekindle.runtime.master.attempts.start_times import Phase, StartTimes
-from rekindle.runtime.master.attempts.stopping import StopMode, Stopping
+from rekindle.runtime.master.attempts.slot_launch import SlotLaunch
 from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
 from rekindle.runtime.master.checkpoints.kept_checkpoints import KeptCheckpoints
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints, savepoint_directory
+from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping
 from rekindle.runtime.master.cluster import Cluster
-from rekindle.runtime.master.collected import CollectedRecords
+from rekindle.runtime.master.collected_records import CollectedRecords
 from rekindle.runtime.master.high_availability.takeover import take_over
-from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.observed_job import ObservedJob
-from rekindle.runtime.master.restarts.failure_kinds import Hopeless, hopeless
-from rekindle.runtime.master.restarts.lost_cluster import LostCluster, NewCluster, lost_error
+from rekindle.runtime.master.restarts.failures import Hopeless, hopeless
+from rekindle.runtime.master.restarts.lost_cluster import LostCluster, NewCluster
 from rekindle.runtime.master.restarts.recovery import FallBack, Recovery, as_restored
 from rekindle.runtime.master.restarts.repeated_failures import RepeatedFailures
 from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart, driver_restarts
-from rekindle.runtime.master.slots.slot_launch import SlotLaunch
+from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
-from rekindle.runtime.master.views.archived_view import archived
-from rekindle.runtime.master.views.job_archiver import JobArchiver
+from rekindle.runtime.master.views.job_archiver import JobArchiver, archived
 from rekindle.runtime.master.views.job_history import JobHistory, recorded
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.master.views.reported_view import reported
+from rekindle.runtime.master.views.start_times import Phase, StartTimes
 from rekindle.runtime.slot.local_directory import job_directory
 from rekindle.runtime.wire.handshake import new_secret
 
@@ -119,7 +118,9 @@ class JobMaster(ObservedJob):
         origin = None if path is None else RestorePath(path, fallback)
         self._recovery = Recovery(settings.restart_strategy, fallback, origin, settings.claim)
         self._repeated = RepeatedFailures()
-        self._lost_cluster = LostCluster(settings, driver_restarts(random.random), cluster)
+        self._lost_cluster = LostCluster(
+            settings.job_name, settings.high_availability is not None, driver_restarts(random.random), cluster
+        )
         self._program = graph
         if origin is not None:
             completed = (as_restored(origin.current, settings.claim),)
@@ -152,7 +153,7 @@ class JobMaster(ObservedJob):
 
     @property
     def alive(self) -> bool:
-        """Tell whether the thread runs that looks after the job."""
+        """Return whether the thread runs that looks after the job."""
         return self._thread is not None and self._thread.is_alive()
 
     def cancel(self) -> None:
@@ -216,7 +217,7 @@ class JobMaster(ObservedJob):
         return future
 
     def recent_lines(self) -> dict[str, list[str]]:
-        """Give the last lines that nobody was shown as they came, in a notebook for instance, by what they are."""
+        """Return the last lines that nobody was shown as they came, in a notebook for instance, by what they are."""
         return self._view.recent_lines()
 
     def _wake(self) -> None:
@@ -375,7 +376,7 @@ class JobMaster(ObservedJob):
             follows = self._lost_cluster.decide(loss, now)
             if isinstance(follows, NewCluster):
                 return SparkLostError(loss.what), follows
-            return lost_error(loss, self._kept_checkpoints(JobStatus.SUSPENDED)), follows
+            return self._kept_checkpoints(JobStatus.SUSPENDED).lost_error(loss), follows
         completed = self._coordinator.completed()
         if isinstance(failure, StopFailedError) and self.settings.checkpointing:
             return failure, Restart(0)  # nothing is wrong with the job: it is not to run out of restarts by this
@@ -391,11 +392,11 @@ class JobMaster(ObservedJob):
         return self._recovery.explain(damage, completed), decision
 
     def _as_loss(self, failure: BaseException) -> BaseException:
-        """Tell what has ended the job as the loss of Spark, if it is one that no decision was made about."""
+        """Return what has ended the job as the loss of the cluster, if it is one that no decision was made about."""
         if isinstance(failure, RekindleError):
             return failure
         loss = self._cluster.loss()
-        return failure if loss is None else lost_error(loss, self._kept_checkpoints(JobStatus.SUSPENDED))
+        return failure if loss is None else self._kept_checkpoints(JobStatus.SUSPENDED).lost_error(loss)
 
     def _follow(self, failure: Exception, decision: _Decision, shared: JobShared, passed: int) -> None:
         """Wait for the restart, go back further, or let the job fail; ``passed`` ms are over since the failure."""
@@ -417,10 +418,10 @@ class JobMaster(ObservedJob):
             self._renew_cluster(shared)
 
     def _renew_cluster(self, shared: JobShared) -> None:
-        self._view.notice("Restarting Spark, which takes a few seconds")
+        self._view.notice(f"Restarting {self._cluster.name}, which takes a few seconds")
         sources = self._lost_cluster.renew(self._clock.now, self._cancelled.wait)
-        self._program = replace(self._program, spark_sources=sources)
-        shared.graph = self._graph = replace(self._graph, spark_sources=sources)
+        self._program = replace(self._program, cluster_sources=sources)
+        shared.graph = self._graph = replace(self._graph, cluster_sources=sources)
 
     def _fall_back(self, failure: Exception, decision: FallBack, shared: JobShared) -> None:
         log.warning(
@@ -497,7 +498,7 @@ class JobMaster(ObservedJob):
 
 
 def _delay_of(decision: _Decision) -> int | None:
-    """Tell how long to wait from a failure to the restart; None: there is none."""
+    """Return how long to wait from a failure to the restart; None: there is none."""
     if isinstance(decision, GiveUp):
         return None
     return 0 if isinstance(decision, FallBack) else decision.delay_ms

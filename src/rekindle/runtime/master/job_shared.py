@@ -8,12 +8,12 @@ from rekindle.base.clock import Clock
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.graph.job_graph import JobGraph
 from rekindle.ha.ownership import JobOwnership
-from rekindle.runtime.master.attempts.stopping import Stopping
 from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
+from rekindle.runtime.master.checkpoints.stopping import Stopping
 from rekindle.runtime.master.cluster import Cluster
-from rekindle.runtime.master.collected import CollectedRecords
-from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.collected_records import CollectedRecords
+from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.slots.slot_pool import SlotPool
 from rekindle.runtime.master.views.progress import ProgressView
 

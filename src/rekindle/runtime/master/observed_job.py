@@ -12,7 +12,7 @@ from rekindle.graph.plan import Plan
 from rekindle.graph.vertex_plan import vertex_plan
 from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.master.attempts.attempt import Attempt
-from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotReadings
 from rekindle.runtime.master.views.job_history import Failure, JobHistory, SlotPlace
 
@@ -35,7 +35,7 @@ class ObservedJob:
 
     @property
     def status(self) -> JobStatus:
-        """Tell what the job does."""
+        """Return what the job does."""
         return self._status
 
     @property
@@ -48,21 +48,21 @@ class ObservedJob:
 
     @property
     def start_time(self) -> int:
-        """Tell when the job was made, in milliseconds."""
+        """Return when the job was made, in milliseconds."""
         return self.history.start_time
 
     @property
     def end_time(self) -> int | None:
-        """Tell when the job ended; None: it has not."""
+        """Return when the job ended; None: it has not."""
         return self.history.end_time
 
     @property
     def status_times(self) -> dict[str, int]:
-        """Tell when the job came into each state last; 0: never."""
+        """Return when the job came into each state last; 0: never."""
         return self.history.status_times()
 
     def exceptions(self) -> list[Failure]:
-        """Give the failures of the job that are remembered, newest first."""
+        """Return the failures of the job that are remembered, newest first."""
         return self.history.exceptions()
 
     def plan_json(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class ObservedJob:
             return {} if self._attempt is None else self._attempt.slot_places()
 
     def slot_pids(self) -> dict[int, int]:
-        """Give the process of every slot that runs now."""
+        """Return the process of every slot that runs now."""
         with self._lock:
             return {} if self._attempt is None else self._attempt.slot_pids()
 

@@ -16,7 +16,7 @@ from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.plan import Plan
 from rekindle.graph.vertex_plan import vertex_plan
-from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotReadings
 from rekindle.runtime.master.views.job_history import JobHistory
 
@@ -62,23 +62,23 @@ class RegisteredJob:
 
     @property
     def job_id(self) -> str:
-        """Give its id."""
+        """Return its id."""
         return self.settings.job_id
 
     @property
     def ended(self) -> bool:
-        """Tell whether it is over, at least for this process: another may go on with it."""
+        """Return whether it is over, at least for this process: another may go on with it."""
         return self.history.status.is_terminal_state()
 
     @property
     def alive(self) -> bool:
-        """Tell whether somebody looks after it, or need not any more."""
+        """Return whether somebody looks after it, or need not any more."""
         master = self._master
         return master is None or self.ended or master.alive
 
     @property
     def settled(self) -> bool:
-        """Tell whether it is over and its result is there."""
+        """Return whether it is over and its result is there."""
         return self._master is None
 
     def plan_json(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class RegisteredJob:
         return vertex_plan(self.plan, self.job_id, self.settings.job_name, self.settings.batch)
 
     def checkpoint_statistics(self) -> CheckpointsOverview:
-        """Give the statistics of its checkpoints; of a job that has ended, the last."""
+        """Return the statistics of its checkpoints; of a job that has ended, the last."""
         master = self._master
         return self._last_statistics if master is None else master.checkpoint_statistics()
 
@@ -177,18 +177,18 @@ class RunningJobs:
         return job
 
     def all(self) -> list[RegisteredJob]:
-        """Give all jobs, in the order in which they were started."""
+        """Return all jobs, in the order in which they were started."""
         with self._lock:
             return list(self._jobs.values())
 
     def find(self, job_id: str) -> RegisteredJob | None:
-        """Give the job with an id."""
+        """Return the job with an id."""
         with self._lock:
             return self._jobs.get(job_id)
 
     @property
     def server(self) -> JobServer | None:
-        """Give the server, if there is one."""
+        """Return the server, if there is one."""
         return self._server
 
     def close(self) -> None:
@@ -211,7 +211,7 @@ _of_this_process = RunningJobs()
 
 
 def running_jobs() -> RunningJobs:
-    """Give the jobs of this process."""
+    """Return the jobs of this process."""
     return _of_this_process
 
 

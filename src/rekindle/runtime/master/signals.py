@@ -20,10 +20,10 @@ from types import FrameType
 
 from rekindle.exceptions import RekindleError
 from rekindle.logs.events import log_event
-from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.observed_job import ObservedJob
 from rekindle.runtime.master.running_jobs import RegisteredJob, running_jobs
-from rekindle.runtime.master.signal_action import SignalAction
+from rekindle.runtime.master.settings.job_settings import JobSettings
+from rekindle.runtime.master.settings.signal_action import SignalAction
 
 log = logging.getLogger(__name__)
 

@@ -65,14 +65,14 @@ class OperatorBuilder:
         return batch_operator(operator, batch_memory)
 
     def feedback_loop(self, transformation: Transformation) -> FeedbackLoop:
-        """Give what goes round in the loop of an operator: the same for all operators of it."""
+        """Return what goes round in the loop of an operator: the same for all operators of it."""
         assert isinstance(transformation, LoopTransformation)
         loop = transformation.loop
         return self._loops.setdefault(id(loop), FeedbackLoop(loop))
 
 
 def operator_class(kind: str) -> type[Operator]:
-    """Give the class of the operators of a kind. Its module is imported now: a slot needs few of them."""
+    """Return the class of the operators of a kind. Its module is imported now: a slot needs few of them."""
     found: type[Operator] = getattr(import_module(f"rekindle.runtime.operators.{_MODULES[kind]}"), kind)
     return found
 

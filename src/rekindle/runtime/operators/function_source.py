@@ -27,8 +27,8 @@ from rekindle.runtime.operators.roles import RecordKeeper
 from rekindle.runtime.operators.source_buffer import SourceBuffer
 from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.runtime.operators.user_function import UserFunctionOperator
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.operator_state.backend import SOURCE_BUFFER, SOURCE_ENDED
 from rekindle.state.operator_state.chunk_list import decode_records, encode_records
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
@@ -211,7 +211,7 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator, RecordKeeper)
         self._request_epoch()
 
     def _is_full(self) -> bool:
-        """Tell whether the function has to wait before it emits more; until the first poll, by what came last."""
+        """Return whether the function has to wait before it emits more; until the first poll, by what came last."""
         if not self._size_known and len(self._buffer):
             self._room = min(self._room, _room_for(self._buffer.last()))
         return len(self._buffer) >= self._room
@@ -302,7 +302,7 @@ class _Context(SourceFunction.SourceContext):
 
 
 def _room_for(*elements: Any) -> int:
-    """Tell how many elements may wait, by the size of some that came."""
+    """Return how many elements may wait, by the size of some that came."""
     return min(_ROOM, max(10, _ROOM_BYTES // max(map(object_size, elements))))
 
 

@@ -23,7 +23,7 @@ from rekindle.runtime.operators.stateless import append_results
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.blocks import EVENT_TIMERS
 from rekindle.state.namespace_timers import NamespaceTimerQueue
-from rekindle.state.ranged_map_state import RangedMapState
+from rekindle.state.state_primitives import RangedMapState
 from rekindle.types.typeinfo import Types
 
 _LEFT, _RIGHT = 0, 1

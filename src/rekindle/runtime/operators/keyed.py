@@ -45,7 +45,7 @@ class KeyedOperator(UserFunctionOperator, KeyedStateOwner):
     """Whether the records of the second input have no key, and are seen by all subtasks."""
 
     def minds_other_keys(self) -> bool:
-        """Tell whether it makes a difference if records of other keys come before the last timer of a key."""
+        """Return whether it makes a difference if records of other keys come before the last timer of a key."""
         return True
 
     def timer_queues(self) -> tuple[TimerQueue, ...]:

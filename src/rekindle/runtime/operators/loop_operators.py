@@ -14,7 +14,7 @@ from rekindle.runtime.iteration_phase import IterationPhase
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator
 from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.roles import OperatorStateOwner, RecordKeeper
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 
 

@@ -27,6 +27,6 @@ class RestoredOperatorState:
     lists: dict[str, StoredList] = field(default_factory=dict)
 
     def items(self, name: str) -> list[bytes]:
-        """Give the items of a list state that the operator keeps itself."""
+        """Return the items of a list state that the operator keeps itself."""
         stored = self.lists.get(name)
         return [] if stored is None else stored.items

@@ -25,7 +25,7 @@ class SideOutput:
 
 
 def emitted(value: Any) -> Any:
-    """Give a result of a function that may have side outputs, so that user code cannot change it any more.
+    """Return a result of a function that may have side outputs, so that user code cannot change it any more.
 
     As with ``unshared``, call it with a local variable that holds the only other reference the caller has.
     """

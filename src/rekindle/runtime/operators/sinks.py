@@ -19,7 +19,7 @@ from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.roles import OutputCommitter
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.runtime.wire.messages import COLLECTED, PRINTED
-from rekindle.serialization.untyped.msgpack_serializer import shown
+from rekindle.serialization.encodings.msgpack_serializer import shown
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.types.typeinfo import TypeInformation
 

@@ -23,11 +23,11 @@ from rekindle.base.clock import SystemClock
 from rekindle.exceptions import SlotLostError
 from rekindle.runtime.slot.control_client import ControlClient
 from rekindle.runtime.slot.data_server import DataServer
-from rekindle.runtime.slot.deployment import RestoredCheckpoint, load_job
 from rekindle.runtime.slot.failure import describe_failure
 from rekindle.runtime.slot.orders import carry_out
 from rekindle.runtime.slot.slot import Slot
 from rekindle.runtime.slot.slot_deployment import REGISTERED, SlotDeployment
+from rekindle.runtime.slot.slot_job import RestoredCheckpoint, load_job
 from rekindle.runtime.wire import messages as m
 from rekindle.serialization.snapshots.snapshot_aliases import adopt_aliases
 
@@ -63,7 +63,7 @@ def main() -> int:
         # here as there.
         vars(sys.modules["__main__"]).update(job.main_classes)
         adopt_aliases(job.snapshot_aliases)
-        if job.graph.spark_sources:
+        if job.graph.cluster_sources:
             importlib.import_module("rekindle.runtime.exchange.arrow_batches")  # now, while there is nothing else to do
         gc.collect()
         opening = control.first_order()

@@ -42,9 +42,9 @@ def senders(edge: JobEdge, subtask: int, sources: int, targets: int) -> range:
 def record_order(graph: JobGraph, subtask: int) -> RecordOrder:
     """Find out which operators of a subtask see their records in the order of one sender."""
     parallelism = {node.id: node.parallelism for node in graph.nodes}
-    spark_fed = {node.id for node in graph.nodes if node.spark_fed}
+    cluster_fed = {node.id for node in graph.nodes if node.cluster_fed}
     one_sender: set[int] = set()
-    spark_rooted = {source.node for source in graph.spark_sources}
+    spark_rooted = {source.node for source in graph.cluster_sources}
     for node in graph.nodes:
         inputs = graph.inputs(node.id)
         if any(edge.source in spark_rooted for edge in inputs):
@@ -52,7 +52,7 @@ def record_order(graph: JobGraph, subtask: int) -> RecordOrder:
         if all(
             edge.source in one_sender
             and (
-                edge.source in spark_fed  # as many senders as Spark has tasks
+                edge.source in cluster_fed  # as many senders as Spark has tasks
                 or len(senders(edge, subtask, parallelism[edge.source], node.parallelism)) == 1
             )
             for edge in inputs

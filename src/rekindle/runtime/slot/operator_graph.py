@@ -119,7 +119,7 @@ class RunningNode:
         self.records_out = 0
 
     def output_progress(self) -> Progress:
-        """Say how far its output is; the producer is 0, as who is in the same slot sees it."""
+        """Return how far its output is; the producer is 0, as who is in the same slot sees it."""
         if self.emitter is None:
             return Progress(0, self.watermark, self.finished, self.idle)
         watermark = self.emitter.output_watermark(self.watermark)
@@ -145,17 +145,17 @@ class OperatorGraph:
         self._order = record_order(graph, slot)
         self._serializers = EdgeSerializers.of(graph.edges)
         self._nodes: dict[int, RunningNode] = {}
-        self._remote_sources = {source.node for source in graph.spark_sources}
+        self._remote_sources = {source.node for source in graph.cluster_sources}
         parallelism = {node.id: node.parallelism for node in graph.nodes}
         builder = OperatorBuilder()
-        spark_fed = {node.id for node in graph.nodes if node.spark_fed}
+        cluster_fed = {node.id for node in graph.nodes if node.cluster_fed}
         for node in graph.nodes:
             if slot < node.parallelism:
                 inputs = [
-                    _input_progress(edge, slot, edge.source in spark_fed, parallelism[edge.source], node.parallelism)
+                    _input_progress(edge, slot, edge.source in cluster_fed, parallelism[edge.source], node.parallelism)
                     for edge in graph.inputs(node.id)
                 ]
-                order = None if node.spark_fed else arrival(graph, node.id)
+                order = None if node.cluster_fed else arrival(graph, node.id)
                 held = None if order is None else OrderedInputs(order)
                 with blaming(node):
                     operator = builder.build(node.transformation, node.batch_memory)
@@ -181,7 +181,7 @@ class OperatorGraph:
                 running.node.id, spark_tasks
             )
             # A batch knows no time but its end; that of a loop is the job master's to move.
-            timeless = self._batch or running.node.id in self.loops or running.node.spark_fed
+            timeless = self._batch or running.node.id in self.loops or running.node.cluster_fed
             running.early = in_order and not timeless
             running.cutter = running.emitter if running.early else None
 
@@ -253,15 +253,15 @@ class OperatorGraph:
         for edge, part in deliveries:
             self._deliver(edge, part, output)
 
-    def finish_level(self, level: int, now: int, output: TaskOutput, spark_fed: bool = False) -> None:
+    def finish_level(self, level: int, now: int, output: TaskOutput, cluster_fed: bool = False) -> None:
         """Move time and ends through a level, after all its records of this epoch."""
-        for _ in self.finishing_level(level, now, output, spark_fed):
+        for _ in self.finishing_level(level, now, output, cluster_fed):
             pass
 
-    def finishing_level(self, level: int, now: int, output: TaskOutput, spark_fed: bool = False) -> Iterator[None]:
+    def finishing_level(self, level: int, now: int, output: TaskOutput, cluster_fed: bool = False) -> Iterator[None]:
         """Do what :meth:`finish_level` does, with a pause after each chunk of what was held back until the end."""
         for running in self._levels[level]:
-            if running.node.spark_fed is spark_fed:
+            if running.node.cluster_fed is cluster_fed:
                 if running.held is not None:
                     for edge, item in running.held.release():
                         self._take(running, edge, item, output)
@@ -273,21 +273,21 @@ class OperatorGraph:
                         yield
 
     def next_processing_timer(self) -> int | None:
-        """Tell when the next processing-time timer of the slot is due."""
+        """Return when the next processing-time timer of the slot is due."""
         return min((t for timed in self._timed if (t := timed.next_processing_timer()) is not None), default=None)
 
     def has_more(self) -> bool:
-        """Tell whether an epoch is needed at once: something can be emitted, or a source has an end to tell of."""
+        """Return whether an epoch is needed at once: something can be emitted, or a source has an end to tell of."""
         return any(
             not running.finished and (source.has_more() or source.over()) for running, source in self._sources
         ) or any(not running.finished and worker.has_more() for running, worker in self.background)
 
     def finished(self) -> bool:
-        """Tell whether every operator has seen the end of its inputs."""
+        """Return whether every operator has seen the end of its inputs."""
         return all(running.finished for running in self)
 
     def watermark(self) -> int:
-        """Give the lowest watermark that has come to the ends of the streams in this slot."""
+        """Return the lowest watermark that has come to the ends of the streams in this slot."""
         ends = [running.watermark for running in self if running.inputs and not running.outputs]
         return min(ends, default=MAX_WATERMARK)
 
@@ -415,7 +415,7 @@ class OperatorGraph:
             running.announced[edge.id] = progress
             if not edge.exchange:
                 self._pass_on(edge, progress, output, level_over)
-            elif not running.node.spark_fed:
+            elif not running.node.cluster_fed:
                 output.announce(edge, replace(progress, producer=self._slot))
 
     def _pass_on(self, edge: JobEdge, progress: Progress, output: TaskOutput, level_over: bool) -> None:
@@ -433,9 +433,9 @@ def _copy(chunk: Chunk) -> Chunk:
     return Chunk(pickle.loads(pickle.dumps(chunk.values, 5)), chunk.timestamps, chunk.keys)
 
 
-def _input_progress(edge: JobEdge, subtask: int, spark_fed: bool, sources: int, targets: int) -> InputProgress:
+def _input_progress(edge: JobEdge, subtask: int, cluster_fed: bool, sources: int, targets: int) -> InputProgress:
     """Expect word of all subtasks that send to a subtask over an edge."""
-    if not edge.exchange or spark_fed:
+    if not edge.exchange or cluster_fed:
         # All tasks of a Spark source count as one producer: only the job master knows when the last is done.
         return InputProgress(1)
     producers = senders(edge, subtask, sources, targets)
@@ -443,9 +443,9 @@ def _input_progress(edge: JobEdge, subtask: int, spark_fed: bool, sources: int, 
 
 
 def _spark_roots(graph: JobGraph) -> dict[int, set[int]]:
-    """Give for each node that only Spark sources feed, without an exchange, which ones they are."""
-    roots: dict[int, set[int]] = {source.node: {source.node} for source in graph.spark_sources}
+    """Return for each node that only Spark sources feed, without an exchange, which ones they are."""
+    roots: dict[int, set[int]] = {source.node: {source.node} for source in graph.cluster_sources}
     for node in graph.nodes:
-        if node.spark_fed and node.id not in roots:
+        if node.cluster_fed and node.id not in roots:
             roots[node.id] = set().union(*(roots[edge.source] for edge in graph.inputs(node.id)))
     return roots

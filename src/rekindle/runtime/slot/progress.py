@@ -48,7 +48,7 @@ class InputProgress:
         return combined_watermark([self], MIN_WATERMARK)[0]
 
     def only(self) -> int | None:
-        """Give the watermark of the only upstream subtask; None if there are others, or if it is idle or has ended."""
+        """Return the watermark of the only upstream subtask; None if there are others, or it is idle or has ended."""
         if len(self._watermarks) != 1 or self._idle or self._ended:
             return None
         (watermark,) = self._watermarks.values()

@@ -18,9 +18,9 @@ from rekindle.checkpoint.snapshot_file import SnapshotIndex, SnapshotReader, ope
 from rekindle.contracts.key_groups import KeyGroupRange, key_group_range
 from rekindle.exceptions import CheckpointCorruptError, CheckpointStorageError
 from rekindle.graph.job_graph import JobNode
-from rekindle.runtime.slot.deployment import RestoredCheckpoint
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
+from rekindle.runtime.slot.slot_job import RestoredCheckpoint
 from rekindle.state.blocks import RAW, TIMERS, KeyGroupBlock
 from rekindle.state.operator_state.stored import StoredItems, StoredList
 from rekindle.state.rocksdb.native_part import NativePart

@@ -6,7 +6,7 @@ import reprlib
 
 
 def cut(text: str, limit: int) -> str:
-    """Give a text, without its middle if it is longer than a limit; the number of characters that are missing is said.
+    """Return a text, without its middle if it is longer than a limit; it says how many characters are missing.
 
     What UTF-8 cannot express, such as half of a pair of surrogates, is written as an escape sequence.
     """

@@ -30,21 +30,21 @@ from rekindle.runtime.operators.restored_operator_state import RestoredOperatorS
 from rekindle.runtime.operators.roles import CheckpointObserver, OutputCommitter, RecordKeeper
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.source_operator import SourceOperator
-from rekindle.runtime.slot.deployment import RestoredCheckpoint, SlotJob
+from rekindle.runtime.slot.chunk_portions import Portions
 from rekindle.runtime.slot.failed_record import failed_record
 from rekindle.runtime.slot.failure import OperatorError, blaming
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.metrics_report import metrics_report
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
-from rekindle.runtime.slot.portions import Portions
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
+from rekindle.runtime.slot.slot_job import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.slot_loops import SlotIterations
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
 from rekindle.runtime.wire import messages as m
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.backends import create_backend, restore_backend
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -342,7 +342,7 @@ class Slot:
         """Move ends through the operators that Spark sources feed, once all tasks of those are done."""
         if not self._spark_fed_done:
             self._spark_fed_done = True
-            self._graph.finish_level(0, self._clock.now(), TaskOutput(self._exchanges), spark_fed=True)
+            self._graph.finish_level(0, self._clock.now(), TaskOutput(self._exchanges), cluster_fed=True)
 
     def _poll_sources(self, task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]) -> None:
         """Read from the hosted sources until they pause or the epoch is long enough."""
@@ -412,7 +412,7 @@ class Slot:
             raise OperatorError(node) from error
 
     def _new_partition_functions(self, running: RunningNode) -> list[Function]:
-        """Give the functions that deal out the records of an operator and are not yet known from another."""
+        """Return the functions that deal out the records of an operator and are not yet known from another."""
         functions = {id(f): f for edge in running.outputs for f in edge.partitioner.functions}
         new = [f for f in functions.values() if not any(f is known for known in self._partition_functions)]
         self._partition_functions += new

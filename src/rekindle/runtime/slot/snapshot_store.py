@@ -14,8 +14,8 @@ from rekindle.checkpoint.metadata import NativeState, StoredFile
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.exceptions import ConfigurationError
 from rekindle.graph.job_graph import JobNode
-from rekindle.runtime.slot.deployment import SnapshotSettings
 from rekindle.runtime.slot.local_copies import LocalCopies
+from rekindle.runtime.slot.slot_job import SnapshotSettings
 from rekindle.state.snapshots import NativeSnapshot
 
 

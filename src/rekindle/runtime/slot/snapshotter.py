@@ -21,12 +21,12 @@ from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.exceptions import OutputLostError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.operators.roles import KeyedStateOwner, OperatorStateOwner
-from rekindle.runtime.slot.deployment import SlotJob
 from rekindle.runtime.slot.failure import OperatorError, blaming, describe_failure, explain, is_curable
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
 from rekindle.runtime.slot.increments import Increments, StoredIncrement
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.operator_graph import RunningNode
+from rekindle.runtime.slot.slot_job import SlotJob
 from rekindle.runtime.slot.snapshot_costs import SnapshotCosts
 from rekindle.runtime.slot.snapshot_store import SnapshotStore, Target
 from rekindle.runtime.slot.taken_snapshot import SnapshotPart, TakenSnapshot, read_back, release

@@ -41,7 +41,7 @@ class SnapshotPart:
     keyed_names: list[str]
 
     def describe(self) -> OperatorSnapshot:
-        """Say what there is of the operator."""
+        """Return what there is of the operator."""
         lists = {name: ListStateSize(stored.mode, len(stored)) for name, stored in self.lists.items()}
         return OperatorSnapshot(self.node.uid, self.keyed_names, lists)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rekindle.base.scratch import ScratchDirectory
-from rekindle.checkpoint.metadata import SparkPosition
+from rekindle.base.scratch_directory import ScratchDirectory
+from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.master.cluster import Epoch, EpochDriver
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
@@ -30,7 +30,7 @@ class SparkEpochs:
         """Return the bounded DataFrames, by uid."""
         return self._plan.static_uids()
 
-    def prepare(self, positions: Mapping[str, SparkPosition], now: int) -> None:
+    def prepare(self, positions: Mapping[str, SourcePosition], now: int) -> None:
         """Let streams begin at these positions."""
         if self._layout:
             self._directory = ScratchDirectory()
@@ -45,7 +45,7 @@ class SparkEpochs:
 
         return self._plan.start(slots, self._scratch.directory, run)
 
-    def positions(self, epoch: int) -> list[SparkPosition]:
+    def positions(self, epoch: int) -> list[SourcePosition]:
         """Return where every stream stands at the end of an epoch."""
         return self._scratch.positions(epoch)
 

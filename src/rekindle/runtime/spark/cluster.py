@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyspark
 from pyspark.sql import SparkSession
 
-from rekindle.graph.job_graph import JobGraph, SparkSource
+from rekindle.graph.job_graph import ClusterSource, JobGraph
 from rekindle.runtime.master.cluster import ClusterLoss
 from rekindle.runtime.master.slots.process_slot_pool import ProcessSlotPool
 from rekindle.runtime.master.slots.slot_pool import SlotPoolOptions
@@ -17,7 +17,7 @@ from rekindle.runtime.spark.session import is_local
 from rekindle.runtime.spark.slot_launcher import cancel_launch, launch_slots
 from rekindle.runtime.spark.spark_loss import spark_loss
 
-Renew = Callable[[], tuple[SparkSession, tuple[SparkSource, ...]]]
+Renew = Callable[[], tuple[SparkSession, tuple[ClusterSource, ...]]]
 """Starts Spark anew, and makes the sources of a job on it."""
 
 
@@ -63,10 +63,10 @@ class SparkCluster:
 
     @property
     def renewable(self) -> bool:
-        """Tell whether Spark can be started anew."""
+        """Return whether Spark can be started anew."""
         return self._renew is not None
 
-    def renew(self) -> tuple[SparkSource, ...]:
+    def renew(self) -> tuple[ClusterSource, ...]:
         """Start Spark anew; return the job's sources on it."""
         assert self._renew is not None
         self._session, sources = self._renew()

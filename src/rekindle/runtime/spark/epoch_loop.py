@@ -44,12 +44,12 @@ class EpochLoop:
 
     @property
     def active(self) -> bool:
-        """Tell whether there may be more epochs: not without Spark, though an idle job might not miss it for long."""
+        """Return whether there may be more epochs: not without Spark, though an idle job might not miss it for long."""
         return self._thread.is_alive() and spark_loss(self._session) is None
 
     @property
     def error(self) -> BaseException:
-        """Say why there will be no more."""
+        """Return why there will be no more."""
         return ended_error(self._error)
 
     def stop(self) -> None:

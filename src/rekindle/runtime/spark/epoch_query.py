@@ -46,12 +46,12 @@ class EpochQuery:
 
     @property
     def active(self) -> bool:
-        """Tell whether there may be more epochs."""
+        """Return whether there may be more epochs."""
         return self._query.isActive
 
     @property
     def error(self) -> BaseException:
-        """Say why there will be no more."""
+        """Return why there will be no more."""
         return ended_error(self._query.exception())
 
     def stop(self) -> None:

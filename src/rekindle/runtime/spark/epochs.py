@@ -12,12 +12,11 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from rekindle.graph.job_graph import JobGraph, SparkSource
+from rekindle.graph.job_graph import ClusterSource, JobGraph
 from rekindle.runtime.master.cluster import EpochDriver
-from rekindle.runtime.master.epochs.hosted_sources import hosts_sources, polled_slots
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.slot.arrivals import record_order
-from rekindle.runtime.spark.data_frames import streaming_sources
+from rekindle.runtime.spark.described_frames import frame_of
 from rekindle.runtime.spark.epoch_loop import EpochLoop
 from rekindle.runtime.spark.epoch_query import EpochQuery, Ticks
 from rekindle.runtime.spark.forwarder import (
@@ -30,6 +29,7 @@ from rekindle.runtime.spark.forwarder import (
 from rekindle.runtime.spark.positions import SourceLayout
 from rekindle.runtime.spark.routed_source import column_routes
 from rekindle.runtime.spark.session import cloned_session, query_settings
+from rekindle.runtime.spark.streaming_sources import streaming_sources
 from rekindle.runtime.spark.versions import repartition_by_id
 
 
@@ -42,21 +42,21 @@ class EpochPlan:
         self._parallelism = {node.id: node.parallelism for node in graph.nodes}
         levels = {node.id: node.level for node in graph.nodes}
         self._edge_levels = tuple(levels[edge.target] for edge in graph.edges)
-        self._streaming = [source for source in graph.spark_sources if source.data_frame.isStreaming]
-        self._static = [source for source in graph.spark_sources if not source.data_frame.isStreaming]
+        self._streaming = [source for source in graph.cluster_sources if frame_of(source).isStreaming]
+        self._static = [source for source in graph.cluster_sources if not frame_of(source).isStreaming]
         self._routes = column_routes(graph)
-        self._polled_slots = polled_slots(graph)
-        self._hosts_sources = hosts_sources(graph)
+        self._polled_slots = graph.polled_slots
+        self._hosts_sources = graph.hosts_sources
         order = record_order(graph, 0)
         timed = {node.id for node in graph.nodes if node.transformation.moves_watermark}
         self._tasks_matter = bool(timed & order.one_sender & order.spark_rooted)
 
     def layout(self) -> tuple[SourceLayout, ...]:
-        """Say which lines of Spark's offset log belong to which source."""
+        """Return which lines of Spark's offset log belong to which source."""
         layout: list[SourceLayout] = []
         first = 0
         for source in self._streaming:
-            count = streaming_sources(source.data_frame, source.uid)
+            count = streaming_sources(frame_of(source), source.uid)
             layout.append(SourceLayout(source.uid, first, count))
             first += count
         return tuple(layout)
@@ -114,7 +114,7 @@ class EpochPlan:
         return tasks - (self._polled_slots if ticked() else 0)
 
     def without_sources(self, envelopes: DataFrame, directory: SlotDirectory) -> DataFrame:
-        """Give what the streaming plan would give if Spark's sources had nothing: only the slots are polled."""
+        """Return what the streaming plan would give if Spark's sources had nothing: only the slots are polled."""
         return self._polls(envelopes.sparkSession, directory)
 
     def _polls(self, session: SparkSession, directory: SlotDirectory) -> DataFrame:
@@ -122,8 +122,8 @@ class EpochPlan:
         ticks = session.range(0, slots, 1, slots).select(F.col("id").cast("int").alias("slot"))
         return ticks.mapInArrow(ForwardTick(directory, self._hosts_sources), ENVELOPE_DDL)
 
-    def _source(self, directory: SlotDirectory, source: SparkSource) -> DataFrame:
-        frame: DataFrame = source.data_frame
+    def _source(self, directory: SlotDirectory, source: ClusterSource) -> DataFrame:
+        frame = frame_of(source)
         route = self._routes.get(source.node)
         if route is not None:
             return frame.mapInArrow(RouteSource(route), ENVELOPE_DDL)

@@ -55,7 +55,7 @@ def readable_errors() -> Iterator[None]:
 
 
 def ended_error(error: BaseException | None) -> BaseException:
-    """Say why no more epochs begin, given what Spark raised, if it did."""
+    """Return why no more epochs begin, given what Spark raised, if it did."""
     return spark_error(error) if error is not None else JobExecutionError("Spark ended the query of this job")
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from pyspark import TaskContext
 
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.arrow_batches import encode_batch
@@ -104,8 +105,6 @@ class ForwardLevel:
 
 
 def _task() -> tuple[int, int, int]:
-    from pyspark import TaskContext
-
     quieten_this_worker()
     context = TaskContext.get()
     assert context is not None

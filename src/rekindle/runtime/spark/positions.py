@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rekindle.checkpoint.metadata import SourceLog, SparkPosition
+from rekindle.checkpoint.metadata import SourceLog, SourcePosition
 from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
 from rekindle.runtime.spark.epoch_query import FIRST_TICK
 
@@ -39,7 +39,7 @@ class SparkScratch:
         self._layout = layout
         self._sources = sum(source.count for source in layout)
 
-    def prepare(self, positions: Mapping[str, SparkPosition], now: int) -> None:
+    def prepare(self, positions: Mapping[str, SourcePosition], now: int) -> None:
         """Write a directory from which Spark starts at the given positions, and at its own beginning elsewhere."""
         if not self._layout:
             return
@@ -63,13 +63,13 @@ class SparkScratch:
         self._write("offsets/0", "\n".join(["v1", json.dumps(head), *lines, FIRST_TICK]))
         self._write("commits/0", 'v1\n{"nextBatchWatermarkMs":0}')
 
-    def positions(self, batch: int) -> list[SparkPosition]:
+    def positions(self, batch: int) -> list[SourcePosition]:
         """Read where every source stands at the end of a batch."""
         if not self._layout:
             return []
         lines = self._offsets(batch)
         return [
-            SparkPosition(
+            SourcePosition(
                 source.uid,
                 [] if all(line == _NO_OFFSET for line in own) else own,
                 [log for i in range(source.count) if (log := self._read_log(source.first + i, i)).files],
@@ -79,7 +79,7 @@ class SparkScratch:
         ]
 
     def moved(self, batch: int) -> set[str]:
-        """Tell which sources got records in a batch, by uid."""
+        """Return which sources got records in a batch, by uid."""
         if not self._layout:
             return set()
         now, before = self._offsets(batch), self._offsets(batch - 1)
@@ -91,7 +91,7 @@ class SparkScratch:
         }
 
     def ticked(self, batch: int) -> bool:
-        """Tell whether the tick was raised before a batch."""
+        """Return whether the tick was raised before a batch."""
         return self._offsets(batch)[-1] != self._offsets(batch - 1)[-1]
 
     def _offsets(self, batch: int) -> list[str]:

@@ -21,6 +21,7 @@ from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.partitioning import Partitioning
 from rekindle.graph.traced_keys import traced_key
 from rekindle.runtime.exchange.arrow_batches import encode_batch
+from rekindle.runtime.spark.described_frames import frame_of
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
 from rekindle.types.typeinfo import BasicType, BasicTypeInfo, TypeInformation
 
@@ -76,11 +77,11 @@ def column_routes(graph: JobGraph) -> dict[int, ColumnRoute]:
     """Find the sources, by node, whose only consumer stands behind a ``key_by`` on columns."""
     nodes = {node.id: node for node in graph.nodes}
     routes: dict[int, ColumnRoute] = {}
-    for source in graph.spark_sources:
+    for source in graph.cluster_sources:
         if not nodes[source.node].transformation.passes_rows:
             continue
         outputs = graph.outputs(source.node)
-        columns = tuple(source.data_frame.columns)
+        columns = tuple(frame_of(source).columns)
         if len(outputs) != 1 or outputs[0].partitioner.kind is not Partitioning.HASH:
             continue
         edge = outputs[0]
@@ -89,7 +90,7 @@ def column_routes(graph: JobGraph) -> dict[int, ColumnRoute]:
             continue  # what the key selector does depends on its open()
         key = traced_key(edge.partitioner.key_selector, columns)
         positions = () if key is None else (key,) if isinstance(key, int) else key
-        fields = [source.data_frame.schema[position] for position in positions]
+        fields = [frame_of(source).schema[position] for position in positions]
         if (
             fields
             and all(isinstance(field.dataType, _ROUTABLE) for field in fields)

@@ -15,12 +15,12 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from rekindle.base.scratch import ScratchDirectory
+from rekindle.base.scratch_directory import ScratchDirectory
 from rekindle.config.configuration import Configuration
 from rekindle.config.options import PythonOptions
 from rekindle.logs.library_logs import keep_py4j_to_its_logger, show_only_warnings_of
 from rekindle.runtime.spark.java import require_java
-from rekindle.runtime.spark.quiet import quieten
+from rekindle.runtime.spark.quiet_logs import quieten
 from rekindle.runtime.spark.spark_loss import jvm_process, spark_loss
 from rekindle.runtime.spark.versions import checkpoint_file_manager, require_supported_spark
 

@@ -55,7 +55,7 @@ def _ended(process: subprocess.Popen[bytes] | None, wait: float) -> ClusterLoss 
 
 
 def how_it_ended(code: int) -> str:
-    """Say how a process ended, by the return code that Python gives it."""
+    """Return how a process ended, by the return code that Python gives it."""
     if code < 0:
         return f"was killed by {_signal_name(-code)}"
     if code in _OUT_OF_MEMORY:

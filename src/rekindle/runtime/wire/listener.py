@@ -21,7 +21,7 @@ from itertools import islice
 
 from rekindle.exceptions import SlotProtocolError
 from rekindle.runtime.wire.handshake import introduction
-from rekindle.runtime.wire.troubles import Troubles
+from rekindle.runtime.wire.limited_warnings import LimitedWarnings
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Listener:
         self._serve = serve
         self._seconds = seconds
         self._most = _spare_descriptors() if strangers is None else strangers
-        self._troubles = Troubles(name, log)
+        self._warnings = LimitedWarnings(name, log)
         self._peers: dict[socket.socket, _Peer] = {}  # in the order in which they came
         self._paused_until: float | None = None
         self._closed = False
@@ -133,7 +133,7 @@ class Listener:
     def _pause(self, error: OSError) -> None:
         """Make room and wait a moment: there will be descriptors again, and who has called waits until then."""
         what = errno.errorcode.get(error.errno or 0, "")
-        self._troubles.note(f"a connection could not be accepted ({what}: {error.strerror}); trying again")
+        self._warnings.note(f"a connection could not be accepted ({what}: {error.strerror}); trying again")
         self._drop_oldest_stranger("an unauthenticated peer was dropped to free its descriptor")
         self._selector.unregister(self._listening)
         self._paused_until = time.monotonic() + _PAUSE
@@ -169,7 +169,7 @@ class Listener:
             threading.Thread(target=self._serve, args=(peer.socket, first), daemon=True, name=self._name).start()
         except RuntimeError as error:
             peer.socket.close()
-            self._troubles.note(f"a peer could not be served: {error}")
+            self._warnings.note(f"a peer could not be served: {error}")
 
     def _drop_oldest_stranger(self, why: str) -> None:
         stranger = next((peer for peer in self._peers.values() if not peer.proven), None)
@@ -178,7 +178,7 @@ class Listener:
 
     def _drop(self, peer: _Peer, why: str | None = None) -> None:
         if why is not None:
-            self._troubles.note(why)
+            self._warnings.note(why)
         del self._peers[peer.socket]
         with suppress(KeyError, ValueError):
             self._selector.unregister(peer.socket)

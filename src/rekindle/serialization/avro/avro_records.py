@@ -15,7 +15,7 @@ from rekindle.serialization.avro.avro_parsing import Schema, named_types, type_o
 from rekindle.serialization.avro.avro_schema import plain_annotation
 from rekindle.serialization.classes.class_fields import fields_of_dataclass
 from rekindle.serialization.classes.class_names import ClassName
-from rekindle.serialization.untyped.msgpack_serializer import shown
+from rekindle.serialization.encodings.msgpack_serializer import shown
 
 Conversion = Callable[[Any], Any]
 

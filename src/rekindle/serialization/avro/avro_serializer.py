@@ -24,7 +24,7 @@ from rekindle.serialization.avro.avro_records import ConversionMaker, Conversion
 from rekindle.serialization.avro.avro_resolution import Resolver
 from rekindle.serialization.avro.avro_schema import schema_of
 from rekindle.serialization.classes.class_names import ClassName, class_named, note_class_in_use, require_lasting_name
-from rekindle.serialization.snapshots.simple_snapshot import type_changed
+from rekindle.serialization.snapshots.type_change import type_changed
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.data_views import DataInputView, DataOutputView
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot

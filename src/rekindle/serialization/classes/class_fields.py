@@ -15,8 +15,8 @@ import msgspec
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.classes.class_names import ClassName
 from rekindle.serialization.classes.zero_values import zero_value
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.annotations import type_of_annotation
 from rekindle.types.type_serializer import TypeSerializer
 

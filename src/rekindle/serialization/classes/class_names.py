@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from rekindle.exceptions import SerializerSnapshotError
-from rekindle.serialization.classes.stand_ins import is_stand_in, stand_ins_allowed
+from rekindle.serialization.encodings.stand_ins import is_stand_in, stand_ins_allowed
 from rekindle.types.data_views import DataInputView, DataOutputView
 
 # Classes that serializers were made for. A job may carry classes with it that no module of the process holds.

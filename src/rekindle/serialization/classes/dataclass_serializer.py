@@ -11,7 +11,7 @@ from rekindle.serialization.classes.class_fields import ClassField, fields_of_da
 from rekindle.serialization.classes.class_names import ClassName
 from rekindle.serialization.classes.fields_evolution import NamedFieldsSerializerSnapshot
 from rekindle.serialization.classes.named_fields_serializer import Layout, NamedFieldsSerializer
-from rekindle.serialization.classes.stand_ins import dataclass_stand_in
+from rekindle.serialization.encodings.stand_ins import dataclass_stand_in
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 
 __all__ = ["DataclassSerializer", "DataclassSerializerSnapshot"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_to_bytes
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.classes.class_names import ClassName, class_named, note_class_in_use, require_lasting_name
-from rekindle.serialization.classes.stand_ins import enum_stand_in
-from rekindle.serialization.snapshots.simple_snapshot import type_changed
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer
+from rekindle.serialization.encodings.stand_ins import enum_stand_in
+from rekindle.serialization.snapshots.type_change import type_changed
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.data_views import DataInputView, DataOutputView
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot

@@ -13,9 +13,9 @@ from rekindle.serialization.classes.class_names import ClassName, class_named
 from rekindle.serialization.classes.dropped_field import DroppedFieldSerializer
 from rekindle.serialization.classes.named_fields_serializer import NamedFieldsSerializer
 from rekindle.serialization.classes.recursive_class import making_serializer_of
-from rekindle.serialization.snapshots.simple_snapshot import type_changed
+from rekindle.serialization.encodings.pickle_serializer import PICKLE_DOES_NOT_EVOLVE, PickleSerializerSnapshot
 from rekindle.serialization.snapshots.stored_snapshot import read_snapshot, write_snapshot
-from rekindle.serialization.untyped.pickle_serializer import PICKLE_DOES_NOT_EVOLVE, PickleSerializerSnapshot
+from rekindle.serialization.snapshots.type_change import type_changed
 from rekindle.types.compatibility import Outcome, TypeSerializerSchemaCompatibility, worst
 from rekindle.types.data_views import DataInputView, DataOutputView
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot

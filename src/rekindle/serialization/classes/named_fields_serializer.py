@@ -16,6 +16,7 @@ from rekindle.serialization.classes.recursive_class import (
     enclosing_serializer_of,
     making_serializer_of,
 )
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer, as_msgpack, shown
 from rekindle.serialization.scalars.basic_serializers import (
     BooleanSerializer,
     BytesArraySerializer,
@@ -24,7 +25,6 @@ from rekindle.serialization.scalars.basic_serializers import (
 )
 from rekindle.serialization.scalars.integer_serializers import BigIntSerializer, LongSerializer
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes, snapshot_to_bytes
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer, as_msgpack, shown
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.types.type_serializer import TypeSerializer
 

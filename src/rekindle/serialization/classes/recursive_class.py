@@ -12,9 +12,9 @@ import msgspec
 
 from rekindle.exceptions import SerializerSnapshotError
 from rekindle.serialization.classes.class_names import ClassName
-from rekindle.serialization.snapshots.simple_snapshot import type_changed
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer
-from rekindle.serialization.untyped.plain_check import holder_of
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer
+from rekindle.serialization.encodings.plain_check import holder_of
+from rekindle.serialization.snapshots.type_change import type_changed
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.data_views import DataInputView, DataOutputView
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot

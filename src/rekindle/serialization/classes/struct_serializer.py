@@ -10,7 +10,7 @@ from rekindle.exceptions import SerializationError
 from rekindle.serialization.classes.class_fields import ClassField, fields_of_struct
 from rekindle.serialization.classes.fields_evolution import NamedFieldsSerializerSnapshot
 from rekindle.serialization.classes.named_fields_serializer import NamedFieldsSerializer
-from rekindle.serialization.classes.stand_ins import struct_stand_in
+from rekindle.serialization.encodings.stand_ins import struct_stand_in
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 
 __all__ = ["StructSerializer", "StructSerializerSnapshot"]

@@ -7,8 +7,8 @@ from typing import Any
 
 from rekindle.serialization.composites.elements_serializer import ElementsSerializer, ElementsSerializerSnapshot
 from rekindle.serialization.composites.nullable_serializer import nullable_part
+from rekindle.serialization.encodings.msgpack_serializer import as_msgpack
 from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.untyped.msgpack_serializer import as_msgpack
 from rekindle.types.data_views import DataInputView, DataOutputView
 from rekindle.types.type_serializer import TypeSerializer
 

@@ -11,9 +11,9 @@ from rekindle.exceptions import SerializationError
 from rekindle.serialization.classes.enum_serializer import EnumSerializer
 from rekindle.serialization.composites.elements_serializer import ElementsSerializer, ElementsSerializerSnapshot
 from rekindle.serialization.composites.nullable_serializer import nullable_part
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer, as_msgpack
 from rekindle.serialization.scalars.scalar_serializer import ScalarSerializer
 from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer, as_msgpack
 from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["ListSerializer", "ListSerializerSnapshot", "MapSerializer", "MapSerializerSnapshot"]

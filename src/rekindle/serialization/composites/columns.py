@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from operator import call
 from typing import Any
 
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer
 
 
 class Columns:

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from msgspec import ValidationError, convert
 
 from rekindle.exceptions import SerializationError
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer
+from rekindle.serialization.encodings.plain_check import holder_of
 from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer
-from rekindle.serialization.untyped.plain_check import holder_of
 from rekindle.types.type_serializer import TypeSerializer
 
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from rekindle.exceptions import SerializationError, SerializerSnapshotError
 from rekindle.serialization.classes.class_names import ClassName, class_named, note_class_in_use, require_lasting_name
-from rekindle.serialization.classes.stand_ins import named_tuple_stand_in
 from rekindle.serialization.composites.tuple_serializer import TupleSerializer, TupleSerializerSnapshot
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer, as_msgpack, encode
+from rekindle.serialization.encodings.stand_ins import named_tuple_stand_in
 from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer, as_msgpack, encode
 from rekindle.types.data_views import DataInputView, DataOutputView
 from rekindle.types.type_serializer import TypeSerializer
 

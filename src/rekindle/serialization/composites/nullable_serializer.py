@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Optional, TypeVar
 
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer, as_msgpack
 from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer, as_msgpack
 from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["NullableSerializer", "NullableSerializerSnapshot"]

@@ -10,9 +10,9 @@ from msgspec import Meta, ValidationError, convert
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.composites.columns import Columns
 from rekindle.serialization.composites.nullable_serializer import nullable_part
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer
+from rekindle.serialization.encodings.plain_check import holder_of
 from rekindle.serialization.snapshots.named_fields_snapshot import NamedFieldsSnapshot
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer
-from rekindle.serialization.untyped.plain_check import holder_of
 from rekindle.types.row import Row, RowKind, row_from
 from rekindle.types.type_serializer import TypeSerializer
 

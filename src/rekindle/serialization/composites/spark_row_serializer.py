@@ -8,9 +8,9 @@ from typing import Any
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.composites.columns import Columns
 from rekindle.serialization.composites.nullable_serializer import NullableSerializerSnapshot, nullable_part
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer
 from rekindle.serialization.scalars.basic_serializers import BooleanSerializer
 from rekindle.serialization.snapshots.named_fields_snapshot import NamedFieldsSnapshot
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.types.spark_rows import row_class, row_maker
 from rekindle.types.type_serializer import TypeSerializer
@@ -29,7 +29,7 @@ class SparkRowSerializer(MsgpackSerializer[Any]):
     packs = unpacks = True
 
     def __init__(self, names: Iterable[str], fields: Iterable[TypeSerializer[Any]]) -> None:
-        from pyspark.sql import Row
+        from pyspark.sql import Row  # loaded with the first schema, as in spark_rows
 
         self.names = tuple(names)
         self.fields = tuple(fields)

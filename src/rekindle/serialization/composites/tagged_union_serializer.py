@@ -7,8 +7,8 @@ from typing import Any, Literal, Optional
 
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.composites.nullable_serializer import nullable_part
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer
 from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer
 from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["TaggedUnionSerializer", "TaggedUnionSerializerSnapshot"]

@@ -9,8 +9,8 @@ from msgspec import ValidationError, convert
 
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.composites.columns import Columns
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer, as_msgpack, encode
 from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer, as_msgpack, encode
 from rekindle.types.row import Row
 from rekindle.types.type_serializer import TypeSerializer
 

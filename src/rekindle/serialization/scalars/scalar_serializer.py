@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, TypeVar
 
+from rekindle.serialization.encodings.msgpack_serializer import MsgpackSerializer
 from rekindle.serialization.snapshots.simple_snapshot import SimpleTypeSerializerSnapshot
-from rekindle.serialization.untyped.msgpack_serializer import MsgpackSerializer
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ import msgspec
 
 from rekindle.base.time import Instant
 from rekindle.exceptions import SerializationError
+from rekindle.serialization.encodings.plain_check import holder_of
 from rekindle.serialization.scalars.scalar_serializer import ScalarSerializer, ScalarSerializerSnapshot
-from rekindle.serialization.untyped.plain_check import holder_of
 
 __all__ = [
     "InstantSerializer",

@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from rekindle.exceptions import SerializerSnapshotError
-from rekindle.serialization.snapshots.simple_snapshot import type_changed
 from rekindle.serialization.snapshots.stored_snapshot import read_snapshot, write_snapshot
+from rekindle.serialization.snapshots.type_change import UndeclaredTypeSnapshot, type_changed
 from rekindle.types.compatibility import (
     Outcome,
     TypeSerializerSchemaCompatibility,
@@ -76,7 +76,7 @@ class CompositeTypeSerializerSnapshot(TypeSerializerSnapshot[T]):
     def resolve_outer_schema_compatibility(
         self, old_serializer_snapshot: TypeSerializerSnapshot[Any]
     ) -> OuterSchemaCompatibility:
-        """Say what became of the outer part: by default what :meth:`is_outer_snapshot_compatible` of the old says."""
+        """Return what became of the outer part; by default, :meth:`is_outer_snapshot_compatible` of the old says."""
         assert isinstance(old_serializer_snapshot, CompositeTypeSerializerSnapshot)
         if old_serializer_snapshot.is_outer_snapshot_compatible(self.restore_serializer()):
             return OuterSchemaCompatibility.COMPATIBLE_AS_IS
@@ -166,3 +166,12 @@ class CompositeTypeSerializerSnapshot(TypeSerializerSnapshot[T]):
         ]
         serializer = self.create_outer_serializer_with_nested_serializers(nested)
         return TypeSerializerSchemaCompatibility.compatible_with_reconfigured_serializer(serializer, *reasons)
+
+
+def only_hinted(snapshot: TypeSerializerSnapshot[Any]) -> bool:
+    """Return whether a type is only hinted at, as a whole or in parts: without the hint, it would all be pickled."""
+    if isinstance(snapshot, UndeclaredTypeSnapshot) and snapshot.hinted:
+        return True
+    return isinstance(snapshot, CompositeTypeSerializerSnapshot) and any(
+        map(only_hinted, snapshot.get_nested_snapshots())
+    )

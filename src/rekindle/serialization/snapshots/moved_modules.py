@@ -50,7 +50,6 @@ _MOVED = {
         "fields_evolution",
         "named_fields_serializer",
         "recursive_class",
-        "stand_ins",
         "struct_serializer",
         "zero_values",
     ),
@@ -73,13 +72,16 @@ _MOVED = {
         "tagged_union_serializer",
         "tuple_serializer",
     ),
+    ("rekindle.serialization", "rekindle.serialization.encodings"): (
+        "msgpack_serializer",
+        "pickle_serializer",
+        "plain_check",
+        "stand_ins",
+    ),
     ("rekindle.serialization", "rekindle.serialization.untyped"): (
         "exact_fit",
         "hinted_serializer",
         "inferred_key_serializer",
-        "msgpack_serializer",
-        "pickle_serializer",
-        "plain_check",
     ),
 }
 _NOW = {f"{before}.{name}": f"{now}.{name}" for (before, now), names in _MOVED.items() for name in names}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from rekindle.serialization.snapshots.type_change import type_changed
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.data_views import DataInputView, DataOutputView
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
@@ -52,23 +53,3 @@ class SimpleTypeSerializerSnapshot(TypeSerializerSnapshot[T]):
         if type(old_serializer_snapshot) is type(self):
             return TypeSerializerSchemaCompatibility.compatible_as_is()
         return type_changed(old_serializer_snapshot, self)
-
-
-def type_changed(
-    old: TypeSerializerSnapshot[Any], new: TypeSerializerSnapshot[Any]
-) -> TypeSerializerSchemaCompatibility:
-    """Say that one type has become another; incompatible, unless one of them was or is only hinted at."""
-    from rekindle.serialization.untyped.hinted_serializer import HintedSerializerSnapshot, only_hinted
-    from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializerSnapshot
-    from rekindle.serialization.untyped.pickle_serializer import PICKLE_DOES_NOT_EVOLVE, PickleSerializerSnapshot
-
-    if isinstance(old, HintedSerializerSnapshot | InferredKeySerializerSnapshot):
-        return old.becoming(new)
-    if isinstance(old, PickleSerializerSnapshot) and only_hinted(new):
-        return TypeSerializerSchemaCompatibility.compatible_after_migration(
-            f"the state was pickled, and is known to be {new.describe()} now"
-        )
-    reasons = [f"the type was {old.describe()} and is {new.describe()} now"]
-    if isinstance(old, PickleSerializerSnapshot) or isinstance(new, PickleSerializerSnapshot):
-        reasons.append(PICKLE_DOES_NOT_EVOLVE)
-    return TypeSerializerSchemaCompatibility.incompatible(*reasons)

@@ -1,1 +1,1 @@
-"""What was given no type: pickle, msgpack, and what hints and values say."""
+"""What was given no type, where a hint, a schema or the values tell it."""

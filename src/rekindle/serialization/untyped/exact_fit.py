@@ -19,6 +19,7 @@ from rekindle.serialization.composites.collection_serializers import ListSeriali
 from rekindle.serialization.composites.nullable_serializer import NullableSerializer
 from rekindle.serialization.composites.spark_row_serializer import SparkRowSerializer
 from rekindle.serialization.composites.tuple_serializer import TupleSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.scalars.basic_serializers import (
     BigDecSerializer,
     BooleanSerializer,
@@ -29,7 +30,6 @@ from rekindle.serialization.scalars.basic_serializers import (
 from rekindle.serialization.scalars.integer_serializers import BigIntSerializer, LongSerializer
 from rekindle.serialization.scalars.native_serializers import DateTimeSerializer
 from rekindle.serialization.scalars.time_serializers import SqlDateSerializer
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.types.type_serializer import TypeSerializer
 
 Fits = Callable[[Any], bool]

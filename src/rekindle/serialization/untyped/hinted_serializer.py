@@ -16,14 +16,15 @@ import msgspec
 from rekindle.exceptions import RekindleError, SerializationError
 from rekindle.serialization.classes.class_names import require_lasting_name
 from rekindle.serialization.classes.dataclass_serializer import DataclassSerializer
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer, PickleSerializerSnapshot
 from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
+from rekindle.serialization.snapshots.type_change import UndeclaredTypeSnapshot
 from rekindle.serialization.untyped.exact_fit import all_fit, exact_fit
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer, PickleSerializerSnapshot
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.types.type_serializer import BytesSerializer, TypeSerializer
 
-__all__ = ["HintedSerializer", "HintedSerializerSnapshot", "hinted_serializer", "only_hinted"]
+__all__ = ["HintedSerializer", "HintedSerializerSnapshot", "hinted_serializer"]
 
 _PICKLED, _TYPED = b"\0", b"\1"
 
@@ -87,8 +88,10 @@ class HintedSerializer(BytesSerializer[Any]):
         return f"HintedSerializer({self.inner!r})"
 
 
-class HintedSerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
+class HintedSerializerSnapshot(CompositeTypeSerializerSnapshot[Any], UndeclaredTypeSnapshot):
     """Remember which type values were expected to be of; what was pickled before there was a hint is read."""
+
+    hinted = True
 
     def get_current_outer_snapshot_version(self) -> int:
         """Return 1."""
@@ -150,12 +153,3 @@ def hinted_serializer(serializer: TypeSerializer[Any], cls: type) -> HintedSeria
     except RekindleError:
         return None
     return None if exact_fit(serializer) is None else HintedSerializer(serializer)
-
-
-def only_hinted(snapshot: TypeSerializerSnapshot[Any]) -> bool:
-    """Return whether a type is only hinted at, as a whole or in parts: without the hint, it would all be pickled."""
-    if isinstance(snapshot, HintedSerializerSnapshot):
-        return True
-    return isinstance(snapshot, CompositeTypeSerializerSnapshot) and any(
-        map(only_hinted, snapshot.get_nested_snapshots())
-    )

@@ -12,9 +12,10 @@ from typing import Any
 
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.composites.spark_row_serializer import without_none
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer, PickleSerializerSnapshot
 from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
+from rekindle.serialization.snapshots.type_change import UndeclaredTypeSnapshot
 from rekindle.serialization.untyped.exact_fit import Fits, all_fit, exact_fit
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer, PickleSerializerSnapshot
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.types.type_serializer import BytesSerializer, TypeSerializer
@@ -89,7 +90,7 @@ class InferredKeySerializer(BytesSerializer[Any]):
         return f"InferredKeySerializer({self.inner!r})"
 
 
-class InferredKeySerializerSnapshot(CompositeTypeSerializerSnapshot[Any]):
+class InferredKeySerializerSnapshot(CompositeTypeSerializerSnapshot[Any], UndeclaredTypeSnapshot):
     """Remember which type keys were expected to be of.
 
     Since any key is taken, keys never have to be refused: those that were pickled are read, and where the schema has

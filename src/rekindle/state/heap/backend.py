@@ -20,7 +20,7 @@ from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import StateSerializers
-from rekindle.state.ttl.cleanup import TtlCleanup
+from rekindle.state.ttl.rules import TtlCleanup
 
 
 class HeapKeyedStateBackend(KeyedStateBackend):
@@ -118,7 +118,7 @@ class HeapKeyedStateBackend(KeyedStateBackend):
             table.read_back.check(block)
 
     def _leaves_out(self, name: str) -> bool:
-        """Tell whether whole snapshots of a state leave out what has expired."""
+        """Return whether whole snapshots of a state leave out what has expired."""
         config = self.ttl_configs.get(name)
         return config is not None and config.get_cleanup_strategies().in_full_snapshot()
 

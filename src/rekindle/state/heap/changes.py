@@ -23,7 +23,7 @@ class StateChanges:
         self.map_entries: set[tuple[Any, Any]] = set()
 
     def of_whole_entries(self) -> StateChanges:
-        """Give the same changes as if every entry had been replaced as a whole."""
+        """Return the same changes as if every entry had been replaced as a whole."""
         whole = StateChanges()
         whole.keys.update(self.keys, self.starts, (key for key, _ in self.map_entries))
         return whole
@@ -33,7 +33,7 @@ class StateChanges:
 
 
 def union(parts: Iterable[StateChanges]) -> StateChanges:
-    """Give the changes of several stretches of time that follow each other as those of the whole time."""
+    """Return the changes of several stretches of time that follow each other as those of the whole time."""
     whole = StateChanges()
     for part in parts:
         whole.keys |= part.keys

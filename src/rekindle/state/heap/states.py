@@ -13,8 +13,8 @@ from rekindle.contracts.functions.basic_functions import AggregateFunction
 from rekindle.contracts.state import AggregatingState, ListState, ReducingState, State, ValueState
 from rekindle.state.heap.changes import StateChanges
 from rekindle.state.list_elements import none_refused, without_none
-from rekindle.state.ranged_map_state import RangedMapState
 from rekindle.state.scope import Scope, unhashable_map_key
+from rekindle.state.state_primitives import RangedMapState
 
 
 class HeapState(State):
@@ -139,7 +139,7 @@ class HeapAggregatingState(HeapState, AggregatingState[Any, Any]):
             self._changed(key)
 
     def stored(self) -> Any:
-        """Give the accumulator; None if there is none."""
+        """Return the accumulator; None if there is none."""
         return self._entries.get(self._scope.key)
 
     def store(self, accumulator: Any) -> None:

@@ -85,7 +85,7 @@ class HeapTable:
         return sum(map(len, noted)) if len(noted) > len(self._taken) else None
 
     def changes_since(self, base_id: int) -> StateChanges | None:
-        """Give what changed between the snapshot ``base_id`` and the last one taken; None where not all was noted."""
+        """Return what changed between the snapshot ``base_id`` and the last one taken; None where not all was noted."""
         stretches = [changes for taken, changes in self._taken.items() if taken > base_id]
         noted = [changes for changes in stretches if changes is not None]
         return union(noted) if len(noted) == len(stretches) else None
@@ -139,7 +139,7 @@ class HeapTable:
                 yield self._encoder.delta(key_group, kept[some], values[some], [] if start else removed)
 
     def _changed(self, changes: StateChanges) -> dict[Any, Any]:
-        """Give the changes of entries that were not replaced as a whole, by key."""
+        """Return the changes of entries that were not replaced as a whole, by key."""
         lists = ((key, start) for key, start in changes.starts.items() if key not in changes.keys)
         grown = {key: (start, self.entries[key][start:] if key in self.entries else []) for key, start in lists}
         maps: dict[Any, MapChange] = {}

@@ -1,4 +1,4 @@
-"""A kind of keyed state: what a program asks for by one class of descriptors."""
+"""A kind of keyed state: what a program asks for by one class of descriptors. And those there are, by name."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from rekindle.contracts.state import State, StateDescriptor
-from rekindle.exceptions import InvalidCallError
+from rekindle.exceptions import ConfigurationError, InvalidCallError, StateRestoreError
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.state.kinds.registry import kind_named
 from rekindle.state.shapes.state_shape import StateShape
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import UNUSED, StateSerializers
@@ -19,7 +18,7 @@ D = TypeVar("D", bound=StateDescriptor)
 
 
 class StateKind(ABC, Generic[D]):
-    """Say what is particular to one kind of state. There is one instance of each, in the registry.
+    """Say what is particular to one kind of state. There is one instance of each, registered below.
 
     Attributes:
         name: The kind's name, in snapshots and in messages.
@@ -43,7 +42,7 @@ class StateKind(ABC, Generic[D]):
     def serializers(
         self, descriptor: D, key: TypeSerializer[Any], namespace: TypeSerializer[Any] = UNUSED
     ) -> StateSerializers:
-        """Give the serializers of a state.
+        """Return the serializers of a state.
 
         Args:
             descriptor: The state.
@@ -77,3 +76,42 @@ class StateKind(ABC, Generic[D]):
 
     def __reduce__(self) -> tuple[Callable[[str], StateKind[Any]], tuple[str]]:
         return kind_named, (self.name,)
+
+
+_KINDS: dict[str, StateKind[Any]] = {}
+
+
+def register(kind: StateKind[Any]) -> None:
+    """Add a kind.
+
+    Raises:
+        ConfigurationError: There is another of that name.
+    """
+    if kind.name in _KINDS:
+        raise ConfigurationError(f"there is a kind of state named {kind.name!r} already")
+    _KINDS[kind.name] = kind
+
+
+def kind_named(name: str) -> StateKind[Any]:
+    """Return the kind that is stored in snapshots under a name.
+
+    Raises:
+        StateRestoreError: There is none.
+    """
+    kind = _KINDS.get(name)
+    if kind is None:
+        raise StateRestoreError(f"there is no kind of state named {name!r}, only {', '.join(_KINDS)}")
+    return kind
+
+
+def kind_of(descriptor: StateDescriptor) -> StateKind[Any]:
+    """Return the kind of keyed state that a descriptor describes.
+
+    Raises:
+        InvalidCallError: There is none.
+    """
+    described: dict[type, StateKind[Any]] = {kind.descriptor: kind for kind in _KINDS.values()}
+    for cls in type(descriptor).__mro__:
+        if cls in described:
+            return described[cls]
+    raise InvalidCallError(f"{descriptor!r} is not a descriptor of keyed state")

@@ -94,7 +94,7 @@ class OperatorStateBackend(OperatorStateStore):
     # --- what the operator calls ---
 
     def own_list_state(self) -> ListState[Any]:
-        """Give the list in which the operator keeps what a ListCheckpointed function returns."""
+        """Return the list in which the operator keeps what a ListCheckpointed function returns."""
         return self._list(ListStateDescriptor(LIST_CHECKPOINTED), DistributionMode.SPLIT)
 
     def snapshot(self) -> dict[str, StoredList]:
@@ -167,7 +167,7 @@ class OperatorStateBackend(OperatorStateStore):
         return state
 
     def _as_restored(self, stored: StoredList) -> StoredList:
-        """Give what this subtask has to write so that a state nobody asks for is as it was.
+        """Return what this subtask has to write so that a state nobody asks for is as it was.
 
         Of union state everybody has everything: each writes a part of it, so that together it is the whole again.
         """

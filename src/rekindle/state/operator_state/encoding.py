@@ -42,13 +42,13 @@ class EvolvingSerializer:
         self._found: dict[bytes, Evolved] = {}
 
     def stored(self) -> bytes:
-        """Give the snapshot of the serializer as it is stored with the items."""
+        """Return the snapshot of the serializer as it is stored with the items."""
         if self._stored is None:
             self._stored = stored_snapshot_of(self._writer, self._name)
         return self._stored
 
     def conversion(self) -> Conversion | None:
-        """Give what turns the key of a map into what it is after a restore; None where that is the key itself."""
+        """Return what turns the key of a map into what it is after a restore; None where that is the key itself."""
         return key_conversion(self._writer)
 
     def check_keys(self, keys: list[Any]) -> None:
@@ -59,7 +59,7 @@ class EvolvingSerializer:
             raise SerializationError(f"{self._name} cannot be part of a snapshot: {error}") from error
 
     def encode(self, values: Iterable[Any]) -> Iterator[bytes]:
-        """Give values as bytes, each."""
+        """Yield values as bytes, each."""
         to_bytes = self._writer.to_bytes
         for value in values:
             try:
@@ -68,7 +68,7 @@ class EvolvingSerializer:
                 raise SerializationError(f"{self._name} cannot be part of a snapshot: {error}") from error
 
     def decode(self, items: Iterable[bytes], written_by: bytes) -> list[Any]:
-        """Give the values of items that an older serializer wrote, as the program's serializer gives them.
+        """Return the values of items that an older serializer wrote, as the program's serializer gives them.
 
         Args:
             items: The items.
@@ -151,7 +151,7 @@ def _serializers(part: StoredItems, number: int, name: StateName) -> tuple[bytes
 
 
 def broadcast_pairs(item: bytes, name: StateName) -> list[tuple[bytes, bytes | None]]:
-    """Give the keys and values of a map that is an item, each as bytes."""
+    """Return the keys and values of a map that is an item, each as bytes."""
     try:
         return _decode_map(item)
     except msgspec.MsgspecError as error:

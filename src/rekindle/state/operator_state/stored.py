@@ -66,14 +66,14 @@ class StoredList:
 
     @property
     def items(self) -> list[bytes]:
-        """Give all items."""
+        """Return all items."""
         return [item for part in self.parts for item in part.items]
 
     def __len__(self) -> int:
         return sum(len(part.items) for part in self.parts)
 
     def cut(self, start: int, stop: int) -> Iterator[StoredItems]:
-        """Give the items ``start`` to ``stop`` (not included), with how they were written."""
+        """Yield the items ``start`` to ``stop`` (not included), with how they were written."""
         for part in self.parts:
             if start < len(part.items) and stop > 0:
                 yield StoredItems(part.items[max(start, 0) : stop], part.serializers)

@@ -14,6 +14,7 @@ from rekindle.exceptions import SerializationError, StateMigrationException
 from rekindle.state.blocks import StateSpec
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.read_back import reading_back
+from rekindle.state.restored_state import check_same_state
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.database import Database, walk
 from rekindle.state.rocksdb.layout import end_of_key
@@ -25,13 +26,12 @@ from rekindle.state.rocksdb.restoring import restored_database
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state.rocksdb.sweep import Sweeper
 from rekindle.state.rocksdb.table import StateTable
-from rekindle.state.same_state import check_same_state
 from rekindle.state.scope import Scope
 from rekindle.state.snapshots import KeyedSnapshot, NativeSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_primitives import StatePrimitives
 from rekindle.state.state_serializers import EvolvedSerializers, StateSerializers, evolved_serializers
-from rekindle.state.ttl.cleanup import TtlCleanup
+from rekindle.state.ttl.rules import TtlCleanup
 
 _SWEPT_PER_RECORD = 1
 _KEYS_CHECKED = 16
@@ -207,7 +207,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         )
 
     def _prover(self, directory: str) -> Callable[[], None]:
-        """Give what reads back all that was written since that was done last, and is in a frozen copy."""
+        """Return what reads back all that was written since that was done last, and is in a frozen copy."""
         taken = [
             (self.owner.state(name), table.unproven, table.unproven.take())
             for name, table in self._tables.items()
@@ -250,13 +250,13 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
 
 
 def _is_in(directory: str, state: str, database_key: bytes, data: bytes) -> bool:
-    """Tell whether an entry is in the copy of a database."""
+    """Return whether an entry is in the copy of a database."""
     with closing(Database(directory, plain_options(), read_only=True)) as database:
         return bool(database.column(state).get(database_key) == data)
 
 
 def _distinct_keys(table: StateTable, entries: Iterator[tuple[bytes, bytes]]) -> Iterator[Any]:
-    """Give the key of each run of entries that belong to the same key, whatever their namespaces."""
+    """Return the key of each run of entries that belong to the same key, whatever their namespaces."""
     last = None
     for database_key, data in entries:
         start = database_key[: end_of_key(database_key)]

@@ -78,7 +78,7 @@ class WriteBackCache(ABC):
         self._reserve = entries - self.room
 
     def _fitting(self, scope_key: Any) -> int:
-        """Tell how many entries of the size of those that were put in last may be kept."""
+        """Return how many entries of the size of those that were put in last may be kept."""
         lately = [cell for cells in (self.dirty, self.clean) for cell in islice(reversed(cells.values()), _SAMPLES)]
         if scope_key in self.dirty:
             lately.append(self.dirty[scope_key])

@@ -68,7 +68,7 @@ class Codec:
         return None if is_none else self._from_bytes(data[start:])
 
     def key_in(self, data: bytes) -> tuple[Any, Any] | None:
-        """Give the scope key that was encoded with a value, and the map key, None without maps; None if none was."""
+        """Return the scope key that was encoded with a value, and the map key, None without maps; None if none was."""
         at = LAST_ACCESS_BYTES if self.ttl else 0
         if not data[at] & _WITH_KEY:
             return None

@@ -15,7 +15,7 @@ from rocksdict import AccessType, Checkpoint, Rdict, RdictIter, ReadOptions, Wri
 
 from rekindle.exceptions import CheckpointCorruptError, ConfigurationError
 from rekindle.state.blocks import StateSpec
-from rekindle.state.kinds.registry import kind_named
+from rekindle.state.kinds.state_kind import kind_named
 from rekindle.state.rocksdb.options import RocksDBOptions
 from rekindle.state.state_serializers import StoredSerializers
 
@@ -49,7 +49,7 @@ class StateRecord(msgspec.Struct, frozen=True):
     sequence: int = 0
 
     def spec(self, name: str) -> StateSpec:
-        """Give the state that this is the record of."""
+        """Return the state that this is the record of."""
         return StateSpec(name, kind_named(self.kind), self.ttl, self.namespaced)
 
 
@@ -100,7 +100,7 @@ class Database:
                 raise
 
     def column(self, name: str) -> Rdict:
-        """Give the column family of a state."""
+        """Return the column family of a state."""
         return self._columns[self.states[name].column]
 
     def create(self, name: str, kind: str, ttl: bool, namespaced: bool, serializers: StoredSerializers) -> None:

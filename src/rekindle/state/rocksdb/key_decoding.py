@@ -15,7 +15,7 @@ import msgspec
 
 from rekindle.exceptions import SerializationError, StateRestoreError
 from rekindle.serialization.classes.class_names import ClassName, class_here
-from rekindle.serialization.classes.stand_ins import made_stand_in
+from rekindle.serialization.encodings.stand_ins import made_stand_in
 from rekindle.serialization.snapshots.moved_modules import loads_moved
 from rekindle.state.key_hash import fields_of_key
 from rekindle.types.row import Row, RowKind, row_from
@@ -50,7 +50,7 @@ def reading_key_back(key: Any) -> Iterator[None]:
 
 
 def sized_at(data: bytes, at: int) -> tuple[int, int]:
-    """Give the start and end of the bytes whose length stands at an index."""
+    """Return the start and end of the bytes whose length stands at an index."""
     size, start = _size_at(data, at)
     return start, start + size
 
@@ -147,7 +147,7 @@ def _decode_row(data: bytes, at: int) -> tuple[Row, int]:
 
 
 def _time_of_day(number: int) -> datetime.time:
-    """Give a time of day so many microseconds after midnight in UTC: in UTC, unless it is on another day there."""
+    """Return a time of day so many microseconds after midnight in UTC: in UTC, unless it is on another day there."""
     day, minute = 86_400_000_000, 60_000_000
     ahead = -(number // minute) if number < 0 else -((number - day) // minute + 1) if number >= day else 0
     zone = datetime.timezone(datetime.timedelta(minutes=ahead)) if ahead else datetime.UTC

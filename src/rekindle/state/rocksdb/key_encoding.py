@@ -228,7 +228,7 @@ def _pickled(key: Any) -> tuple[bytes, bool]:
 
 @functools.lru_cache
 def dataclass_plan(kind: Any) -> tuple[bytes, tuple[str, ...], bool]:
-    """Give the head of the encoding, the fields that make two keys equal, by name, and whether these are all."""
+    """Return the head of the encoding, the fields that make two keys equal, by name, and whether these are all."""
     fields = kind.__struct_fields__ if issubclass(kind, msgspec.Struct) else dataclasses.fields(kind)
     compared = fields_of_key(kind)
     return b"D" + _class_name(kind), compared, len(compared) == len(fields)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from rekindle.serialization.untyped.pickle_serializer import NAMES_A_CLASS
+from rekindle.serialization.encodings.pickle_serializer import NAMES_A_CLASS
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.rocksdb.key_decoding import decode_at, reading_key_back, sized_at
 from rekindle.state.rocksdb.key_encoding import encode, sized
@@ -34,7 +34,7 @@ class Layout:
         self._placed = (b"", True)
 
     def place(self, scope_key: Any) -> tuple[bytes, bool]:
-        """Give the prefix of a scope key, and whether the scope key can be read back from it exactly."""
+        """Return the prefix of a scope key, and whether the scope key can be read back from it exactly."""
         if scope_key is self._last:  # a value is often written right after it was read
             return self._placed
         key = scope_key
@@ -54,7 +54,7 @@ class Layout:
         return self._placed
 
     def split(self, database_key: bytes) -> int:
-        """Tell where in a database key the tail starts."""
+        """Return where in a database key the tail starts."""
         end = end_of_key(database_key)
         return sized_at(database_key, end)[1] if self._namespaced else end
 
@@ -72,12 +72,12 @@ def key_of(database_key: bytes) -> Any:
 
 
 def end_of_key(database_key: bytes) -> int:
-    """Tell where in a database key the part ends that is the same for all namespaces of a key."""
+    """Return where in a database key the part ends that is the same for all namespaces of a key."""
     return sized_at(database_key, KEY_GROUP_BYTES)[1]
 
 
 def key_group_start(key_group: int) -> bytes:
-    """Give what all database keys of a key group, and of later ones, are not below."""
+    """Return what all database keys of a key group, and of later ones, are not below."""
     return _pack_group(key_group)
 
 
@@ -87,5 +87,5 @@ def key_group_at(database_key: bytes) -> int:
 
 
 def end_of_prefix(prefix: bytes) -> bytes:
-    """Give what all database keys with this prefix are below, and all later ones not: no tail starts with 0xff."""
+    """Return what all database keys with this prefix are below, and all later ones not: no tail starts with 0xff."""
     return prefix + b"\xff"

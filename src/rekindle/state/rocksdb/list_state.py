@@ -42,7 +42,7 @@ class ListCache(WriteBackCache):
         self.dirty.update((scope_key, Elements(elements)) for scope_key, elements in entries.items())
 
     def to_append(self, scope_key: Any) -> Elements:
-        """Give the cell of a list that is not dirty, and is about to be."""
+        """Return the cell of a list that is not dirty, and is about to be."""
         cell = self._take_clean(scope_key)
         if cell is None:
             cell = Elements()
@@ -51,7 +51,7 @@ class ListCache(WriteBackCache):
         return cell
 
     def whole(self, scope_key: Any) -> list[Any]:
-        """Give all elements of a list, in a list of its own."""
+        """Return all elements of a list, in a list of its own."""
         cell = self.dirty.get(scope_key)
         if cell is None:
             cell = self.clean.get(scope_key)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
-from rekindle.serialization.untyped.pickle_serializer import NAMES_A_CLASS
-from rekindle.state.ranged_map_state import RangedMapState
+from rekindle.serialization.encodings.pickle_serializer import NAMES_A_CLASS
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.key_decoding import decode_at, reading_key_back
 from rekindle.state.rocksdb.key_encoding import encode
 from rekindle.state.scope import Scope, unhashable_map_key
+from rekindle.state.state_primitives import RangedMapState
 
 _FEW = 4  # so many entries are read one by one, from the cache if they are there, in less time than a range of them
 _UNKNOWN = object()
@@ -28,7 +28,7 @@ class MapCache(WriteBackCache):
     __slots__ = ()
 
     def load(self, scope_key: Any, map_key: Any) -> Any:
-        """Give the value of an entry that is not in ``dirty``; ``_REMOVED`` if there is none."""
+        """Return the value of an entry that is not in ``dirty``; ``_REMOVED`` if there is none."""
         if not self._limit:
             return self._read(scope_key, map_key)
         cell = self.clean.get(scope_key)

@@ -9,13 +9,13 @@ from contextlib import closing
 
 from rekindle.contracts.key_groups import MAX_PARALLELISM_LIMIT, KeyGroupRange
 from rekindle.state.blocks import KeyGroupBlock
+from rekindle.state.restored_state import check_same_state
 from rekindle.state.rocksdb.database import Database, damage_reported, walk
 from rekindle.state.rocksdb.layout import key_group_start
 from rekindle.state.rocksdb.native import state_blocks
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.rocksdb.options import RocksDBOptions, plain_options
 from rekindle.state.rocksdb.table import StateTable, stamped
-from rekindle.state.same_state import check_same_state
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import PICKLED
 

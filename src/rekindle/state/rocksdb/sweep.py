@@ -11,7 +11,7 @@ from typing import Any
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.codec import last_access_of
 from rekindle.state.rocksdb.database import walk
-from rekindle.state.ttl.cleanup import TtlCleanup
+from rekindle.state.ttl.rules import TtlCleanup
 
 
 class _Clock:
@@ -25,7 +25,7 @@ class _Clock:
         self._threshold = 0
 
     def threshold(self) -> int:
-        """Give the last access up to which the next entry has expired."""
+        """Return the last access up to which the next entry has expired."""
         if self._left <= 0:
             self._left = self._cleanup.clock_every
             self._threshold = self._cleanup.threshold()

@@ -16,7 +16,7 @@ from rekindle.state.rocksdb.database import Database, walk
 from rekindle.state.rocksdb.key_decoding import decode_at
 from rekindle.state.rocksdb.key_encoding import encode_key
 from rekindle.state.rocksdb.layout import Layout, end_of_prefix, key_group_start, key_of
-from rekindle.state.rocksdb.unproven import UnprovenEntries
+from rekindle.state.rocksdb.unverified_entries import UnprovenEntries
 from rekindle.state.state_evolution import StateName, other_keys
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers
 from rekindle.types.type_serializer import TypeSerializer
@@ -67,7 +67,7 @@ class StateTable:
     # --- reading ---
 
     def read(self, scope_key: Any) -> Any:
-        """Give the value of a scope key, in a state that keeps one each; None if there is none."""
+        """Return the value of a scope key, in a state that keeps one each; None if there is none."""
         data = self.column.get(self.layout.place(scope_key)[0])
         return None if data is None else self.codec.decode(data)
 
@@ -85,25 +85,25 @@ class StateTable:
                 yield from walk(self.column, prefix + encode_key(low), prefix + encode_key(high) + b"\0")
 
     def holds(self, database_key: bytes, data: bytes) -> bool:
-        """Tell whether an entry is there as it was written."""
+        """Return whether an entry is there as it was written."""
         return bool(self.column.get(database_key) == data)
 
     def scope_key(self, database_key: bytes, data: bytes) -> Any:
-        """Give the scope key of an entry, as it was when the entry was written."""
+        """Return the scope key of an entry, as it was when the entry was written."""
         known = self.codec.key_in(data)
         if known is None:
             return self.layout.scope_key(database_key)
         return known[0]
 
     def key(self, database_key: bytes, data: bytes) -> Any:
-        """Give the key of an entry, without its namespace."""
+        """Return the key of an entry, without its namespace."""
         known = self.codec.key_in(data)
         if known is None:
             return key_of(database_key)
         return known[0][0] if self.spec.namespaced else known[0]
 
     def map_key(self, database_key: bytes, at: int, data: bytes) -> Any:
-        """Give the map key of an entry of a map, whose encoding starts at an index of the database key."""
+        """Return the map key of an entry of a map, whose encoding starts at an index of the database key."""
         known = self.codec.key_in(data)
         return decode_at(database_key, at)[0] if known is None else known[1]
 
@@ -238,7 +238,7 @@ class StateTable:
 
 
 def _again(serializer: TypeSerializer[Any], key: Any) -> Any:
-    """Give a key as it is after a way through its serializer."""
+    """Return a key as it is after a way through its serializer."""
     return serializer.from_bytes(serializer.to_bytes(key))
 
 

@@ -19,7 +19,7 @@ class ValueCache(WriteBackCache):
     __slots__ = ()
 
     def load(self, key: Any) -> Any:
-        """Give the value of a key that has none in ``dirty``; None if there is none."""
+        """Return the value of a key that has none in ``dirty``; None if there is none."""
         if key in self.dirty:
             return None
         value = self.clean.get(key, _UNKNOWN)

@@ -68,7 +68,7 @@ class StateShape(ABC):
 
     @abstractmethod
     def unexpired(self, value: Any, threshold: int) -> Any:
-        """Give what is left of a key's state without what was accessed last at ``threshold`` or before; or None."""
+        """Return what is left of a key's state without what was accessed last at ``threshold`` or before; or None."""
 
     # --- blocks ---
 
@@ -88,7 +88,7 @@ class StateShape(ABC):
 
     @abstractmethod
     def replacement(self, value: Any) -> Any:
-        """Give the change that makes this all that a key has."""
+        """Return the change that makes this all that a key has."""
 
     @abstractmethod
     def change_with_last_access(self, change: Any, now: int) -> Any:

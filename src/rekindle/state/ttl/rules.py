@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rekindle.contracts.state import State, StateTtlConfig
@@ -50,3 +51,20 @@ class TtlState(State):
         if self._on_access is not None:
             self._on_access()
         self._inner_clear()
+
+
+@dataclass(frozen=True, slots=True)
+class TtlCleanup:
+    """Say how a state is swept.
+
+    Attributes:
+        per_access: How many entries to visit at every access of the state.
+        per_record: How many entries to visit for every record the operator processes.
+        clock_every: After how many entries to look at the clock again.
+        threshold: Tells up to which time of last access entries have expired by now.
+    """
+
+    per_access: int
+    per_record: int
+    clock_every: int
+    threshold: Callable[[], int]

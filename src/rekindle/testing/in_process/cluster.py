@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weakref import WeakValueDictionary
 
-from rekindle.graph.job_graph import JobGraph, SparkSource
+from rekindle.graph.job_graph import ClusterSource, JobGraph
 from rekindle.runtime.master.cluster import ClusterLoss
 from rekindle.runtime.master.slots.slot_pool import SlotPoolOptions
 from rekindle.runtime.wire import messages as m
@@ -46,11 +46,11 @@ class InProcessCluster:
         running[slot].lose()
 
     def hears(self, slot: int, message: m.ToMaster) -> bool:
-        """Tell whether the job master gets a message of a slot."""
+        """Return whether the job master gets a message of a slot."""
         return True
 
     def obeys(self, slot: int, order: m.ToSlot) -> bool:
-        """Tell whether a slot carries out an order; asked in the slot's thread."""
+        """Return whether a slot carries out an order; asked in the slot's thread."""
         return True
 
     # --- what a job master asks for ---
@@ -82,7 +82,7 @@ class InProcessCluster:
         """Return False: the cluster is never lost."""
         return False
 
-    def renew(self) -> tuple[SparkSource, ...]:
+    def renew(self) -> tuple[ClusterSource, ...]:
         """Refuse: the cluster is never lost."""
         raise NotImplementedError("the in-process cluster is never lost")
 

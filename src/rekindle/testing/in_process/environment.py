@@ -11,7 +11,7 @@ from rekindle.config.rest_options import RestOptions
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import NotSupportedError
 from rekindle.graph.job_graph import JobGraph
-from rekindle.runtime.master.checkpoints.restore_check import check_restore_setting
+from rekindle.runtime.master.settings.state_settings import check_restore_setting
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.testing.in_process.cluster import InProcessCluster
 

@@ -34,17 +34,17 @@ class InProcessEpochLoop:
 
     @property
     def active(self) -> bool:
-        """Tell whether there may be more epochs."""
+        """Return whether there may be more epochs."""
         return self._thread.is_alive()
 
     @property
     def stopped(self) -> bool:
-        """Tell whether the epoch under way is not wanted any more."""
+        """Return whether the epoch under way is not wanted any more."""
         return self._stopped
 
     @property
     def error(self) -> BaseException:
-        """Say why there will be no more."""
+        """Return why there will be no more."""
         return self._error or JobExecutionError("the epochs of this job have ended")
 
     def stop(self) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from rekindle.checkpoint.metadata import SparkPosition
+from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.exceptions import NotSupportedError, SlotLostError, SlotProtocolError
-from rekindle.graph.job_graph import JobGraph, SparkSource
+from rekindle.graph.job_graph import ClusterSource, JobGraph
 from rekindle.graph.transformations.sources import TextFiles
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.cluster import Epoch
-from rekindle.runtime.master.epochs.hosted_sources import hosts_sources, polled_slots
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.slot.slot import Frames
 from rekindle.runtime.wire import messages as m
@@ -34,18 +33,18 @@ class InProcessEpochs:
     def __init__(self, graph: JobGraph, find_slot: FindSlot) -> None:
         self._graph = graph
         self._find_slot = find_slot
-        self._files = {source.uid: _OpenedFiles(source) for source in graph.spark_sources}
+        self._files = {source.uid: _OpenedFiles(source) for source in graph.cluster_sources}
         self._parallelism = {node.id: node.parallelism for node in graph.nodes}
         levels = {node.id: node.level for node in graph.nodes}
         self._edge_levels = [levels[edge.target] for edge in graph.edges]
-        self._polled_slots = polled_slots(graph) if hosts_sources(graph) else 0
+        self._polled_slots = graph.polled_slots if graph.hosts_sources else 0
 
     @property
     def bounded_frames(self) -> set[str]:
         """Return the files to be read, by the uid of their source."""
         return set(self._files)
 
-    def prepare(self, positions: Mapping[str, SparkPosition], now: int) -> None:
+    def prepare(self, positions: Mapping[str, SourcePosition], now: int) -> None:
         """Do nothing: no stream is read here."""
 
     def start(self, slots: SlotDirectory, run_epoch: Callable[[Epoch], None]) -> InProcessEpochLoop:
@@ -53,7 +52,7 @@ class InProcessEpochs:
         loop = InProcessEpochLoop(lambda number: run_epoch(InProcessEpoch(self, number, slots, lambda: loop.stopped)))
         return loop
 
-    def positions(self, epoch: int) -> list[SparkPosition]:
+    def positions(self, epoch: int) -> list[SourcePosition]:
         """Return nothing: no stream is read here."""
         return []
 
@@ -122,7 +121,7 @@ class InProcessEpoch:
 class _OpenedFiles:
     """The files of a source."""
 
-    def __init__(self, source: SparkSource) -> None:
+    def __init__(self, source: ClusterSource) -> None:
         files = source.data_frame
         if not isinstance(files, TextFiles) or files.monitored:
             what = "a directory that is monitored" if isinstance(files, TextFiles) else "a DataFrame"

@@ -13,10 +13,10 @@ from rekindle.base.clock import SystemClock
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.slots.slot_pool import SlotListener
-from rekindle.runtime.slot.deployment import RestoredCheckpoint, load_job
 from rekindle.runtime.slot.failure import describe_failure
 from rekindle.runtime.slot.orders import carry_out
 from rekindle.runtime.slot.slot import Frames, Slot
+from rekindle.runtime.slot.slot_job import RestoredCheckpoint, load_job
 from rekindle.runtime.wire import messages as m
 
 log = logging.getLogger(__name__)

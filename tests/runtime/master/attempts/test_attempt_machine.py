@@ -14,8 +14,10 @@ from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointStorageError, JobFencedError, SlotLostError, StopFailedError
 from rekindle.runtime.master.attempts import attempt_events as a
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine
-from rekindle.runtime.master.attempts.stopping import StopMode, Stopping
+from rekindle.runtime.master.checkpoints import storage_orders as s
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
+from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping
+from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
 from rekindle.runtime.wire import messages as m
 from support.attempts import JOB, machine
 from support.slot_snapshots import snapshot
@@ -45,33 +47,33 @@ def acknowledged(subject: AttemptMachine, checkpoint_id: int, now: int) -> list[
 def stored(subject: AttemptMachine, now: int, checkpoint_id: int, savepoint: bool = False) -> list[a.Instruction]:
     """Let the slot acknowledge, and the metadata be durable."""
     acknowledged(subject, checkpoint_id, now)
-    return subject.handle(now, a.MetadataStored(checkpoint_id, location(checkpoint_id, savepoint)))
+    return subject.handle(now, s.MetadataStored(checkpoint_id, location(checkpoint_id, savepoint)))
 
 
 class TestEpochs:
     def test_one_begins_when_it_waits_and_none_runs(self) -> None:
         subject = machine()
-        assert subject.handle(1, a.EpochWaits(1)) == [a.BeginEpoch(1)]
-        assert subject.handle(2, a.EpochEnded(1, more=True)) == [a.Tick()]
-        assert subject.handle(3, a.EpochWaits(2)) == [a.BeginEpoch(2)]
+        assert subject.handle(1, EpochWaits(1)) == [a.BeginEpoch(1)]
+        assert subject.handle(2, EpochEnded(1, more=True)) == [a.Tick()]
+        assert subject.handle(3, EpochWaits(2)) == [a.BeginEpoch(2)]
 
     def test_a_timer_that_is_left_when_the_input_has_ended_lets_nobody_wake_up(self) -> None:
         subject = machine()
-        subject.handle(1, a.EpochWaits(1))
-        subject.handle(2, a.EpochEnded(1, finished=True, next_timer=100))
+        subject.handle(1, EpochWaits(1))
+        subject.handle(2, EpochEnded(1, finished=True, next_timer=100))
         due = subject.next_due(200)
         assert due is None or due > 200
 
     def test_a_barrier_that_is_due_comes_first(self) -> None:
         subject = machine(PERIODIC)
-        barrier, begin = subject.handle(100, a.EpochWaits(1))
+        barrier, begin = subject.handle(100, EpochWaits(1))
         assert isinstance(barrier, a.PlaceBarrier)
         assert begin == a.BeginEpoch(1)
 
     def test_a_timer_asks_for_one_when_it_is_due_and_none_runs(self) -> None:
         subject = machine()
-        subject.handle(1, a.EpochWaits(1))
-        assert subject.handle(2, a.EpochEnded(1, next_timer=50)) == []
+        subject.handle(1, EpochWaits(1))
+        assert subject.handle(2, EpochEnded(1, next_timer=50)) == []
         assert subject.next_due(2) == 50
         assert subject.handle(49, a.Woken()) == []
         assert subject.handle(50, a.Woken()) == [a.Tick()]
@@ -79,9 +81,9 @@ class TestEpochs:
 
     def test_after_the_end_of_the_input_what_waits_is_skipped(self) -> None:
         subject = machine(PERIODIC)
-        subject.handle(1, a.EpochWaits(1))
-        subject.handle(2, a.EpochEnded(1, finished=True, more=True))
-        assert subject.handle(3, a.EpochWaits(2)) == [a.SkipEpoch(2)]
+        subject.handle(1, EpochWaits(1))
+        subject.handle(2, EpochEnded(1, finished=True, more=True))
+        assert subject.handle(3, EpochWaits(2)) == [a.SkipEpoch(2)]
 
 
 class TestCheckpoints:
@@ -90,27 +92,27 @@ class TestCheckpoints:
         subject.handle(100, a.Woken())
         [write] = acknowledged(subject, 1, 110)
         assert isinstance(write, WriteMetadata)
-        instructions = subject.handle(120, a.MetadataStored(1, location(1)))
+        instructions = subject.handle(120, s.MetadataStored(1, location(1)))
         assert told(instructions) == [m.NotifyComplete(1)]
 
     def test_with_a_log_it_is_complete_when_that_has_it(self) -> None:
         subject = machine(PERIODIC, logged=True)
         subject.handle(100, a.Woken())
         [note] = stored(subject, 110, 1)
-        assert isinstance(note, a.NoteCheckpoint)
+        assert isinstance(note, s.NoteCheckpoint)
         assert [reference.checkpoint_id for reference in note.retained] == [1]
-        assert told(subject.handle(120, a.CheckpointNoted(1, location(1), None))) == [m.NotifyComplete(1)]
+        assert told(subject.handle(120, s.CheckpointNoted(1, location(1), None))) == [m.NotifyComplete(1)]
 
     def test_the_log_gets_the_next_one_when_the_outcome_of_the_one_before_is_known(self) -> None:
         subject = machine(PERIODIC, logged=True)
         for now in (100, 200):
             subject.handle(now, a.Woken())
-        assert of(a.NoteCheckpoint, stored(subject, 210, 2))
+        assert of(s.NoteCheckpoint, stored(subject, 210, 2))
         assert stored(subject, 220, 1) == [], "if 2 is complete, nobody wants 1"
-        instructions = subject.handle(230, a.CheckpointNoted(2, location(2), None))
+        instructions = subject.handle(230, s.CheckpointNoted(2, location(2), None))
         assert told(instructions) == [m.NotifyAborted(1), m.NotifyComplete(2)]
-        assert a.DiscardFiles(1) in instructions
-        assert of(a.NoteCheckpoint, instructions) == []
+        assert s.DiscardFiles(1) in instructions
+        assert of(s.NoteCheckpoint, instructions) == []
 
     def test_and_the_older_one_if_the_newer_could_not_be_noted(self) -> None:
         subject = machine(PERIODIC, logged=True)
@@ -118,9 +120,9 @@ class TestCheckpoints:
             subject.handle(now, a.Woken())
         stored(subject, 210, 2)
         stored(subject, 220, 1)
-        instructions = subject.handle(230, a.CheckpointNotStored(2, FULL))
+        instructions = subject.handle(230, s.CheckpointNotStored(2, FULL))
         assert told(instructions) == [m.NotifyAborted(2)]
-        [note] = of(a.NoteCheckpoint, instructions)
+        [note] = of(s.NoteCheckpoint, instructions)
         assert note.checkpoint_id == 1
 
     def test_one_that_is_being_noted_does_not_expire(self) -> None:
@@ -133,7 +135,7 @@ class TestCheckpoints:
         subject = machine(PERIODIC)
         subject.handle(100, a.Woken())
         acknowledged(subject, 1, 110)
-        instructions = subject.handle(120, a.CheckpointNotStored(1, FULL))
+        instructions = subject.handle(120, s.CheckpointNotStored(1, FULL))
         [shown] = of(a.ShowCheckpointFailure, instructions)
         assert shown.reason == CheckpointFailureReason.METADATA_WRITE_FAILED.name
         assert told(instructions) == [m.NotifyAborted(1)]
@@ -144,15 +146,15 @@ class TestCheckpoints:
         subject, fence = machine(PERIODIC, logged=True), JobFencedError("taken over")
         subject.handle(100, a.Woken())
         stored(subject, 110, 1) if durable else acknowledged(subject, 1, 110)
-        instructions = subject.handle(120, a.CheckpointNotStored(1, fence))
+        instructions = subject.handle(120, s.CheckpointNotStored(1, fence))
         assert of(a.End, instructions) == [a.End(fence)]
         assert m.NotifyComplete(1) not in told(instructions)
 
     def test_an_id_is_reserved_before_it_is_used(self) -> None:
         subject = machine(PERIODIC, logged=True, ids_to=0)
-        assert subject.handle(100, a.Woken()) == [a.ReserveIds(1)]
+        assert subject.handle(100, a.Woken()) == [s.ReserveIds(1)]
         assert subject.handle(110, a.Woken()) == [], "once"
-        assert of(a.PlaceBarrier, subject.handle(120, a.IdsReserved(10)))
+        assert of(a.PlaceBarrier, subject.handle(120, s.IdsReserved(10)))
 
     def test_a_savepoint_that_cannot_begin_fails_alone_and_another_checkpoint_fails_the_attempt(self) -> None:
         savepoints, error = Savepoints(JOB), OSError("offsets are gone")
@@ -174,7 +176,7 @@ class TestFailures:
         subject, spark = machine(PERIODIC), RuntimeError("a stage failed")
         assert subject.handle(1, a.Failed(spark, primary=False)) == [a.AwaitCause()]
         assert subject.handle(500, a.Woken()) == [], "nothing is begun meanwhile"
-        assert subject.handle(501, a.EpochWaits(2)) == []
+        assert subject.handle(501, EpochWaits(2)) == []
         assert subject.handle(502, a.Failed(LOST) if named else a.CauseOverdue()) == [a.End(LOST if named else spark)]
 
     def test_there_is_one_outcome(self) -> None:
@@ -188,7 +190,7 @@ class TestFailures:
         subject.handle(100, a.Woken())
         stored(subject, 110, 1)
         subject.handle(120, a.Failed(LOST))
-        assert subject.handle(130, a.CheckpointNoted(1, location(1), None)) == []
+        assert subject.handle(130, s.CheckpointNoted(1, location(1), None)) == []
         assert told(subject.close(140, LOST)) == [m.NotifyComplete(1)]
         latest = subject.coordinator.successor(1, frozenset({0}), 150).latest_completed()
         assert latest is not None
@@ -200,10 +202,10 @@ class TestFailures:
         subject.handle(100, a.Woken())
         acknowledged(subject, 1, 110)
         subject.handle(120, a.Failed(LOST))
-        subject.handle(130, a.MetadataStored(1, location(1)) if durable else a.CheckpointNotStored(1, FULL))
+        subject.handle(130, s.MetadataStored(1, location(1)) if durable else s.CheckpointNotStored(1, FULL))
         instructions = subject.close(140, LOST)
         assert told(instructions) == [m.NotifyAborted(1)]
-        assert a.DiscardFiles(1) in instructions
+        assert s.DiscardFiles(1) in instructions
 
     @pytest.mark.parametrize("noting", [True, False])
     def test_files_of_one_whose_outcome_is_not_known_stay_if_the_log_may_name_it(self, noting: bool) -> None:
@@ -213,31 +215,31 @@ class TestFailures:
         subject.handle(120, a.Failed(bug))
         instructions = subject.close(130, bug)
         assert told(instructions) == [m.NotifyAborted(1)]
-        assert (a.DiscardFiles(1) in instructions) is not noting
+        assert (s.DiscardFiles(1) in instructions) is not noting
 
 
 class TestTheEnd:
     def test_a_last_checkpoint_commits_all_output_and_all_slots_say_so(self) -> None:
         subject = machine(PERIODIC, slots=2)
-        subject.handle(1, a.EpochWaits(1))
-        [barrier] = subject.handle(2, a.EpochEnded(1, finished=True))
+        subject.handle(1, EpochWaits(1))
+        [barrier] = subject.handle(2, EpochEnded(1, finished=True))
         assert barrier == a.PlaceBarrier(m.TriggerSnapshot(1, 1, timestamp=2))
         for slot in (0, 1):
             subject.handle(3, a.SnapshotTaken(0, 1, slot, snapshot(slot)))
-        assert told(subject.handle(4, a.MetadataStored(1, location(1)))) == [m.NotifyComplete(1)]
+        assert told(subject.handle(4, s.MetadataStored(1, location(1)))) == [m.NotifyComplete(1)]
         assert subject.handle(5, a.OutputCommitted(0, 1)) == []
         assert subject.handle(6, a.OutputCommitted(1, 1)) == [a.End(a.Outcome.FINISHED)]
 
     def test_a_last_checkpoint_that_fails_is_taken_again(self) -> None:
         subject = machine(PERIODIC)
-        subject.handle(2, a.EpochEnded(1, finished=True))
+        subject.handle(2, EpochEnded(1, finished=True))
         assert of(a.PlaceBarrier, subject.handle(3, a.SnapshotDeclined(0, 1, 0, "no")))
 
     def test_without_checkpoints_the_log_knows_before_output_is_committed(self) -> None:
         subject = machine(ends_with_checkpoint=False)
-        assert subject.handle(2, a.EpochEnded(1, finished=True)) == [a.NoteOutput()]
+        assert subject.handle(2, EpochEnded(1, finished=True)) == [s.NoteOutput()]
         assert subject.handle(3, a.Woken()) == []
-        assert subject.handle(4, a.OutputNoted()) == [a.TellSlots(m.CommitFinal())]
+        assert subject.handle(4, s.OutputNoted()) == [a.TellSlots(m.CommitFinal())]
         assert subject.handle(5, a.OutputCommitted(0, 0)) == [a.End(a.Outcome.FINISHED)]
 
 
@@ -245,16 +247,16 @@ class TestStop:
     def stopped(self, mode: StopMode) -> tuple[AttemptMachine, Stopping]:
         stopping = Stopping()
         subject = machine(PERIODIC, stopping=stopping)
-        subject.handle(1, a.EpochWaits(1))
+        subject.handle(1, EpochWaits(1))
         stopping.request(mode, "/savepoints")
         assert subject.handle(2, a.Woken()) == [], "not in the middle of an epoch"
         return subject, stopping
 
     def test_no_epoch_begins_after_the_barrier_and_the_job_is_finished_when_all_is_committed(self) -> None:
         subject, stopping = self.stopped(StopMode.SUSPEND)
-        _, barrier = subject.handle(3, a.EpochEnded(1, more=True))
+        _, barrier = subject.handle(3, EpochEnded(1, more=True))
         assert isinstance(barrier, a.PlaceBarrier)
-        assert subject.handle(4, a.EpochWaits(2)) == []
+        assert subject.handle(4, EpochWaits(2)) == []
         assert subject.handle(500, a.Woken()) == [], "nor another checkpoint"
         instructions = stored(subject, 501, 1, savepoint=True)
         assert told(instructions) == [m.NotifyComplete(1)]
@@ -263,8 +265,8 @@ class TestStop:
 
     def test_a_savepoint_that_fails_lets_epochs_go_on(self) -> None:
         subject, stopping = self.stopped(StopMode.SUSPEND)
-        subject.handle(3, a.EpochEnded(1, more=True))
-        subject.handle(4, a.EpochWaits(2))
+        subject.handle(3, EpochEnded(1, more=True))
+        subject.handle(4, EpochWaits(2))
         instructions = subject.handle(5, a.SnapshotDeclined(0, 1, 0, "disk full"))
         assert of(a.GiveUpStop, instructions)
         assert a.BeginEpoch(2) in instructions
@@ -272,21 +274,21 @@ class TestStop:
 
     def test_with_drain_epochs_go_on_without_sources_until_all_is_processed(self) -> None:
         subject, _ = self.stopped(StopMode.DRAIN)
-        assert subject.handle(3, a.EpochEnded(1)) == [a.DrainSources(1), a.Tick()]
-        assert subject.handle(4, a.EpochWaits(2)) == [a.BeginEpoch(2)]
-        assert of(a.PlaceBarrier, subject.handle(5, a.EpochEnded(2, finished=True)))
+        assert subject.handle(3, EpochEnded(1)) == [a.DrainSources(1), a.Tick()]
+        assert subject.handle(4, EpochWaits(2)) == [a.BeginEpoch(2)]
+        assert of(a.PlaceBarrier, subject.handle(5, EpochEnded(2, finished=True)))
 
     def test_a_drain_that_fails_goes_back_to_the_checkpoint(self) -> None:
         subject, _ = self.stopped(StopMode.DRAIN)
-        subject.handle(3, a.EpochEnded(1))
-        subject.handle(4, a.EpochWaits(2))
-        subject.handle(5, a.EpochEnded(2, finished=True))
+        subject.handle(3, EpochEnded(1))
+        subject.handle(4, EpochWaits(2))
+        subject.handle(5, EpochEnded(2, finished=True))
         [end] = of(a.End, subject.handle(6, a.SnapshotDeclined(0, 1, 0, "disk full")))
         assert isinstance(end.outcome, StopFailedError)
 
     def test_an_attempt_that_fails_leaves_the_request_to_the_next(self) -> None:
         subject, stopping = self.stopped(StopMode.SUSPEND)
-        subject.handle(3, a.EpochEnded(1))
+        subject.handle(3, EpochEnded(1))
         subject.handle(4, a.Failed(LOST))
         instructions = subject.close(5, LOST)
         assert of(a.GiveUpStop, instructions) == []

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rekindle.runtime.master.attempts.attempt_events import Failed, IdsReserved
 from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
+from rekindle.runtime.master.checkpoints.storage_orders import IdsReserved
 
 DEADLINE = 30
 
@@ -33,7 +33,7 @@ def test_what_is_ordered_is_done_in_that_order_and_told_in_that_order(io: Checkp
         return IdsReserved(number) if number % 2 else None
 
     for number in range(100):
-        io.order(lambda number=number: work(number), told.append)  # type: ignore[misc]
+        io.order(lambda number=number: work(number), told.append, nobody)  # type: ignore[misc]
     io.settle()
     assert done == list(range(100))
     assert told == [IdsReserved(number) for number in range(1, 100, 2)]
@@ -46,8 +46,8 @@ def test_whoever_orders_does_not_wait(io: CheckpointIO) -> None:
         assert gate.wait(DEADLINE)
         return IdsReserved(1)
 
-    io.order(hang, told.append)
-    io.order(lambda: IdsReserved(2), told.append)
+    io.order(hang, told.append, nobody)
+    io.order(lambda: IdsReserved(2), told.append, nobody)
     assert told == []
     gate.set()
     io.settle()
@@ -62,9 +62,9 @@ def test_when_an_attempt_ends_what_has_begun_is_done_and_what_can_be_is_given_up
         assert gate.wait(DEADLINE)
         return IdsReserved(1)
 
-    io.order(hang, told.append, IdsReserved(-1))
-    io.order(lambda: IdsReserved(2), told.append, IdsReserved(-2))
-    io.order(lambda: done.append("deleted"), nobody)
+    io.order(hang, told.append, nobody, IdsReserved(-1))
+    io.order(lambda: IdsReserved(2), told.append, nobody, IdsReserved(-2))
+    io.order(lambda: done.append("deleted"), nobody, nobody)
     assert begun.wait(DEADLINE)
     settling = threading.Thread(target=io.settle)
     settling.start()
@@ -83,16 +83,16 @@ def test_what_is_raised_is_told_and_the_thread_goes_on(io: CheckpointIO) -> None
     def fail() -> None:
         raise error
 
-    io.order(fail, told.append)
-    io.order(lambda: IdsReserved(1), told.append)
+    io.order(fail, nobody, told.append)
+    io.order(lambda: IdsReserved(1), told.append, nobody)
     io.settle()
-    assert told == [Failed(error), IdsReserved(1)]
+    assert told == [error, IdsReserved(1)]
 
 
 def test_the_end_of_the_job_waits_for_all_that_was_ordered() -> None:
     io, done = CheckpointIO("a job"), list[int]()
     for number in range(10):
-        io.order(lambda number=number: done.append(number), nobody)  # type: ignore[misc]
+        io.order(lambda number=number: done.append(number), nobody, nobody)  # type: ignore[misc]
     io.close()
     assert done == list(range(10))
     assert not io._thread.is_alive()

@@ -43,7 +43,7 @@ def written(tmp_path: Path, backend: BackendSettings) -> str:
 
 
 def error_of(location: str, backend: BackendSettings) -> CheckpointCorruptError:
-    """Give what a restore raises, as the slot tells the job master."""
+    """Return what a restore raises, as the slot tells the job master."""
     with pytest.raises((CheckpointCorruptError, OperatorError)) as caught:
         restore(location, backend)
     error = caught.value
@@ -55,7 +55,7 @@ def error_of(location: str, backend: BackendSettings) -> CheckpointCorruptError:
 
 
 def files_of(tmp_path: Path, location: str) -> list[Path]:
-    """Give the files that the checkpoint needs."""
+    """Return the files that the checkpoint needs."""
     metadata = RestorePath(location).current.metadata
     needed = [f.path for handle in metadata.handles for f in handle.files() if f.path is not None]
     return [Path(location, "_metadata"), *(Path(location, path).resolve() for path in needed)]

@@ -14,7 +14,7 @@ from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Configuration, ExecutionConfig
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.runtime.master.checkpoints.restart_advice import restart_advice
-from rekindle.runtime.master.job_settings import JobSettings, settle
+from rekindle.runtime.master.settings.job_settings import JobSettings, settle
 
 
 def settings(**values: str) -> JobSettings:

@@ -22,8 +22,10 @@ from rekindle.checkpoint.storage import LocalCheckpointFiles, checkpoint_files
 from rekindle.exceptions import CheckpointError, SlotLostError
 from rekindle.ha.ownership import JobOwnership
 from rekindle.runtime.master.attempts import attempt_events as a
+from rekindle.runtime.master.checkpoints import storage_orders as s
 from rekindle.runtime.master.checkpoints.checkpoint_writer import CheckpointWriter
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
+from rekindle.runtime.master.epochs.epoch_events import EpochWaits
 from rekindle.runtime.wire import messages as m
 from rekindle.testing import ManualClock
 from support.attempts import JOB, machine
@@ -65,7 +67,7 @@ class Job:
                     self.told.append(message)
                 case WriteMetadata():
                     self.hear(self.writer.write(instruction, []))
-                case a.DiscardFiles(checkpoint_id):
+                case s.DiscardFiles(checkpoint_id):
                     self.writer.discard(checkpoint_id)
                 case DropCompleted(checkpoint):
                     self.writer.drop(checkpoint)
@@ -227,7 +229,7 @@ def test_metadata_that_cannot_be_written_fails_the_savepoint(job: Job, tmp_path:
 def test_an_attempt_that_ends_fails_its_savepoint_and_leaves_the_waiting_to_the_next(job: Job, tmp_path: Path) -> None:
     begun = job.savepoints.request(str(tmp_path / "savepoints"))
     order = job.trigger(savepoint=True)
-    job.hear(a.EpochWaits(1))
+    job.hear(EpochWaits(1))
     waiting = job.savepoints.request(str(tmp_path / "savepoints"))
     job.hear(a.Woken())
     assert job.barriers == [], "an epoch runs"
@@ -264,7 +266,7 @@ def test_one_under_way_cannot_be_cancelled(job: Job, tmp_path: Path) -> None:
 def test_when_the_job_ends_whoever_waits_and_whoever_comes_later_is_told(job: Job, tmp_path: Path) -> None:
     futures: list[Future[str]] = [job.savepoints.request(str(tmp_path))]
     job.trigger(savepoint=True)
-    job.hear(a.EpochWaits(1))
+    job.hear(EpochWaits(1))
     futures += [job.savepoints.request(str(tmp_path)) for _ in range(2)]
     futures[1].cancel()
     job.savepoints.job_ended("FINISHED")

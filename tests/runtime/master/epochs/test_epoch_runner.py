@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from rekindle.checkpoint.metadata import SparkPosition
+from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.exceptions import JobExecutionError
-from rekindle.graph.iterations import JobIteration
-from rekindle.graph.transformations.sources import CollectionSourceTransformation
+from rekindle.graph.job_graph import JobIteration
 from rekindle.runtime.iteration_phase import IterationPhase
-from rekindle.runtime.master.attempts.attempt_events import EpochEnded, EpochWaits
+from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
 from rekindle.runtime.master.epochs.epoch_runner import EpochRunner
 from rekindle.runtime.master.views.progress import EpochSummary
 from rekindle.runtime.spark.positions import SourceLayout, SparkScratch
@@ -51,7 +50,6 @@ class World:
             SimpleNamespace(uid="stream", node=1, bounded=bounded),
             SimpleNamespace(uid="table", node=2, bounded=True),
         ]
-        hosted = SimpleNamespace(parallelism=2, transformation=CollectionSourceTransformation([]))
         positions = SparkScratch(str(directory), (SourceLayout("stream", 0, 1),))
         epochs = SimpleNamespace(
             bounded_frames={"table"},
@@ -63,7 +61,7 @@ class World:
         )
         shared: Any = SimpleNamespace(
             cluster=SimpleNamespace(epochs=lambda graph: epochs),
-            graph=SimpleNamespace(slots=SLOTS, nodes=[hosted], spark_sources=sources, iterations=iterations),
+            graph=SimpleNamespace(slots=SLOTS, polled_slots=2, cluster_sources=sources, iterations=iterations),
             settings=SimpleNamespace(epoch_target_ms=1_000, epoch_max_records=101),
             clock=self.clock,
             slot_pool=SimpleNamespace(broadcast=self.tell),
@@ -71,7 +69,7 @@ class World:
         )
         self.runner = EpochRunner(shared, self.hear, self.failures.append)
 
-    def start(self, *restored: SparkPosition) -> None:
+    def start(self, *restored: SourcePosition) -> None:
         self.runner.prepare(restored)
         slots: Any = SimpleNamespace()
         self.runner.start(slots)
@@ -125,19 +123,19 @@ def test_an_epoch_is_opened_run_closed_and_told(world: World) -> None:
 
 def test_a_table_is_read_in_the_first_epoch_and_is_consumed_then(world: World) -> None:
     world.start()
-    assert world.runner.positions(0) == [SparkPosition("stream", [], [])]
+    assert world.runner.positions(0) == [SourcePosition("stream", [], [])]
     world.epoch(1, '"a"')
     world.epoch(2, '"b"')
     assert world.actions == [{"table"}, set()]
     assert world.runner.positions(2) == [
-        SparkPosition("stream", ['"b"'], []),
-        SparkPosition("table", [], [], consumed=True),
+        SourcePosition("stream", ['"b"'], []),
+        SourcePosition("table", [], [], consumed=True),
     ]
 
 
 def test_what_a_checkpoint_has_consumed_is_not_read_again(world: World) -> None:
-    world.start(SparkPosition("stream", ['"x"'], []), SparkPosition("table", [], [], consumed=True))
-    assert world.runner.positions(0)[0] == SparkPosition("stream", ['"x"'], [])
+    world.start(SourcePosition("stream", ['"x"'], []), SourcePosition("table", [], [], consumed=True))
+    assert world.runner.positions(0)[0] == SourcePosition("stream", ['"x"'], [])
     world.epoch(1, '"x"')
     assert world.actions == [set()]
 
@@ -250,7 +248,7 @@ def test_an_epoch_waits_until_it_gets_leave(world: World) -> None:
     thread.join(0.1)
     assert thread.is_alive()
     assert world.told == []
-    assert world.runner.positions(0) == [SparkPosition("stream", [], [])], "what Spark has planned does not count yet"
+    assert world.runner.positions(0) == [SourcePosition("stream", [], [])], "what Spark has planned does not count yet"
     world.runner.begin(1)
     thread.join(10)
     assert world.ends == [EpochEnded(1)]
@@ -287,4 +285,4 @@ def test_a_table_that_was_not_read_before_the_drain_is_not_read(world: World) ->
     world.runner.drain(0)
     world.epoch(1, '"a"')
     assert world.actions == [set()]
-    assert world.runner.positions(1) == [SparkPosition("stream", [], [])], "the next job reads it"
+    assert world.runner.positions(1) == [SourcePosition("stream", [], [])], "the next job reads it"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rekindle.graph.iterations import JobIteration
+from rekindle.graph.job_graph import JobIteration
 from rekindle.runtime.iteration_phase import IterationPhase
 from rekindle.runtime.master.epochs.loop_control import IterationControl
 from rekindle.runtime.wire import messages as m

@@ -48,10 +48,9 @@ from rekindle.exceptions import (
 )
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.exchange import writers
-from rekindle.runtime.master.restarts.failure_kinds import hopeless
-from rekindle.runtime.master.restarts.failures import slot_error
-from rekindle.runtime.slot.deployment import load_job
+from rekindle.runtime.master.restarts.failures import hopeless, slot_error
 from rekindle.runtime.slot.failure import describe_failure
+from rekindle.runtime.slot.slot_job import load_job
 from rekindle.runtime.spark.cluster import SparkCluster
 from rekindle.runtime.spark.errors import refusal, spark_error
 from rekindle.testing.in_process.epochs import InProcessEpochs

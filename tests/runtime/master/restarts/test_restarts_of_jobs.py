@@ -22,8 +22,8 @@ from rekindle.exceptions import JobExecutionError
 from rekindle.runtime.master import job_master
 from rekindle.runtime.master.attempts.attempt_events import Outcome
 from rekindle.runtime.master.job_master import JobMaster
-from rekindle.runtime.master.job_settings import settle
 from rekindle.runtime.master.restarts.failures import slot_error
+from rekindle.runtime.master.settings.job_settings import settle
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.testing import InProcessCluster, ManualClock

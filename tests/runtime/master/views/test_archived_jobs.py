@@ -19,9 +19,8 @@ from rekindle.common import Configuration, ExecutionConfig, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.exceptions import JobExecutionError
-from rekindle.runtime.master.job_settings import JobSettings, settle
-from rekindle.runtime.master.views.archived_view import archived
-from rekindle.runtime.master.views.job_archiver import JobArchiver, first_lines
+from rekindle.runtime.master.settings.job_settings import JobSettings, settle
+from rekindle.runtime.master.views.job_archiver import JobArchiver, archived, first_lines
 from rekindle.runtime.master.views.job_history import JobHistory, recorded
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.testing import ManualClock

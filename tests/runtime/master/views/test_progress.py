@@ -54,7 +54,7 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 class TestLogView:
     @pytest.fixture
     def logged(self, caplog: pytest.LogCaptureFixture) -> Callable[[Callable[[LogView], None]], list[str]]:
-        """Give what a view logs, line by line."""
+        """Return what a view logs, line by line."""
         caplog.set_level(logging.INFO, "rekindle")
 
         def lines(view: Callable[[LogView], None]) -> list[str]:

@@ -60,7 +60,7 @@ def by_key(event: Event) -> str:
 
 
 def run(assigner: Any, kind: str, steps: list[Any], lateness: int, state_backend: Any = None) -> list[Any]:
-    """Give what comes out of each step."""
+    """Return what comes out of each step."""
     watermark, shown_by_step, snapshots, outputs = 0, [], None, {}
     for events, advance, restart in steps:
         if snapshots is None or restart:

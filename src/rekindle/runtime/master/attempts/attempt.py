@@ -20,7 +20,7 @@ from functools import partial
 
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import DropCompleted, WriteMetadata
-from rekindle.checkpoint.metadata import SparkPosition
+from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.checkpoint.statistics import RestoredStatistics
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
@@ -36,15 +36,17 @@ from rekindle.runtime.master.attempts import attempt_events as a
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine, AttemptSettings
 from rekindle.runtime.master.attempts.attempt_slots import AttemptSlots
 from rekindle.runtime.master.attempts.barriers import only_between_epochs
-from rekindle.runtime.master.attempts.start_times import Phase, StartTimes
+from rekindle.runtime.master.attempts.slot_launch import SlotLaunch
+from rekindle.runtime.master.checkpoints import storage_orders as s
+from rekindle.runtime.master.checkpoints.checkpoint_io import Work
 from rekindle.runtime.master.checkpoints.checkpoint_writer import CheckpointWriter
 from rekindle.runtime.master.cluster import EpochDriver
 from rekindle.runtime.master.epochs.epoch_runner import EpochRunner
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.restarts.failures import slot_error
-from rekindle.runtime.master.slots.slot_launch import SlotLaunch
 from rekindle.runtime.master.slots.slot_metrics import SlotMetrics, SlotReadings
 from rekindle.runtime.master.views.job_history import SlotPlace
+from rekindle.runtime.master.views.start_times import Phase, StartTimes
 from rekindle.runtime.wire import messages as m
 
 log = logging.getLogger(__name__)
@@ -98,7 +100,7 @@ class Attempt:
         self._metrics = SlotMetrics(lambda: len(shared.slot_pool.registered()), shared.slot_pool.broadcast)
         self._driver: EpochDriver | None = None
         self._stopping = False
-        self._positions: dict[int, list[SparkPosition]] = {}  # at the barriers of the checkpoints under way
+        self._positions: dict[int, list[SourcePosition]] = {}  # at the barriers of the checkpoints under way
         self._cause_until: float | None = None  # how long a better cause of a failure is waited for
         self._look_at = 0.0  # when to look whether another driver has taken over
 
@@ -144,11 +146,11 @@ class Attempt:
         self._epochs.close()
 
     def slot_pids(self) -> dict[int, int]:
-        """Give the processes of the slots."""
+        """Return the processes of the slots."""
         return self._running_slots.pids()
 
     def slot_places(self) -> dict[int, SlotPlace]:
-        """Tell where the slots run."""
+        """Return where the slots run."""
         return self._running_slots.places()
 
     def read_metrics(self) -> SlotReadings:
@@ -203,7 +205,7 @@ class Attempt:
         now = time.monotonic()
         if self._shared.ownership.shared and now >= self._look_at:
             self._look_at = math.inf  # until this look is over
-            self._shared.io.order(self._check_owner, self._events.put)
+            self._do(self._check_owner)
 
     def _check_owner(self) -> None:
         """Look who owns the job, in the thread of the I/O."""
@@ -233,10 +235,10 @@ class Attempt:
                     pass  # the loop sees it
                 case (
                     WriteMetadata()
-                    | a.NoteCheckpoint()
-                    | a.ReserveIds()
-                    | a.NoteOutput()
-                    | a.DiscardFiles()
+                    | s.NoteCheckpoint()
+                    | s.ReserveIds()
+                    | s.NoteOutput()
+                    | s.DiscardFiles()
                     | DropCompleted()
                 ):
                     self._order_io(instruction)
@@ -260,25 +262,30 @@ class Attempt:
             log.warning("checkpoint %d could not begin", checkpoint_id, exc_info=True)
             self._events.put(a.BarrierFailed(checkpoint_id, error))
 
-    def _order_io(self, order: a.StorageInstruction) -> None:
-        io, writer, tell = self._shared.io, self._writer, self._events.put
+    def _order_io(self, order: s.StorageInstruction) -> None:
+        writer = self._writer
         match order:
             case WriteMetadata(checkpoint_id):
                 ended = CheckpointError("the attempt ended before its metadata was written")
                 positions = self._positions.pop(checkpoint_id)
-                io.order(partial(writer.write, order, positions), tell, a.CheckpointNotStored(checkpoint_id, ended))
-            case a.NoteCheckpoint(checkpoint_id):
+                self._do(partial(writer.write, order, positions), s.CheckpointNotStored(checkpoint_id, ended))
+            case s.NoteCheckpoint(checkpoint_id):
                 ended = CheckpointError("the attempt ended before it was entered into the job's log")
-                io.order(partial(writer.note, order), tell, a.CheckpointNotStored(checkpoint_id, ended))
-            case a.ReserveIds(checkpoint_id):
-                io.order(partial(writer.reserve, checkpoint_id), tell)
-            case a.NoteOutput():
-                io.order(writer.note_output, tell)
-            case a.DiscardFiles(checkpoint_id):
+                self._do(partial(writer.note, order), s.CheckpointNotStored(checkpoint_id, ended))
+            case s.ReserveIds(checkpoint_id):
+                self._do(partial(writer.reserve, checkpoint_id))
+            case s.NoteOutput():
+                self._do(writer.note_output)
+            case s.DiscardFiles(checkpoint_id):
                 self._positions.pop(checkpoint_id, None)
-                io.order(partial(writer.discard, checkpoint_id), tell)
+                self._do(partial(writer.discard, checkpoint_id))
             case DropCompleted(checkpoint):
-                io.order(partial(writer.drop, checkpoint), tell)
+                self._do(partial(writer.drop, checkpoint))
+
+    def _do(self, work: Work, given_up: s.StorageOutcome | None = None) -> None:
+        """Have something done in the thread of the I/O; its outcome is an event."""
+        tell = self._events.put
+        self._shared.io.order(work, tell, lambda error: tell(a.Failed(error)), given_up)
 
     def _tell_people(self, news: a.News) -> None:
         view, savepoints, stopping = self._shared.view, self._shared.savepoints, self._shared.stopping

@@ -7,12 +7,10 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.checkpoint.events import DropCompleted, WriteMetadata
 from rekindle.checkpoint.slot_snapshot import SlotSnapshot
-from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
-from rekindle.exceptions import RekindleError
-from rekindle.ha.entry import CheckpointReference
-from rekindle.runtime.master.attempts.stopping import StopRequest
+from rekindle.runtime.master.checkpoints.stopping import StopRequest
+from rekindle.runtime.master.checkpoints.storage_orders import StorageInstruction, StorageOutcome
+from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
 from rekindle.runtime.wire import messages as m
 
 
@@ -32,32 +30,8 @@ class Woken:
 
 
 @dataclass(frozen=True, slots=True)
-class EpochWaits:
-    """An epoch could begin. Its thread waits for leave."""
-
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class EpochEnded:
-    """All slots have reported the end of an epoch.
-
-    Attributes:
-        epoch: Its number.
-        finished: Whether all operators have seen the end of their input.
-        more: Whether another epoch has something to do at once.
-        next_timer: When the next processing-time timer is due.
-    """
-
-    epoch: int
-    finished: bool = False
-    more: bool = False
-    next_timer: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class EpochRequested:
-    """An operator has something to emit that did not come from Spark."""
+    """An operator has something to emit that the cluster did not bring."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,43 +72,6 @@ class BarrierFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class MetadataStored:
-    """The metadata of a checkpoint is durable."""
-
-    checkpoint_id: int
-    location: StoredCheckpoint
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointNoted:
-    """The job's log has a completed checkpoint; ``ids_to`` is the highest checkpoint id that may be used now."""
-
-    checkpoint_id: int
-    location: StoredCheckpoint
-    ids_to: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointNotStored:
-    """The metadata of a checkpoint, or its entry in the job's log, could not be written."""
-
-    checkpoint_id: int
-    error: RekindleError
-
-
-@dataclass(frozen=True, slots=True)
-class IdsReserved:
-    """Checkpoint ids up to this one may be used."""
-
-    ids_to: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class OutputNoted:
-    """The job's log says that output becomes visible without a checkpoint."""
-
-
-@dataclass(frozen=True, slots=True)
 class Failed:
     """Something has failed, the ownership of the job included. ``primary``: it follows from nothing else."""
 
@@ -152,7 +89,6 @@ class CancelRequested:
     """The job is to be cancelled."""
 
 
-StorageOutcome: TypeAlias = MetadataStored | CheckpointNoted | CheckpointNotStored | IdsReserved | OutputNoted
 Event: TypeAlias = (
     StorageOutcome
     | Woken
@@ -188,7 +124,7 @@ class SkipEpoch:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Ask for an epoch, though Spark's own sources may have nothing new."""
+    """Ask for an epoch, though the sources that the cluster reads may have nothing new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +136,7 @@ class DrainSources:
 
 @dataclass(frozen=True, slots=True)
 class PlaceBarrier:
-    """Take down where Spark's sources stand, and let all slots take a snapshot."""
+    """Note where the sources stand that the cluster reads, and let all slots take a snapshot."""
 
     order: m.TriggerSnapshot
 
@@ -210,34 +146,6 @@ class TellSlots:
     """Tell all slots something."""
 
     message: m.ToSlot
-
-
-@dataclass(frozen=True, slots=True)
-class NoteCheckpoint:
-    """Enter a checkpoint whose metadata is durable into the job's log, with all that are retained then."""
-
-    checkpoint_id: int
-    location: StoredCheckpoint
-    retained: tuple[CheckpointReference, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ReserveIds:
-    """Reserve checkpoint ids, this one and some more, in the job's log."""
-
-    checkpoint_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class NoteOutput:
-    """Enter into the job's log that output becomes visible without a checkpoint."""
-
-
-@dataclass(frozen=True, slots=True)
-class DiscardFiles:
-    """Delete all that was written for a checkpoint that will never be complete."""
-
-    checkpoint_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +219,6 @@ class End:
     outcome: Outcome | BaseException
 
 
-StorageInstruction: TypeAlias = WriteMetadata | NoteCheckpoint | ReserveIds | NoteOutput | DiscardFiles | DropCompleted
 News: TypeAlias = (
     ShowCheckpoint
     | ShowCheckpointFailure

@@ -21,8 +21,10 @@ from rekindle.checkpoint.failure_messages import checkpoint_failed
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, JobExecutionError, JobFencedError, RekindleError, StopFailedError
 from rekindle.runtime.master.attempts import attempt_events as a
-from rekindle.runtime.master.attempts.stopping import StopMode, Stopping, StopRequest
+from rekindle.runtime.master.checkpoints import storage_orders as s
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
+from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping, StopRequest
+from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
 from rekindle.runtime.master.high_availability.takeover import references
 from rekindle.runtime.wire import messages as m
 
@@ -80,7 +82,7 @@ class AttemptMachine:
         self._outcome: a.Outcome | BaseException | None = None
         self._suspected: BaseException | None = None  # what failed; its cause may still be named
         self._closed = False
-        self._late: list[a.StorageOutcome] = []  # outcomes that came after the end, or a failure
+        self._late: list[s.StorageOutcome] = []  # outcomes that came after the end, or a failure
         # Epochs.
         self._waiting: int | None = None  # the epoch that waits for leave
         self._running = False
@@ -164,7 +166,7 @@ class AttemptMachine:
             if finished:  # all output was committed: nothing can be removed any more
                 self._complete_savepoint(checkpoint_id)
             else:
-                self._out.append(a.DiscardFiles(checkpoint_id))
+                self._out.append(s.DiscardFiles(checkpoint_id))
                 message = "the job was interrupted before the output that the savepoint refers to was safe"
                 self._out.append(a.FailSavepoint(checkpoint_id, message))
         self._unsafe = {}
@@ -182,7 +184,7 @@ class AttemptMachine:
 
     def _take_after_failure(self, event: a.Event) -> None:
         match event:
-            case a.MetadataStored() | a.CheckpointNoted() | a.CheckpointNotStored() | a.IdsReserved() | a.OutputNoted():
+            case s.MetadataStored() | s.CheckpointNoted() | s.CheckpointNotStored() | s.IdsReserved() | s.OutputNoted():
                 self._late.append(event)
             case a.Failed(error, primary=True) if self._outcome is None:
                 self._end(error)
@@ -192,9 +194,9 @@ class AttemptMachine:
     def _take(self, event: a.Event) -> None:
         now = self._now
         match event:
-            case a.EpochWaits(epoch):
+            case EpochWaits(epoch):
                 self._waiting = epoch
-            case a.EpochEnded():
+            case EpochEnded():
                 self._epoch_ended(event)
             case a.EpochRequested():
                 self._out.append(a.Tick())
@@ -239,7 +241,7 @@ class AttemptMachine:
         self._running = not self._input_ended
         self._out.append(a.BeginEpoch(epoch) if self._running else a.SkipEpoch(epoch))
 
-    def _epoch_ended(self, ended: a.EpochEnded) -> None:
+    def _epoch_ended(self, ended: EpochEnded) -> None:
         self._running = False
         self._last_epoch = ended.epoch
         self._next_timer = None if ended.finished else ended.next_timer
@@ -265,13 +267,13 @@ class AttemptMachine:
                 self._trigger(savepoint=True)
 
     def _has_id(self) -> bool:
-        """Tell whether the next checkpoint id may be used; see to it that it soon may."""
+        """Return whether the next checkpoint id may be used; see to it that it soon may."""
         checkpoint_id = self.coordinator.next_checkpoint_id
         if self._ids_to is None or checkpoint_id <= self._ids_to:
             return True
         if not self._reserving:
             self._reserving = True
-            self._out.append(a.ReserveIds(checkpoint_id))
+            self._out.append(s.ReserveIds(checkpoint_id))
         return False
 
     def _trigger(self, savepoint: bool = False, final: bool = False) -> int:
@@ -288,20 +290,20 @@ class AttemptMachine:
         attempt = self._settings.number
         self._follow(self.coordinator.decline(self._now, attempt, checkpoint_id, 0, reason, message))
 
-    def _take_outcome(self, outcome: a.StorageOutcome) -> None:
+    def _take_outcome(self, outcome: s.StorageOutcome) -> None:
         match outcome:
-            case a.MetadataStored(checkpoint_id, location):
+            case s.MetadataStored(checkpoint_id, location):
                 self._stored(checkpoint_id, location)
-            case a.CheckpointNoted(checkpoint_id, location, ids_to):
+            case s.CheckpointNoted(checkpoint_id, location, ids_to):
                 self._noting, self._ids_to = None, ids_to
                 self._follow(self.coordinator.metadata_written(self._now, checkpoint_id, location))
                 self._note_next()
-            case a.CheckpointNotStored(checkpoint_id, error):
+            case s.CheckpointNotStored(checkpoint_id, error):
                 self._not_stored(checkpoint_id, error)
                 self._note_next()
-            case a.IdsReserved(ids_to):
+            case s.IdsReserved(ids_to):
                 self._reserving, self._ids_to = False, ids_to
-            case a.OutputNoted() if not self._closed:
+            case s.OutputNoted() if not self._closed:
                 self._commit_awaited = 0
                 self._out.append(a.TellSlots(m.CommitFinal()))
 
@@ -333,7 +335,7 @@ class AttemptMachine:
             if self.coordinator.begin_commit(checkpoint_id):
                 self._noting = checkpoint_id
                 retained = references(self.coordinator.completed(), location, self._settings.num_retained)
-                self._out.append(a.NoteCheckpoint(checkpoint_id, location, tuple(retained)))
+                self._out.append(s.NoteCheckpoint(checkpoint_id, location, tuple(retained)))
             else:
                 self._follow(self.coordinator.metadata_written(self._now, checkpoint_id, location))
 
@@ -356,9 +358,9 @@ class AttemptMachine:
                     self._aborted(order, order.checkpoint_id in fatal)
                 case c.DiscardState(checkpoint_id, snapshot):
                     if snapshot is None or snapshot.has_files():
-                        self._out.append(a.DiscardFiles(checkpoint_id))
+                        self._out.append(s.DiscardFiles(checkpoint_id))
                 case c.DiscardCheckpoint(checkpoint_id):
-                    self._out.append(a.DiscardFiles(checkpoint_id))
+                    self._out.append(s.DiscardFiles(checkpoint_id))
                 case c.FailJob(_, reason, message):
                     if self._commit_awaited is None:  # else the last checkpoint is complete, and no other matters
                         error = CheckpointError(message)
@@ -424,7 +426,7 @@ class AttemptMachine:
             return
         if not self._settings.ends_with_checkpoint:
             self._noting_output = True
-            self._out.append(a.NoteOutput())
+            self._out.append(s.NoteOutput())
         elif self._has_id():
             self._final_id = self.coordinator.next_checkpoint_id
             self._trigger(final=True)
@@ -465,7 +467,7 @@ class AttemptMachine:
             self._stop = self._stop_id = None
 
     def _fail(self, error: BaseException, primary: bool = True) -> None:
-        """Prefer what a slot said, or its death, over what Spark makes of it."""
+        """Prefer what a slot said, or its death, over what the cluster makes of it."""
         if self._over:
             return
         if primary:

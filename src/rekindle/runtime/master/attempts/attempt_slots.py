@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
-from rekindle.runtime.master.attempts.start_times import Phase, StartTimes
-from rekindle.runtime.master.epochs.epoch_reports import Gathering
+from rekindle.runtime.master.attempts.slot_launch import SlotLaunch
 from rekindle.runtime.master.job_shared import JobShared
+from rekindle.runtime.master.slots.slot_answers import SlotAnswers
 from rekindle.runtime.master.slots.slot_directory import SlotAddress, SlotDirectory
-from rekindle.runtime.master.slots.slot_launch import SlotLaunch
 from rekindle.runtime.master.views.job_history import SlotPlace
+from rekindle.runtime.master.views.start_times import Phase, StartTimes
 from rekindle.runtime.wire import messages as m
 
 
@@ -30,8 +30,8 @@ class AttemptSlots:
         self._launch = launch
         self._times = times
         self._slots = shared.graph.slots
-        self._registered: Gathering[m.Register] = Gathering(self._slots)
-        self._ready: Gathering[m.Ready] = Gathering(self._slots)
+        self._registered: SlotAnswers[m.Register] = SlotAnswers(self._slots)
+        self._ready: SlotAnswers[m.Ready] = SlotAnswers(self._slots)
 
     def start(self, restore: StoredCheckpoint | None) -> SlotDirectory:
         """Wait until all slots run and have restored their state."""
@@ -63,11 +63,11 @@ class AttemptSlots:
             gathering.fail(error)
 
     def pids(self) -> dict[int, int]:
-        """Give the processes of the slots."""
+        """Return the processes of the slots."""
         return {slot: place.pid for slot, place in self.places().items()}
 
     def places(self) -> dict[int, SlotPlace]:
-        """Tell where the slots run."""
+        """Return where the slots run."""
         registered = self._shared.slot_pool.registered()
         return {slot: SlotPlace(said.host, said.pid) for slot, said in registered.items()}
 

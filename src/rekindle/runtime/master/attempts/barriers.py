@@ -6,7 +6,7 @@ from rekindle.graph.job_graph import JobGraph
 
 
 def only_between_epochs(graph: JobGraph) -> bool:
-    """Tell whether a barrier in the middle of an epoch could lose records, even if some may be seen twice.
+    """Return whether a barrier in the middle of an epoch could lose records, even if some may be seen twice.
 
     In the middle of an epoch, what an operator has sent but the next has not seen is in no snapshot. Replaying the
     sources brings it again only if the sender keeps nothing: so there may be one exchange only, behind operators that

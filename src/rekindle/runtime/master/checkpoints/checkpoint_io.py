@@ -12,18 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rekindle.exceptions import RekindleError
-from rekindle.runtime.master.attempts.attempt_events import Failed, StorageOutcome
+from rekindle.runtime.master.checkpoints.storage_orders import StorageOutcome
 
 log = logging.getLogger(__name__)
 
 Work = Callable[[], StorageOutcome | None]
-Tell = Callable[[StorageOutcome | Failed], None]
+Tell = Callable[[StorageOutcome], None]
+Fail = Callable[[BaseException], None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Order:
     work: Work
     tell: Tell
+    fail: Fail
     given_up: StorageOutcome | None
 
 
@@ -42,16 +44,17 @@ class CheckpointIO:
         self._thread = threading.Thread(target=self._run, name=f"checkpoint-io-{job_name}", daemon=True)
         self._thread.start()
 
-    def order(self, work: Work, tell: Tell, given_up: StorageOutcome | None = None) -> None:
+    def order(self, work: Work, tell: Tell, fail: Fail, given_up: StorageOutcome | None = None) -> None:
         """Have something done after all that was ordered before.
 
         Args:
             work: Does it, and returns the outcome if there is one to be told.
-            tell: Is told the outcome, or what was raised, from the thread that does the work.
+            tell: Is told the outcome, from the thread that does the work.
+            fail: Is told what was raised instead.
             given_up: The outcome if it is not done at all, because its attempt ends first; None: it is always done.
         """
         with self._changed:
-            self._orders.append(_Order(work, tell, given_up))
+            self._orders.append(_Order(work, tell, fail, given_up))
             self._changed.notify_all()
 
     def settle(self) -> None:
@@ -87,7 +90,7 @@ class CheckpointIO:
             except BaseException as error:
                 if not isinstance(error, RekindleError):
                     log.exception("unexpected error while a checkpoint was being written or deleted; the attempt fails")
-                order.tell(Failed(error))
+                order.fail(error)
             else:
                 if outcome is not None:
                     order.tell(outcome)

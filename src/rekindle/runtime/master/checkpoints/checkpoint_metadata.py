@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from rekindle.checkpoint.events import WriteMetadata
-from rekindle.checkpoint.metadata import CheckpointMetadata, ListStateMetadata, OperatorMetadata, SparkPosition
+from rekindle.checkpoint.metadata import CheckpointMetadata, ListStateMetadata, OperatorMetadata, SourcePosition
 from rekindle.checkpoint.slot_snapshot import OperatorSnapshot
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobGraph, JobNode
 
 
 def checkpoint_metadata(
-    order: WriteMetadata, positions: list[SparkPosition], graph: JobGraph, job_id: str, job_name: str
+    order: WriteMetadata, positions: list[SourcePosition], graph: JobGraph, job_id: str, job_name: str
 ) -> CheckpointMetadata:
     """Describe a checkpoint that all slots have acknowledged.
 
     Args:
         order: What they have acknowledged it with.
-        positions: Where Spark's sources stood at its barrier.
+        positions: Where the sources stood at its barrier that the cluster reads.
         graph: What the job runs.
         job_id: The job.
         job_name: Its name.

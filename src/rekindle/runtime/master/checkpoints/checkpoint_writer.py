@@ -11,12 +11,14 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.events import WriteMetadata
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
-from rekindle.checkpoint.metadata import CheckpointMetadata, SparkPosition, encode_metadata
+from rekindle.checkpoint.metadata import CheckpointMetadata, SourcePosition, encode_metadata
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, ConfigurationError, InvalidProgramError, JobFencedError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.ha.ownership import JobOwnership
-from rekindle.runtime.master.attempts.attempt_events import (
+from rekindle.runtime.master.checkpoints.checkpoint_metadata import checkpoint_metadata
+from rekindle.runtime.master.checkpoints.savepoints import SavepointRequest, Savepoints
+from rekindle.runtime.master.checkpoints.storage_orders import (
     CheckpointNoted,
     CheckpointNotStored,
     IdsReserved,
@@ -24,8 +26,6 @@ from rekindle.runtime.master.attempts.attempt_events import (
     NoteCheckpoint,
     OutputNoted,
 )
-from rekindle.runtime.master.checkpoints.checkpoint_metadata import checkpoint_metadata
-from rekindle.runtime.master.checkpoints.savepoints import SavepointRequest, Savepoints
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class CheckpointWriter:
         self._savepoints = savepoints
         self._ownership = ownership
 
-    def write(self, order: WriteMetadata, positions: list[SparkPosition]) -> MetadataStored | CheckpointNotStored:
+    def write(self, order: WriteMetadata, positions: list[SourcePosition]) -> MetadataStored | CheckpointNotStored:
         """Create the metadata of a checkpoint, which refers to all that its slots have written."""
         request = self._savepoints.find(order.checkpoint_id)
         try:

@@ -10,8 +10,10 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.contracts.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.contracts.job.job_status import JobStatus
+from rekindle.exceptions import SparkLostError
 from rekindle.runtime.master.checkpoints.restart_advice import restart_advice
-from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.cluster import ClusterLoss
+from rekindle.runtime.master.settings.job_settings import JobSettings
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +47,7 @@ class KeptCheckpoints:
     unreadable: CompletedCheckpoint | None = None
 
     def kept(self) -> list[CompletedCheckpoint]:
-        """Give the checkpoints that outlive the job; all of one that another driver may go on with."""
+        """Return the checkpoints that outlive the job; all of one that another driver may go on with."""
         kept = self.keeps_all or self.status in _KEPT[self.settings.retention]
         return [*self.completed, *self.damaged] if kept else []
 
@@ -54,6 +56,17 @@ class KeptCheckpoints:
         if self.status is JobStatus.SUSPENDED and self.settings.high_availability is not None:
             return "Start the program again, and the job goes on from its last checkpoint"
         return restart_advice(self.settings, self.completed, self.kept(), self.savepoint, self.unreadable)
+
+    def lost_error(self, loss: ClusterLoss) -> SparkLostError:
+        """Say in one error what has died under the job, and how to go on."""
+        how = self.describe()
+        if self.settings.high_availability is not None:
+            start = f"checkpoint {self.completed[-1].checkpoint_id}" if self.completed else "its beginning"
+            how = (
+                f"Start the program again: the job goes on from {start} (rekindle run --restart-driver does so by "
+                "itself)"
+            )
+        return SparkLostError(f"job {self.settings.job_name!r} is suspended, because {loss.what}. {how}")
 
     def advice(self) -> str:
         """Say in an error how to go on, if the job was to be able to."""

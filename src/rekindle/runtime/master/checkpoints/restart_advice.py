@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.settings.job_settings import JobSettings
 
 
 def restart_advice(

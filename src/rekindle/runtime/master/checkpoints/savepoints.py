@@ -19,7 +19,7 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.settings.checkpoint_storage import checked_directory
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.exceptions import CheckpointError, ConfigurationError
-from rekindle.runtime.master.job_settings import JobSettings
+from rekindle.runtime.master.settings.job_settings import JobSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Savepoints:
 
     @property
     def waiting(self) -> bool:
-        """Tell whether there is a request that has not begun."""
+        """Return whether there is a request that has not begun."""
         return bool(self._waiting)
 
     def begin(self, checkpoint_id: int) -> bool:
@@ -91,7 +91,7 @@ class Savepoints:
         return request.future
 
     def find(self, checkpoint_id: int) -> SavepointRequest | None:
-        """Give the request that a checkpoint was taken for; None: it is no savepoint that was asked for."""
+        """Return the request that a checkpoint was taken for; None: it is no savepoint that was asked for."""
         return self._begun.get(checkpoint_id)
 
     def completed(self, checkpoint_id: int) -> None:

@@ -11,15 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-from rekindle.checkpoint.metadata import SparkPosition
+from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.exceptions import JobExecutionError
-from rekindle.runtime.master.attempts.attempt_events import EpochEnded, EpochWaits
 from rekindle.runtime.master.cluster import Epoch, EpochDriver
-from rekindle.runtime.master.epochs.epoch_reports import Gathering
-from rekindle.runtime.master.epochs.hosted_sources import polled_slots
+from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
 from rekindle.runtime.master.epochs.loop_control import IterationControl
 from rekindle.runtime.master.epochs.pacing import EpochPacer
 from rekindle.runtime.master.job_shared import JobShared
+from rekindle.runtime.master.slots.slot_answers import SlotAnswers
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.master.views.progress import EpochSummary
 from rekindle.runtime.wire import messages as m
@@ -47,20 +46,20 @@ class EpochRunner:
         self._cluster = shared.cluster.epochs(shared.graph)
         self._pacer = EpochPacer(shared.settings.epoch_target_ms, shared.settings.epoch_max_records)
         self._iterations = IterationControl(shared.graph.iterations)
-        self._polled_slots = polled_slots(shared.graph)
-        self._reports: Gathering[m.EpochReport] = Gathering(shared.graph.slots)
+        self._polled_slots = shared.graph.polled_slots
+        self._reports: SlotAnswers[m.EpochReport] = SlotAnswers(shared.graph.slots)
         self._statics = self._cluster.bounded_frames
-        self._bounded = {source.uid for source in shared.graph.spark_sources if source.bounded} - self._statics
-        self._nodes = {source.uid: source.node for source in shared.graph.spark_sources}
+        self._bounded = {source.uid for source in shared.graph.cluster_sources if source.bounded} - self._statics
+        self._nodes = {source.uid: source.node for source in shared.graph.cluster_sources}
         self._ended: set[str] = set()
         self._unread: set[str] = set()  # bounded DataFrames that the next epoch reads
         self._tasks = 0  # of the cluster's streams in the epoch that waits
         self._changed = threading.Condition()
         self._leave = (0, False)  # the last epoch that was settled, and whether it is to run
         self._stopped = threading.Event()
-        self._drained_at: list[SparkPosition] | None = None  # where the streams have ended, if they had to
+        self._drained_at: list[SourcePosition] | None = None  # where the streams have ended, if they had to
 
-    def prepare(self, restored: Iterable[SparkPosition]) -> None:
+    def prepare(self, restored: Iterable[SourcePosition]) -> None:
         """Let the sources stand where a checkpoint left them, and at their beginning where it says nothing."""
         positions = {position.uid: position for position in restored}
         self._unread = {uid for uid in self._statics if not (uid in positions and positions[uid].consumed)}
@@ -77,11 +76,11 @@ class EpochRunner:
             raise
         return driver
 
-    def positions(self, epoch: int) -> list[SparkPosition]:
-        """Tell where the cluster's streams stand after an epoch, the last that has ended."""
+    def positions(self, epoch: int) -> list[SourcePosition]:
+        """Return where the cluster's streams stand after an epoch, the last that has ended."""
         if self._drained_at is not None:
             return self._drained_at
-        consumed = [SparkPosition(uid, [], [], consumed=True) for uid in sorted(self._statics - self._unread)]
+        consumed = [SourcePosition(uid, [], [], consumed=True) for uid in sorted(self._statics - self._unread)]
         return [*self._cluster.positions(epoch), *consumed]
 
     def report(self, slot: int, report: m.EpochReport) -> None:
@@ -96,7 +95,7 @@ class EpochRunner:
     def begin(self, epoch: int) -> None:
         """Open an epoch in all slots, and let it run."""
         draining = self.draining
-        self._reports = Gathering(self._shared.graph.slots)
+        self._reports = SlotAnswers(self._shared.graph.slots)
         ended = sorted(self._nodes[uid] for uid in (self._nodes if draining else self._ended | self._statics))
         budget = -(-self._pacer.budget // self._polled_slots)  # up, so that all together use it up
         orders = self._iterations.orders()
@@ -121,7 +120,7 @@ class EpochRunner:
 
     @property
     def draining(self) -> bool:
-        """Tell whether the sources were told to end."""
+        """Return whether the sources were told to end."""
         return self._drained_at is not None
 
     def fail(self, error: BaseException) -> None:

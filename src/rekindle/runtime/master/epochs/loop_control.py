@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rekindle.graph.iterations import JobIteration
+from rekindle.graph.job_graph import JobIteration
 from rekindle.runtime.iteration_phase import IterationPhase
 from rekindle.runtime.wire.messages import EpochReport, IterationOrder, IterationReport
 
@@ -26,7 +26,7 @@ class IterationControl:
         self.more = False
 
     def orders(self) -> list[IterationOrder]:
-        """Say what the iterations that are not over do in the next epoch."""
+        """Return what the iterations that are not over do in the next epoch."""
         return list(self._orders.values())
 
     def epoch_ended(self, reports: Sequence[EpochReport]) -> None:

@@ -30,8 +30,8 @@ from rekindle.exceptions import (
 from rekindle.ha.entry import CheckpointReference, LogEntry, Owner
 from rekindle.ha.log import JobLog
 from rekindle.ha.ownership import IDS_AHEAD, JobOwnership
-from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.restarts.recovery import as_restored
+from rekindle.runtime.master.settings.job_settings import JobSettings
 
 log = logging.getLogger(__name__)
 

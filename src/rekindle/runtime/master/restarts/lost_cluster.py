@@ -7,10 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rekindle.exceptions import SparkLostError
-from rekindle.graph.job_graph import SparkSource
-from rekindle.runtime.master.checkpoints.kept_checkpoints import KeptCheckpoints
+from rekindle.graph.job_graph import ClusterSource
 from rekindle.runtime.master.cluster import Cluster, ClusterLoss
-from rekindle.runtime.master.job_settings import JobSettings
 from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart, RestartStrategy
 
 log = logging.getLogger(__name__)
@@ -26,20 +24,21 @@ class NewCluster:
 class LostCluster:
     """Decide what follows each time that the cluster is lost.
 
-    With high availability the driver takes over its own job, on a new cluster. It ends if the program has stopped Spark
-    itself, or has made the session or DataFrames, which are gone with the JVM: only the program can make them again.
+    With high availability the driver takes over its own job, on a new cluster. It ends if the program has stopped
+    the cluster itself, or has made what is gone with it, such as DataFrames: only the program can make them again.
 
     Args:
-        settings: The job's.
+        job_name: The job.
+        highly_available: Whether a driver can take over the job.
         restarts: How often in a row the cluster may be lost, and how long to wait before each new one.
         cluster: What the job runs on.
     """
 
-    def __init__(self, settings: JobSettings, restarts: RestartStrategy, cluster: Cluster) -> None:
-        self._settings = settings
+    def __init__(self, job_name: str, highly_available: bool, restarts: RestartStrategy, cluster: Cluster) -> None:
+        self._job_name = job_name
         self._restarts = restarts
         self._cluster = cluster
-        self._renewable = cluster.renewable and settings.high_availability is not None
+        self._renewable = cluster.renewable and highly_available
 
     def decide(self, loss: ClusterLoss, now: int) -> NewCluster | GiveUp:
         """Decide whether there is to be a new cluster."""
@@ -48,7 +47,7 @@ class LostCluster:
         decision = self._restarts.on_failure(now)
         return NewCluster(decision.delay_ms) if isinstance(decision, Restart) else GiveUp(loss.what)
 
-    def renew(self, now: Callable[[], int], wait: Callable[[float], bool]) -> tuple[SparkSource, ...]:
+    def renew(self, now: Callable[[], int], wait: Callable[[float], bool]) -> tuple[ClusterSource, ...]:
         """Start the cluster anew; as often as it may be lost in a row, if it dies on the way.
 
         Returns the job's sources on the new one.
@@ -67,19 +66,7 @@ class LostCluster:
                 decision = self._restarts.on_failure(now())
                 if isinstance(decision, GiveUp) or wait(decision.delay_ms / 1000):
                     raise SparkLostError(
-                        f"job {self._settings.job_name!r} is suspended: Spark was lost, and could not be started "
-                        f"anew: {error}"
+                        f"job {self._job_name!r} is suspended: {self._cluster.name} was lost, and could not be "
+                        f"started anew: {error}"
                     ) from error
-                log.warning("Spark could not be restarted, and is tried again: %s", error)
-
-
-def lost_error(loss: ClusterLoss, kept: KeptCheckpoints) -> SparkLostError:
-    """Put into one error what has died, and how to go on."""
-    return SparkLostError(f"job {kept.settings.job_name!r} is suspended, because {loss.what}. {_how_to_go_on(kept)}")
-
-
-def _how_to_go_on(kept: KeptCheckpoints) -> str:
-    if kept.settings.high_availability is None:
-        return kept.describe()
-    start = f"checkpoint {kept.completed[-1].checkpoint_id}" if kept.completed else "its beginning"
-    return f"Start the program again: the job goes on from {start} (rekindle run --restart-driver does so by itself)"
+                log.warning("%s could not be restarted, and is tried again: %s", self._cluster.name, error)

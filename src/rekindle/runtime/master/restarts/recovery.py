@@ -82,7 +82,7 @@ class Recovery:
         return names
 
     def _before(self, damaged: CompletedCheckpoint) -> CompletedCheckpoint | None:
-        """Give the checkpoint that the job was started from, if it is there, or one before that."""
+        """Return the checkpoint that the job was started from, if it is there, or one before that."""
         if self._origin is None:
             return None
         if damaged.location is not self._origin.current and not self._claimed:

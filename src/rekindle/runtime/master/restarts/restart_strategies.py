@@ -265,7 +265,7 @@ def restart_strategy_for(
 
 
 def driver_restarts(random: Callable[[], float]) -> RestartStrategy:
-    """Return how often, and when, a driver or a Spark that died is started anew.
+    """Return how often, and when, a driver or a cluster that died is started anew.
 
     One that has run for ten minutes was worth it: the count begins anew. Ten that have not are enough.
 

@@ -96,7 +96,7 @@ class ControlServer:
                 tell(listener)
 
     def connections(self) -> dict[int, SlotConnection]:
-        """Give the slots that are connected."""
+        """Return the slots that are connected."""
         with self._lock:
             room = self._rooms.get(self._attempt)
             return {} if room is None else dict(room.connections)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 
 from rekindle.runtime.master.slots.control_server import ControlServer
-from rekindle.runtime.master.slots.slot_launch import user_sys_path
 from rekindle.runtime.master.slots.slot_pool import SlotListener, SlotPoolOptions
 from rekindle.runtime.slot.slot_deployment import SlotDeployment
 from rekindle.runtime.wire import messages as m
@@ -93,3 +93,10 @@ class ProcessSlotPool:
     def close(self) -> None:
         """Stop listening: slots end by that."""
         self._server.close()
+
+
+def user_sys_path() -> list[str]:
+    """Return the directories from which the driver imports user code; a slot has its own Python and its packages."""
+    own = tuple({os.path.realpath(prefix) + os.sep for prefix in (sys.prefix, sys.base_prefix)})
+    paths = [os.path.abspath(entry or os.getcwd()) for entry in sys.path]
+    return [path for path in paths if not (os.path.realpath(path) + os.sep).startswith(own) and os.path.exists(path)]

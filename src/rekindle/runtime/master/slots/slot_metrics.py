@@ -31,7 +31,7 @@ class SlotReadings:
     left_out: int = 0
 
     def metrics(self) -> list[MetricValue]:
-        """Give all as metrics; a function's that has the name of an operator's own is not listed."""
+        """Return all as metrics; a function's that has the name of an operator's own is not listed."""
         own = [metric for numbers in self.operators for metric in _as_metrics(numbers)]
         taken = {(metric.uid, metric.subtask, metric.name) for metric in own}
         return own + [v for v in self.user if v.groups or (v.uid, v.subtask, v.name) not in taken]

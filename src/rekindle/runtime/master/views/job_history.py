@@ -73,7 +73,7 @@ class Progress:
 
     @property
     def watermark(self) -> int:
-        """Give the lowest watermark at the ends of the streams."""
+        """Return the lowest watermark at the ends of the streams."""
         return MIN_WATERMARK if self.last is None else self.last.watermark
 
 
@@ -129,7 +129,7 @@ class JobHistory:
 
     @property
     def status(self) -> JobStatus:
-        """Tell what the job does."""
+        """Return what the job does."""
         return self._status
 
     def enter(self, status: JobStatus) -> None:
@@ -199,45 +199,45 @@ class JobHistory:
 
     @property
     def end_time(self) -> int | None:
-        """Tell when the job ended; None: it has not."""
+        """Return when the job ended; None: it has not."""
         return self._end_time
 
     def now(self) -> int:
-        """Give the current time, as the job's clock has it."""
+        """Return the current time, as the job's clock has it."""
         return self._clock.now()
 
     def duration(self) -> int:
-        """Tell how long the job has run, or ran."""
+        """Return how long the job has run, or ran."""
         return (self.now() if self._end_time is None else self._end_time) - self.start_time
 
     def status_times(self) -> dict[str, int]:
-        """Tell when the job came into each state last, 0: never. The names are Flink's."""
+        """Return when the job came into each state last, 0: never. The names are Flink's."""
         with self._lock:
             return {"INITIALIZING": 0, **{status.name: 0 for status in JobStatus}, **self._times}
 
     def exceptions(self) -> list[Failure]:
-        """Give the failures that are remembered, newest first."""
+        """Return the failures that are remembered, newest first."""
         with self._lock:
             return list(reversed(self._failures))
 
     @property
     def exceptions_forgotten(self) -> bool:
-        """Tell whether there were more failures than are remembered."""
+        """Return whether there were more failures than are remembered."""
         return self._failed > len(self._failures)
 
     @property
     def restarts(self) -> int:
-        """Tell how often the job was started again."""
+        """Return how often the job was started again."""
         return self._restarts
 
     @property
     def slots_running(self) -> bool:
-        """Tell whether the slots of the current attempt are ready."""
+        """Return whether the slots of the current attempt are ready."""
         return self._running
 
     @property
     def attempt(self) -> AttemptStart | None:
-        """Give the last attempt whose slots were ready; None: there was none."""
+        """Return the last attempt whose slots were ready; None: there was none."""
         return self._attempt
 
     def progress(self) -> Progress:

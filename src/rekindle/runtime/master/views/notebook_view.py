@@ -33,12 +33,12 @@ class Cell:
 
     @property
     def runs(self) -> bool:
-        """Tell whether it does: IPython counts on when a cell has ended."""
+        """Return whether it does: IPython counts on when a cell has ended."""
         return bool(self._shell.execution_count == self._number)
 
 
 def current_cell() -> Cell | None:
-    """Give the cell of the notebook that this program is; None: it is no notebook."""
+    """Return the cell of the notebook that this program is; None: it is no notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return None if getattr(shell, "kernel", None) is None else Cell(shell)

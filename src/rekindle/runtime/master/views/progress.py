@@ -13,8 +13,8 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import JobFencedError, SparkLostError
 from rekindle.logs.events import log_event
-from rekindle.runtime.master.attempts.start_times import Phase, describe_start
 from rekindle.runtime.master.views.checkpoint_lines import CheckpointLines, Line, describe_checkpoint
+from rekindle.runtime.master.views.start_times import Phase, describe_start
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 
 _LINE_EVERY_SECONDS = 5.0
@@ -82,7 +82,7 @@ class ProgressView:
         stream.flush()
 
     def recent_lines(self) -> dict[str, list[str]]:
-        """Give the last lines that were not shown as they came, by what they are."""
+        """Return the last lines that were not shown as they came, by what they are."""
         return {}
 
 
@@ -178,7 +178,7 @@ class LiveView(LogView):
 
     def __init__(self, job_name: str) -> None:
         super().__init__(job_name)
-        from rich.console import Console
+        from rich.console import Console  # only this view needs rich
         from rich.live import Live
 
         self._console = Console(stderr=True)
@@ -254,7 +254,7 @@ class LiveView(LogView):
         self._console.print(text, end=end, style=style, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def _refresh(self) -> None:
-        from rich.text import Text
+        from rich.text import Text  # as above
 
         parts = (
             f"{self.job_name} · {self._state}",
@@ -268,7 +268,7 @@ class LiveView(LogView):
 
 
 def format_watermark(watermark: int) -> str:
-    """Say how far event time is."""
+    """Return how far event time is."""
     if watermark == MIN_WATERMARK:
         return "none"
     if watermark == MAX_WATERMARK:

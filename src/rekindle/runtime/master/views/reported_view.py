@@ -20,8 +20,8 @@ from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import CheckpointError
 from rekindle.program.program_errors import RUN_REPORT
 from rekindle.program.run_report import JobReport, write_line
-from rekindle.runtime.master.attempts.start_times import Phase
 from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
+from rekindle.runtime.master.views.start_times import Phase
 
 
 def reported(view: ProgressView, job_id: str, recoverable: bool = False) -> ProgressView:
@@ -115,7 +115,7 @@ class ReportedView(ProgressView):
 
 
 def kept_location(stored: StoredCheckpoint) -> str | None:
-    """Tell where a checkpoint is if it is still there, now that its job has ended."""
+    """Return where a checkpoint is if it is still there, now that its job has ended."""
     if stored.files is None:
         return None
     with suppress(CheckpointError):  # that the storage cannot be reached is no reason to fail now

@@ -85,7 +85,7 @@ class AsyncQueue:
         segment.open += len(self.pending) - before
 
     def start(self) -> Element | None:
-        """Give the next element to start; None: there is none, or no room."""
+        """Return the next element to start; None: there is none, or no room."""
         if not self.waiting or not self._room:
             return None
         self._room -= 1

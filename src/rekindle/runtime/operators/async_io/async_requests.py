@@ -82,7 +82,7 @@ class AsyncRequests:
         return self._ask(lambda: None, lambda: len(self.queue.output) == len(self.queue.pending))
 
     def pending(self) -> list[Element]:
-        """Give all elements whose results have not gone on."""
+        """Return all elements whose results have not gone on."""
         return self._ask(lambda: None, lambda: True, lambda: list(self.queue.pending))
 
     def close(self) -> None:
@@ -168,7 +168,7 @@ class AsyncRequests:
                 self._request_epoch()
 
     def has_news(self) -> bool:
-        """Tell whether there is anything to go on; may be asked in any thread."""
+        """Return whether there is anything to go on; may be asked in any thread."""
         return bool(self.queue.output) or self.queue.watermark > self.watermark or self._failure is not None
 
     def _take(self) -> list[Element]:

@@ -21,8 +21,8 @@ from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.roles import BackgroundWork, ProcessingTimeOperator, WatermarkEmitter
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.user_function import UserFunctionOperator
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.operator_state.encoding import EvolvingSerializer
 from rekindle.state.operator_state.stored import DistributionMode, StoredList

@@ -12,7 +12,7 @@ from rekindle.runtime.operators.windows.window_operator import WindowOperator
 
 
 def batch_operator(operator: Operator, memory_records: int) -> Operator:
-    """Give the operator of a batch: one with keys gathers its input, and goes through it key by key.
+    """Return the operator of a batch: one with keys gathers its input, and goes through it key by key.
 
     Args:
         operator: The operator of a streaming job.

@@ -285,14 +285,14 @@ class _ChunkOutput(Output):
             self._marks.append((len(self._values), timestamp))
 
     def take(self) -> Chunk | None:
-        """Give what was emitted since the last time."""
+        """Return what was emitted since the last time."""
         values, timestamps = self._values, self._timestamps
         self._values, self._timestamps, self._marks = [], [], []
         self.watermark = self._emitted
         return _emitted(values, timestamps)
 
     def pieces(self) -> Iterator[Chunk | None]:
-        """Give what was emitted since the last time, cut at the watermarks in between."""
+        """Yield what was emitted since the last time, cut at the watermarks in between."""
         values, timestamps, marks = self._values, self._timestamps, self._marks
         self._values, self._timestamps, self._marks = [], [], []
         start = 0

@@ -44,7 +44,7 @@ class Finished:
             self.now = True  # all that is left to do is to commit
 
     def lists(self) -> dict[str, StoredList]:
-        """Give what is part of a snapshot."""
+        """Return what is part of a snapshot."""
         if not self.now:
             return {}
         return {FINISHED: StoredList.of(DistributionMode.UNION, [msgspec.msgpack.encode(self._own)])}
@@ -56,7 +56,7 @@ class Finished:
 
     @staticmethod
     def others(lists: dict[str, StoredList]) -> dict[str, StoredList]:
-        """Give the other states of an operator."""
+        """Return the other states of an operator."""
         return {name: stored for name, stored in lists.items() if name != FINISHED}
 
 
@@ -148,7 +148,7 @@ class _KeyGroupsOutput:
         return self._current.write(data)
 
     def written(self) -> list[tuple[int, bytes]]:
-        """Give the bytes of each key group that was begun."""
+        """Return the bytes of each key group that was begun."""
         return [(key_group, stream.getvalue()) for key_group, stream in self._written.items()]
 
 
@@ -165,5 +165,5 @@ class _PartitionsOutput:
         return self._written[-1].write(data)
 
     def written(self) -> list[bytes]:
-        """Give the bytes of each partition."""
+        """Return the bytes of each partition."""
         return [stream.getvalue() for stream in self._written]

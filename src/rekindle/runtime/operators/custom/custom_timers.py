@@ -9,8 +9,8 @@ from rekindle.base.clock import Clock
 from rekindle.contracts.operators.internal_timers import InternalTimer, InternalTimerService, Triggerable
 from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.operators.operator import MIN_WATERMARK
+from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.serialization.untyped.pickle_serializer import PickleSerializer
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, KeyGroupBlock
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.namespace_timers import NamespaceTimerQueue
@@ -33,7 +33,7 @@ class TimerServices:
         self.watermark = MIN_WATERMARK
 
     def get(self, name: str, namespace_type: Any, triggerable: Triggerable) -> InternalTimerService:
-        """Give the service of a name."""
+        """Return the service of a name."""
         known = self._services.get(name)
         if known is not None:
             if known.triggerable is not triggerable:
@@ -63,7 +63,7 @@ class TimerServices:
             self._fire(service.processing, now, service.triggerable.on_processing_time)
 
     def next_processing_timer(self) -> int | None:
-        """Tell when the next processing-time timer is due."""
+        """Return when the next processing-time timer is due."""
         dues = (service.processing.next_timestamp() for service in self._services.values())
         return min((due for due in dues if due is not None), default=None)
 
@@ -144,7 +144,7 @@ class _TimerService(InternalTimerService):
 
 
 def namespace_serializer(namespace_type: Any) -> TypeSerializer[Any]:
-    """Give the serializer of namespaces that a program means: a type, a serializer, or None for any object."""
+    """Return the serializer of namespaces that a program means: a type, a serializer, or None for any object."""
     if namespace_type is None:
         return PickleSerializer()
     return serializer_of(as_type_info(namespace_type, "namespace_serializer"))

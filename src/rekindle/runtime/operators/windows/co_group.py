@@ -36,7 +36,7 @@ class CoGroupOperator(WindowOperator, TwoInputOperator):
 
 
 def group_call(function: Any) -> Callable[[list[Any], list[Any]], Any]:
-    """Give what is called with the elements of both streams, and returns an iterable of results, or None."""
+    """Return what is called with the elements of both streams, and returns an iterable of results, or None."""
     match function:
         case JoinFunction():
             return lambda first, second: (function.join(one, two) for one in first for two in second)

@@ -28,7 +28,7 @@ class MergingWindowSet:
         self._changed = False
 
     def state_window(self, window: Any) -> Any:
-        """Give the namespace of the contents of a window; None if the window is not open."""
+        """Return the namespace of the contents of a window; None if the window is not open."""
         return self._state_windows.get(window)
 
     def __iter__(self) -> Iterator[Any]:

@@ -157,7 +157,7 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator):
         return added
 
     def _adder_until_end(self) -> Callable[[Any, Any, int], bool]:
-        """Give what :meth:`_add` does, for triggers that wait for the end of a window and for one chunk.
+        """Return what :meth:`_add` does, for triggers that wait for the end of a window and for one chunk.
 
         The watermark stands still meanwhile, so what is to be done for windows need not be settled for each element.
         """
@@ -411,7 +411,7 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator):
         return MergingWindowSet(assigner, self._open_windows)
 
     def _caller(self) -> Callable[[Any, list[Any]], Any]:
-        """Give what is called with a window and its elements, or the one result over them."""
+        """Return what is called with a window and its elements, or the one result over them."""
         function, backend, context = self.function, self.backend, self._function_context
         match function:
             case PassThroughWindowFunction() | PassThroughAllWindowFunction():
@@ -435,7 +435,7 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator):
 
 
 def _around(windows: list[tuple[TimeWindow, TimeWindow]], timestamp: int) -> tuple[TimeWindow, TimeWindow]:
-    """Give the session that a timestamp lies in, or any if it lies in none."""
+    """Return the session that a timestamp lies in, or any if it lies in none."""
     for pair in windows:
         if pair[0][0] <= timestamp <= pair[0][1]:
             return pair
