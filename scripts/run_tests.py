@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-LANES = 2
+LANES = 3
 SLOWEST = 20
 BIN = os.path.dirname(sys.executable)
 PYTEST = os.path.join(BIN, "pytest")

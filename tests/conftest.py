@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -64,6 +65,7 @@ def java_options() -> list[str]:
 
 # What follows is for all processes that tests start, Spark's Java and Python above all, which live for seconds only.
 forget_settings_of_this_machine()
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, and so would what is started from here
 tag_this_process()
 keep_temporary_files_in_memory()
 os.environ["PYTHONPATH"] = python_path(WORKERS)

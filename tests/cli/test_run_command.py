@@ -301,12 +301,12 @@ def test_a_detached_program_that_ends_before_a_job_runs_shows_its_log_and_ends_w
     assert (tmp_path / "state" / "logs").stat().st_mode & 0o777 == 0o700
 
 
-# --- what starts Spark ---
+# --- programs that run jobs, without Spark ---
 
 TWO_JOBS = """\
 import sys
 from dataclasses import dataclass
-from rekindle.datastream import StreamExecutionEnvironment
+from rekindle.testing import LocalEnvironment
 from shop import price
 
 @dataclass
@@ -314,7 +314,7 @@ class Sale:
     item: str
     amount: int
 
-env = StreamExecutionEnvironment.get_execution_environment()
+env = LocalEnvironment()
 sales = env.from_collection([Sale("tea", 1), Sale("rum", 2), Sale("tea", 3)])
 worth = sales.key_by(lambda sale: sale.item).reduce(lambda a, b: Sale(a.item, a.amount + b.amount))
 found = [sale.amount * price(sale.item) for sale in worth.execute_and_collect("first")]
@@ -324,7 +324,6 @@ env.execute("second")
 """
 
 
-@pytest.mark.spark
 def test_a_program_runs_as_with_python_and_its_jobs_are_told(tmp_path: Path) -> None:
     write(tmp_path, "def price(item):\n    return {'tea': 2, 'rum': 5}[item]\n", "shop.py")
     ended = rekindle("run", "-p", "2", "--json", write(tmp_path, TWO_JOBS), REKINDLE_REKINDLE_PROGRESS="none")
@@ -343,7 +342,8 @@ def test_a_program_runs_as_with_python_and_its_jobs_are_told(tmp_path: Path) -> 
 FAILING_AND_CANCELLED = """\
 import sys, time
 from pathlib import Path
-from rekindle.datastream import SourceFunction, StreamExecutionEnvironment
+from rekindle.datastream import SourceFunction
+from rekindle.testing import LocalEnvironment
 from rekindle.exceptions import JobExecutionError
 
 class Endless(SourceFunction):
@@ -357,7 +357,7 @@ class Endless(SourceFunction):
     def cancel(self):
         self.running = False
 
-env = StreamExecutionEnvironment.get_execution_environment()
+env = LocalEnvironment()
 env.from_collection([1]).map(lambda number: number // 0).print()
 try:
     env.execute("failing")
@@ -391,7 +391,6 @@ def cancelled(tmp_path_factory: pytest.TempPathFactory, checkpoints: Path) -> En
     )
 
 
-@pytest.mark.spark
 def test_a_cancelled_job_ends_the_command_with_5_and_a_failed_one_is_told(cancelled: Ended) -> None:
     assert cancelled.code == 5, cancelled.err
     failing, endless = cancelled.json()["jobs"]
@@ -405,7 +404,9 @@ def test_a_cancelled_job_ends_the_command_with_5_and_a_failed_one_is_told(cancel
 
 UNTIL_TOLD = """\
 import os, sys, time
-from rekindle.datastream import SourceFunction, StreamExecutionEnvironment
+from rekindle.common import Configuration
+from rekindle.datastream import SourceFunction
+from rekindle.testing import LocalEnvironment
 
 class UntilTold(SourceFunction):
     def __init__(self, path):
@@ -418,7 +419,7 @@ class UntilTold(SourceFunction):
     def cancel(self):
         self.running = False
 
-env = StreamExecutionEnvironment.get_execution_environment()
+env = LocalEnvironment(Configuration.from_dict({"rest.enabled": "true"}))
 env.add_source(UntilTold(sys.argv[1])).print()
 env.execute("until told")
 env.add_source(UntilTold(sys.argv[1] + " again")).print()
@@ -427,7 +428,6 @@ print("went on")
 """
 
 
-@pytest.mark.spark
 def test_a_detached_job_goes_on_after_the_command(
     tmp_path: Path, cancelled: Ended, checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
