@@ -1,7 +1,7 @@
-"""Runs everything that must hold, in parts: two parts run side by side, and whoever is done takes the next one.
+"""Runs everything that must hold, in parts: three run side by side, as some wait, and whoever is done takes the next.
 
 make runs this with the Python of .venv, which has the newest Spark, and says in OLDEST_SPARK which one is the oldest:
-some tests are run on that one, too, in an environment of its own, which is made beside lint. A part that passes is one
+some tests are run on that one, too, in an environment of its own, which is made first. A part that passes is one
 line; what a part that fails has printed is shown whole. At the end come the slowest tests, and all in one line.
 
 Usage: run_tests.py all | quick | pytest ARGUMENTS...
@@ -32,12 +32,12 @@ ON_OLDEST_SPARK = ("-m", "smoke", "tests/integration")
 # Long ones first, so that all lanes end at about the same time. What needs Spark shares a session, but for the tests of
 # drivers, which start and kill their own. What no part names runs in the last one.
 DRIVERS = tuple(f"tests/chaos/test_{name}.py" for name in ("driver", "driver_takeover", "jvm_killed", "cluster"))
-ON_SPARK = tuple(f"tests/{name}" for name in ("chaos", "cli", "docs", "integration", "pyflink"))
+ON_SPARK = tuple(f"tests/{name}" for name in ("chaos", "docs", "integration", "pyflink"))
 PARTS = (
     ("tests/runtime",),
     ("tests/state",),
     ("tests/serialization", "tests/evolution"),
-    ("tests/checkpoint", "tests/ha"),
+    ("tests/cli", "tests/rest", "tests/checkpoint", "tests/ha"),
 )
 QUICK = (
     ("tests/checkpoint", "tests/ha", "tests/graph", "tests/runtime/master/attempts/test_attempt_machine.py"),
@@ -181,8 +181,8 @@ def everything(directory: str) -> list[Part]:
         Part("lint", (make("lint"),), required=True),
         on_spark,
         pytest_part("drivers", directory, *DRIVERS),
+        *(pytest_part(named(part), directory, "-m", "not spark", *part) for part in PARTS),
         Part("smoke on the oldest Spark", smoke, report=report),
-        *(pytest_part(named(part), directory, *part) for part in PARTS),
         pytest_part("all others", directory, "-m", "not spark", *elsewhere, *without),
     ]
 

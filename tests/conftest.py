@@ -35,7 +35,7 @@ GIGABYTE = 1 << 30
 TESTS = Path(__file__).parent
 NO_SETTINGS = TESTS / "support" / "conf"
 CLASSES = Path(sys.prefix, "spark-classes.jsa")
-ON_SPARK = {TESTS / directory for directory in ("chaos", "cli", "docs", "integration", "pyflink")}
+ON_SPARK = {TESTS / directory for directory in ("chaos", "docs", "integration", "pyflink")}
 """Where tests that need Spark may be."""
 
 

@@ -28,6 +28,14 @@ def command_line(pid: int) -> str:
         return ""
 
 
+def _name(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
 def _environment(pid: int) -> str:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
@@ -67,7 +75,7 @@ def tag_this_process() -> None:
 
 def is_slot(pid: int) -> bool:
     """Return whether a process is a slot."""
-    return "rekindle.runtime.slot" in command_line(pid)
+    return "rekindle.runtime.slot" in command_line(pid) or _name(pid) == "rekindle-slot"
 
 
 def is_jvm(pid: int) -> bool:

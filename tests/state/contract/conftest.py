@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from rekindle.state.rocksdb.settings import DEFAULT_CACHE_ENTRIES
 from rekindle.testing import BackendUnderTest, heap_backends, rocksdb_backends
+from support.seeds import NAMED
 
 from .driver import Keyed, started
 
@@ -25,7 +27,11 @@ def _temporary_directories_in_memory() -> Iterator[None]:
     tempfile.tempdir = usual
 
 
-@pytest.fixture(params=[*heap_backends(), *rocksdb_backends()], ids=lambda under_test: under_test.name)
+# A cache that is always full and the usual one; a drawn seed tries all sizes, as the random histories always do.
+ROCKSDB = rocksdb_backends() if NAMED else rocksdb_backends((1, DEFAULT_CACHE_ENTRIES))
+
+
+@pytest.fixture(params=[*heap_backends(), *ROCKSDB], ids=lambda under_test: under_test.name)
 def under_test(request: pytest.FixtureRequest) -> Iterator[BackendUnderTest]:
     """Yield one kind of backend after the other; close those that were made."""
     chosen: BackendUnderTest = request.param

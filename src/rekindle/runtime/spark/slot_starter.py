@@ -17,6 +17,7 @@ from pyspark import SparkFiles
 
 from rekindle.exceptions import SlotLostError
 from rekindle.runtime.slot.slot_deployment import REGISTERED, SlotDeployment
+from rekindle.runtime.spark.slot_fork_server import fork_slot
 
 NOT_STARTED = "could not start slot"
 """How the error of a slot begins that died before it had registered; Spark wraps it into text of its own."""
@@ -54,6 +55,21 @@ def start_slot(deployment: SlotDeployment, paths: list[str]) -> None:
     Raises:
         SlotLostError: Its process died before; with what it said.
     """
+    encoded = msgspec.msgpack.encode(deployment)
+    output, errors = fork_slot(encoded, paths, _START_SECONDS) or _run_slot(encoded, paths)
+    if output.endswith(REGISTERED):
+        return
+    said = errors.decode(errors="replace").strip() or f"nothing within {_START_SECONDS:.0f} s, and was killed"
+    if len(said) > _SHOWN:
+        said = f"({len(said) - _SHOWN} characters before this were cut)\n{said[-_SHOWN:]}"
+    raise SlotLostError(
+        f"{NOT_STARTED} {deployment.slot} with {sys.executable} on {socket.gethostname()}; it said:\n{said}",
+        deployment.slot,
+    )
+
+
+def _run_slot(deployment: bytes, paths: list[str]) -> tuple[bytes, bytes]:
+    """Start a slot with a Python of its own; return what its process said until it had registered or was gone."""
     # The process reads its deployment, leaves a child of its own behind and ends: nobody has to wait for a slot.
     started = subprocess.Popen(
         [sys.executable, "-m", "rekindle.runtime.slot"],
@@ -64,21 +80,12 @@ def start_slot(deployment: SlotDeployment, paths: list[str]) -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
     try:
-        output, errors = started.communicate(msgspec.msgpack.encode(deployment), timeout=_START_SECONDS)
+        output, errors = started.communicate(deployment, timeout=_START_SECONDS)
     except subprocess.TimeoutExpired:
         with suppress(ProcessLookupError):
             os.killpg(started.pid, signal.SIGKILL)  # the slot as well: both are of one session
-        output, errors = started.communicate()
-        errors = errors or f"nothing within {_START_SECONDS:.0f} s, and was killed".encode()
-    if started.returncode == 0 and output.endswith(REGISTERED):
-        return
-    said = errors.decode(errors="replace").strip() or f"nothing, and ended with exit code {started.returncode}"
-    if len(said) > _SHOWN:
-        said = f"({len(said) - _SHOWN} characters before this were cut)\n{said[-_SHOWN:]}"
-    raise SlotLostError(
-        f"{NOT_STARTED} {deployment.slot} with {sys.executable} on {socket.gethostname()}; it said:\n{said}",
-        deployment.slot,
-    )
+        return started.communicate()
+    return output, errors or f"nothing, and ended with exit code {started.returncode}".encode()
 
 
 def _shipped() -> list[str]:

@@ -1,10 +1,11 @@
 """PySpark's daemon, the parent of Spark's Python workers, as Rekindle runs it on this machine.
 
-It differs in three things. Workers import the installed pyspark, not the same code from the zip that Spark puts before
+It differs in four things. Workers import the installed pyspark, not the same code from the zip that Spark puts before
 it, which has no bytecode: each of them would compile it anew. What the tasks of every job need is imported before
-workers are forked: after a failure all of them are new, and each would take half a second for it. And nothing is said
-of tasks that were stopped: Spark closes the connection of their worker, which finds that out when it writes the rest of
-its answer. PySpark prints a traceback of that, which looks like a crash of a job that ended as it should.
+workers are forked: after a failure all of them are new, and each would take half a second for it. Slots are forked as
+well, by a fork server. And nothing is said of tasks that were stopped: Spark closes the connection of their worker,
+which finds that out when it writes the rest of its answer. PySpark prints a traceback of that, which looks like a crash
+of a job that ended as it should.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import importlib
 import importlib.util
 import sys
 import traceback
+
+from rekindle.runtime.spark.slot_fork_server import start_fork_server
 
 _IMPORTED_BEFORE = (
     "pyspark.worker",
@@ -54,6 +57,7 @@ def main() -> None:
     for module in _IMPORTED_BEFORE:
         importlib.import_module(module)
     daemon.traceback = _QuietTraceback  # type: ignore[attr-defined]
+    start_fork_server()
     daemon.manager()
 
 
