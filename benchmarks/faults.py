@@ -35,6 +35,7 @@ KEYS = 1_000
 EVENTS_PER_FAULT = 40_000
 PATIENCE = 300.0
 TAG = "REKINDLE_FAULTS"
+SLOT = "rekindle-slot"  # what forked slots are called
 # Slots die most often; a new JVM or driver takes longer, and there are fewer of those faults.
 KINDS = ("slot", "slot", "slot", "worker", "JVM", "slot", "slot", "worker", "driver", "slot")
 
@@ -118,11 +119,13 @@ class Run:
         own = {pid: command_of(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if self._is_own(pid)}
         workers = {pid for pid, command in own.items() if "rekindle.runtime.spark.worker_daemon" in command}
         jvms = [pid for pid, command in own.items() if "org.apache.spark.deploy.SparkSubmit" in command]
+        slots = [pid for pid, command in own.items() if "rekindle.runtime.slot" in command or name_of(pid) == SLOT]
         match kind:
             case "slot":
-                return [pid for pid, command in own.items() if "rekindle.runtime.slot" in command]
-            case "worker":
-                return [pid for pid in workers if parent_of(pid) in workers]
+                return slots
+            case "worker":  # of the daemon's process group, unlike the fork server of slots
+                forked = [pid for pid in workers if parent_of(pid) in workers and pid not in slots]
+                return [pid for pid in forked if group_of(pid) == parent_of(pid)]
             case "JVM":
                 return jvms
         return [pid for pid in map(parent_of, jvms) if pid in own]
@@ -155,6 +158,22 @@ def command_of(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return ""
+
+
+def name_of(pid: int) -> str:
+    """Return the name of a process."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def group_of(pid: int) -> int:
+    """Return the process group of a process."""
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return 0
 
 
 def parent_of(pid: int) -> int:

@@ -30,7 +30,7 @@ PYTEST = os.path.join(BIN, "pytest")
 ON_OLDEST_SPARK = ("-m", "smoke", "tests/integration")
 
 # Long ones first, so that all lanes end at about the same time. What needs Spark shares a session, but for the tests of
-# drivers, which start and kill their own. What no part names runs in the last one.
+# drivers, which start and kill their own. "All others" is what no part names.
 DRIVERS = tuple(f"tests/chaos/test_{name}.py" for name in ("driver", "driver_takeover", "jvm_killed", "cluster"))
 ON_SPARK = tuple(f"tests/{name}" for name in ("chaos", "docs", "integration", "pyflink"))
 PARTS = (
@@ -181,9 +181,9 @@ def everything(directory: str) -> list[Part]:
         Part("lint", (make("lint"),), required=True),
         on_spark,
         pytest_part("drivers", directory, *DRIVERS),
-        *(pytest_part(named(part), directory, "-m", "not spark", *part) for part in PARTS),
         Part("smoke on the oldest Spark", smoke, report=report),
         pytest_part("all others", directory, "-m", "not spark", *elsewhere, *without),
+        *(pytest_part(named(part), directory, "-m", "not spark", *part) for part in PARTS),
     ]
 
 

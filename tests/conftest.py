@@ -17,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 from support.driver import WORKERS, python_path
+from support.on_spark import ON_SPARK, TESTS
 from support.processes import DRIVER_TAG, tag_this_process
 from support.seeds import NAMED, SEED
 
@@ -32,11 +33,8 @@ settings.load_profile("named" if NAMED else "fixed")
 
 MEMORY = "/dev/shm"
 GIGABYTE = 1 << 30
-TESTS = Path(__file__).parent
 NO_SETTINGS = TESTS / "support" / "conf"
 CLASSES = Path(sys.prefix, "spark-classes.jsa")
-ON_SPARK = {TESTS / directory for directory in ("chaos", "docs", "integration", "pyflink")}
-"""Where tests that need Spark may be."""
 
 
 def keep_temporary_files_in_memory() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from support.balances import environment, judge, numbering_job, read_output
-from support.processes import all_pids, wait_until
+from support.processes import all_pids, process_name, wait_until
 
 COUNT = 14_000
 
@@ -28,6 +28,7 @@ def test_a_slot_that_wakes_up_late_changes_nothing_and_ends(spark: Any, tmp_path
     master = env._submit("zombie", None)
     wait_until(lambda: master.result.done() or ((tmp_path / "out").exists() and lines(tmp_path) > 0), "output")
     zombie = master.slot_pids()[0]
+    assert process_name(zombie) == "rekindle-slot", "it was forked, and did not need a Python of its own"
     os.kill(zombie, signal.SIGSTOP)
     try:
         before = lines(tmp_path)

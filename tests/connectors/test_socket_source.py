@@ -71,7 +71,7 @@ def test_text_is_cut_at_the_delimiter(
 
 def test_it_connects_again_as_often_as_it_may(server: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket_source, "_RETRY_SECONDS", 0.0)
-    thread = serve(server, [b"one\ntw"], [b"o\n"], [])
+    thread = serve(server, [b"one\ntw"], [b"o\n"])
     with InProcessJob(stream(server, max_retry=-1)) as job:
         wait_until(lambda: job.run_epoch() and len(job.collected) == 2, "both lines have come")
         assert job.collected == ["one", "two"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.config.options import all_options, known_key
+from support.on_spark import ON_SPARK
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -105,6 +107,11 @@ def test_every_default_in_the_configuration_tables_is_the_default() -> None:
         option = OPTIONS[key]
         expected = None if default == "–" else option.parse(default.strip("`"))  # noqa: RUF001 - a dash, not a minus
         assert option.default == expected, key
+
+
+def test_make_test_looks_for_tests_on_spark_wherever_they_may_be() -> None:
+    names = runpy.run_path(str(ROOT / "scripts" / "run_tests.py"))
+    assert {ROOT / name for name in names["ON_SPARK"]} == ON_SPARK
 
 
 def test_make_help_names_every_target_with_a_sentence() -> None:

@@ -28,7 +28,8 @@ def command_line(pid: int) -> str:
         return ""
 
 
-def _name(pid: int) -> str:
+def process_name(pid: int) -> str:
+    """Return the name of a process, empty when it is gone."""
     try:
         with open(f"/proc/{pid}/comm") as file:
             return file.read().strip()
@@ -75,7 +76,7 @@ def tag_this_process() -> None:
 
 def is_slot(pid: int) -> bool:
     """Return whether a process is a slot."""
-    return "rekindle.runtime.slot" in command_line(pid) or _name(pid) == "rekindle-slot"
+    return "rekindle.runtime.slot" in command_line(pid) or process_name(pid) == "rekindle-slot"
 
 
 def is_jvm(pid: int) -> bool:

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ import pytest
 
 from rekindle.runtime.master.slots.control_server import ControlServer
 from rekindle.runtime.slot.slot_deployment import SlotDeployment
+from rekindle.runtime.spark import slot_fork_server
 from rekindle.runtime.wire import messages as m
 from support.processes import all_pids, is_slot, wait_until
 
@@ -134,3 +136,53 @@ def test_one_that_does_not_get_on_is_killed() -> None:
         starting(deployment(silent.getsockname()[1]), seconds=1) as (_, said),
     ):
         assert said.endswith("it said:\nnothing within 1 s, and was killed\n")
+
+
+# --- when it cannot: the slot gets a Python of its own ---
+
+
+@pytest.fixture
+def channel(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    """Be the fork server of this process; yield its end of the socket."""
+    server, own = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    monkeypatch.setattr(slot_fork_server, "_requests", own)
+    with server, own:
+        yield server
+
+
+def test_there_may_be_none() -> None:
+    assert slot_fork_server.fork_slot(b"", [], 1) is None
+
+
+def test_it_may_be_gone(channel: socket.socket) -> None:
+    channel.close()
+    assert slot_fork_server.fork_slot(b"", [], 1) is None
+
+
+def test_it_may_go_with_a_request_in_its_hands(channel: socket.socket) -> None:
+    def take_and_go() -> None:
+        _, descriptors, _, _ = socket.recv_fds(channel, 1 << 20, 3)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        channel.close()
+
+    thread = threading.Thread(target=take_and_go)
+    thread.start()
+    assert slot_fork_server.fork_slot(b"x" * 1_000_000, [], 60) is None
+    thread.join()
+
+
+def test_the_request_may_be_too_large_for_it(channel: socket.socket) -> None:
+    assert slot_fork_server.fork_slot(b"", ["/nowhere" * 1_000] * 100, 60) is None
+
+
+def test_the_environment_may_be_odd(channel: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environb, b"ODD", b"caf\xe9")  # type: ignore[misc]
+    assert slot_fork_server.fork_slot(b"job", ["/one", "/two"], 0) is None, "it does not answer at all"
+    request, descriptors, _, _ = socket.recv_fds(channel, 1 << 20, 3)
+    told = msgspec.msgpack.decode(request, type=slot_fork_server.ForkRequest)
+    assert told.environment[b"ODD"] == b"caf\xe9"
+    assert told.environment[b"PYTHONPATH"] == b"/one:/two"
+    assert os.read(descriptors[0], 100) == b"job"
+    for descriptor in descriptors:
+        os.close(descriptor)

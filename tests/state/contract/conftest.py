@@ -27,8 +27,8 @@ def _temporary_directories_in_memory() -> Iterator[None]:
     tempfile.tempdir = usual
 
 
-# A cache that is always full and the usual one; a drawn seed tries all sizes, as the random histories always do.
-ROCKSDB = rocksdb_backends() if NAMED else rocksdb_backends((1, DEFAULT_CACHE_ENTRIES))
+# No cache, one that is always full, the usual one; a drawn seed tries more sizes, as the random histories always do.
+ROCKSDB = rocksdb_backends() if NAMED else rocksdb_backends((0, 1, DEFAULT_CACHE_ENTRIES))
 
 
 @pytest.fixture(params=[*heap_backends(), *ROCKSDB], ids=lambda under_test: under_test.name)

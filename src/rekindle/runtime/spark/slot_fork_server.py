@@ -15,6 +15,7 @@ import selectors
 import signal
 import socket
 import sys
+import tempfile
 import time
 import traceback
 from contextlib import suppress
@@ -22,6 +23,8 @@ from types import ModuleType
 from typing import NoReturn
 
 import msgspec
+
+from rekindle.runtime.slot.slot_deployment import REGISTERED
 
 _REQUEST_BYTES = 128 * 1024  # of paths and environment; those that are larger are left to a Python of their own
 _SLOT = "rekindle.runtime.slot.__main__"
@@ -38,18 +41,28 @@ class ForkRequest(msgspec.Struct, frozen=True):
         environment: Its environment.
     """
 
-    paths: list[str]
-    environment: dict[str, str]
+    paths: list[bytes]
+    environment: dict[bytes, bytes]
 
 
 def start_fork_server() -> None:
-    """Start the fork server of this daemon."""
+    """Start the fork server of this daemon; where it cannot be had, every slot gets a Python of its own."""
     global _requests
-    requests, _requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    if os.fork() == 0:
-        _requests.close()
-        _serve(requests)
+    try:
+        requests, own = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        child = os.fork()
+    except OSError:
+        return
+    if child == 0:
+        try:
+            own.close()
+            _serve(requests)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
     requests.close()
+    _requests = own
 
 
 def fork_slot(deployment: bytes, paths: list[str], timeout: float) -> tuple[bytes, bytes] | None:
@@ -62,33 +75,36 @@ def fork_slot(deployment: bytes, paths: list[str], timeout: float) -> tuple[byte
 
     Returns:
         What the slot's process said on its standard output and standard error until it had registered or was gone; None
-        if there is no fork server that would take the request.
+        if there is no fork server that did what was asked of it.
     """
-    request = msgspec.msgpack.encode(ForkRequest(paths, dict(os.environ)))
-    if _requests is None or len(request) > _REQUEST_BYTES:
+    if _requests is None:
         return None
-    (told, tell), (output, written), (errors, complained) = os.pipe(), os.pipe(), os.pipe()
-    try:
-        socket.send_fds(_requests, [request], [told, written, complained])
-    except OSError:
-        for descriptor in (tell, output, errors):
-            os.close(descriptor)
+    environment = {**os.environb, b"PYTHONPATH": os.fsencode(os.pathsep.join(paths))}
+    request = msgspec.msgpack.encode(ForkRequest([os.fsencode(path) for path in paths], environment))
+    if len(request) > _REQUEST_BYTES:
         return None
-    finally:
-        for descriptor in (told, written, complained):
-            os.close(descriptor)
-    with os.fdopen(tell, "wb") as file, suppress(BrokenPipeError):
-        file.write(deployment)
-    try:
-        return _read_both(output, errors, timeout)
-    finally:
-        os.close(output)
-        os.close(errors)
+    with tempfile.TemporaryFile() as told:  # not a pipe: nobody has to wait until all of it is read
+        told.write(deployment)
+        told.seek(0)
+        (output, written), (errors, complained) = os.pipe(), os.pipe()
+        try:
+            try:
+                socket.send_fds(_requests, [request], [told.fileno(), written, complained])
+            except OSError:
+                return None
+            finally:
+                os.close(written)
+                os.close(complained)
+            return _answer(output, errors, timeout)
+        finally:
+            os.close(output)
+            os.close(errors)
 
 
-def _read_both(output: int, errors: int, timeout: float) -> tuple[bytes, bytes]:
-    """Read what a slot says until it has closed both; kill it if that takes too long."""
+def _answer(output: int, errors: int, timeout: float) -> tuple[bytes, bytes] | None:
+    """Read what a slot says until it has closed both; kill it if that takes too long. None: nothing was forked."""
     said = {output: b"", errors: b""}
+    ending = b"nothing, and ended"
     until = time.monotonic() + timeout
     with selectors.DefaultSelector() as selector:
         for descriptor in said:
@@ -96,22 +112,20 @@ def _read_both(output: int, errors: int, timeout: float) -> tuple[bytes, bytes]:
         while selector.get_map():
             ready = selector.select(max(0.0, until - time.monotonic()))
             if not ready:
-                _kill(said[output])
+                ending = f"nothing within {timeout:.0f} s, and was killed".encode()
                 break
             for key, _ in ready:
                 data = os.read(key.fd, 1 << 16)
                 said[key.fd] += data
                 if not data:
                     selector.unregister(key.fd)
-    return said[output], said[errors]
-
-
-def _kill(output: bytes) -> None:
-    """Kill a slot that has said which process it is."""
-    first_line, newline, _ = output.partition(b"\n")
-    if newline:
+    pid, forked, answer = said[output].partition(b"\n")
+    if not forked:
+        return None
+    if answer != REGISTERED:
         with suppress(ProcessLookupError):
-            os.killpg(int(first_line), signal.SIGKILL)  # both processes of the slot are of one session
+            os.killpg(int(pid), signal.SIGKILL)  # both processes of the slot are of one session
+    return answer, said[errors] or ending
 
 
 def _serve(requests: socket.socket) -> NoReturn:
@@ -129,9 +143,10 @@ def _serve(requests: socket.socket) -> NoReturn:
         request, descriptors, _, _ = socket.recv_fds(requests, _REQUEST_BYTES, 3)
         if not request:
             os._exit(0)
-        if os.fork() == 0:
-            requests.close()
-            _be_slot(msgspec.msgpack.decode(request, type=ForkRequest), descriptors)
+        with suppress(OSError):  # who asked sees that there is no slot, and starts it otherwise
+            if os.fork() == 0:
+                requests.close()
+                _be_slot(msgspec.msgpack.decode(request, type=ForkRequest), descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
 
@@ -147,10 +162,12 @@ def _be_slot(request: ForkRequest, descriptors: list[int]) -> NoReturn:
         os.write(1, f"{os.getpid()}\n".encode())
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.environ.clear()
-        os.environ.update(request.environment)
-        sys.path[1:1] = request.paths
+        os.environb.clear()
+        os.environb.update(request.environment)
+        sys.path[1:1] = [os.fsdecode(path) for path in request.paths]
         sys.modules["__main__"] = ModuleType("__main__")
+        if (numpy_random := sys.modules.get("numpy.random")) is not None:
+            numpy_random.seed()  # Python's own is by itself
         _name_this_process()
         code = importlib.import_module(_SLOT).main()
     except BaseException:

@@ -59,7 +59,7 @@ def start_slot(deployment: SlotDeployment, paths: list[str]) -> None:
     output, errors = fork_slot(encoded, paths, _START_SECONDS) or _run_slot(encoded, paths)
     if output.endswith(REGISTERED):
         return
-    said = errors.decode(errors="replace").strip() or f"nothing within {_START_SECONDS:.0f} s, and was killed"
+    said = errors.decode(errors="replace").strip()
     if len(said) > _SHOWN:
         said = f"({len(said) - _SHOWN} characters before this were cut)\n{said[-_SHOWN:]}"
     raise SlotLostError(
@@ -84,7 +84,8 @@ def _run_slot(deployment: bytes, paths: list[str]) -> tuple[bytes, bytes]:
     except subprocess.TimeoutExpired:
         with suppress(ProcessLookupError):
             os.killpg(started.pid, signal.SIGKILL)  # the slot as well: both are of one session
-        return started.communicate()
+        output, errors = started.communicate()
+        return output, errors or f"nothing within {_START_SECONDS:.0f} s, and was killed".encode()
     return output, errors or f"nothing, and ended with exit code {started.returncode}".encode()
 
 
