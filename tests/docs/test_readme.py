@@ -6,7 +6,6 @@ import importlib.util
 import re
 import runpy
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -58,12 +57,10 @@ def test_the_program_about_state_is_the_example() -> None:
     assert python_blocks(ROOT / "docs" / "state.md")[0] == (ROOT / "examples" / "keyed_state.py").read_text()
 
 
-@pytest.mark.spark
-def test_the_quickstart_runs_as_it_stands() -> None:
-    command = [sys.executable, str(ROOT / "examples" / "quickstart.py")]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert run.returncode == 0, run.stderr
-    counted = [line.split("> ", 1)[1] for line in run.stdout.splitlines()]
+@pytest.mark.usefixtures("spark", "no_slots_left")
+def test_the_quickstart_runs_as_it_stands(capfd: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "quickstart.py"), run_name="__main__")
+    counted = [line.split("> ", 1)[1] for line in capfd.readouterr().out.splitlines()]
     assert sorted(counted) == sorted(f"{n}0000 numbers end in {digit}" for n in (1, 2) for digit in range(10))
 
 

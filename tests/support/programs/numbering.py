@@ -1,4 +1,7 @@
-"""The numbering job as a driver of its own: numbering.py EVENTS DIRECTORY [key=value …]."""
+"""The numbering job as a driver of its own: numbering.py EVENTS DIRECTORY [key=value …].
+
+With ``spark=no`` it runs in this process.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import time
 
 from rekindle.common import Configuration, RestartStrategies
 from rekindle.datastream import ExternalizedCheckpointRetention, RuntimeContext, StreamExecutionEnvironment
+from rekindle.testing import LocalEnvironment
 from support.balances import numbering_job
 
 
@@ -15,7 +19,9 @@ def main() -> None:
     options = {"rekindle.progress": "log", "rekindle.epoch.max-records": "2000"}
     options |= dict(setting.split("=", 1) for setting in settings)
     pause = float(options.pop("pause", "0"))
-    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options))
+    on_spark = options.pop("spark", "yes") == "yes"
+    environment = StreamExecutionEnvironment.get_execution_environment if on_spark else LocalEnvironment
+    env = environment(Configuration.from_dict(options))
     env.set_parallelism(2)
     env.enable_checkpointing(100)
     checkpoints = env.get_checkpoint_config()

@@ -1,4 +1,4 @@
-"""The command line against a real job on Spark: find it, look at its checkpoints, take a savepoint, stop it."""
+"""The command line against a job in another process: find it, look at its checkpoints, take a savepoint, stop it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from support.command_line import rekindle
 from support.driver import driver
 from support.processes import wait_until
 
-pytestmark = pytest.mark.spark
-
 EVENTS = 100_000_000  # more than any test waits for
 
 
@@ -30,7 +28,8 @@ def test_a_job_is_listed_looked_at_saved_and_stopped(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("REKINDLE_STATE_DIR", str(tmp_path / "state"))
     savepoints = tmp_path / "savepoints"
     setting = f"execution.checkpointing.savepoint-dir={savepoints}"
-    with driver("numbering.py", str(EVENTS), str(tmp_path), setting) as running:
+    settings = (setting, "spark=no", "pause=0.001", "rest.enabled=true")
+    with driver("numbering.py", str(EVENTS), str(tmp_path), *settings) as running:
         wait_until(lambda: any((tmp_path / "checkpoints").glob("*/chk-*/_metadata")), "there is a checkpoint")
 
         (job,) = succeeded("list", "-r")["jobs"]
