@@ -103,13 +103,13 @@ def test_state_follows_and_is_wholly_of_the_new_type_in_the_next_savepoint(
                 next_savepoint = program.savepoint()
             after = stored_serializers(next_savepoint)
             assert after == {name: {expected[stored] for stored in found} for name, found in before.items()}
-            with RunningProgram(Everything(kind), tmp_path / f"tomorrow-{number}", HEAP, next_savepoint) as program:
-                for key in ("first", "second", "third"):
-                    assert program.keyed(key) == held(values)
-                assert program.operator_states() == held_by_operator(values)
             again = {compared(stored, kind).outcome for stored in set().union(*after.values())}
             reconfigured = change.outcome is Outcome.RECONFIGURED
             assert again == {Outcome.RECONFIGURED if reconfigured else Outcome.AS_IS}
+        with RunningProgram(Everything(kind), tmp_path / "tomorrow", HEAP, next_savepoint) as program:
+            for key in ("first", "second", "third"):
+                assert program.keyed(key) == held(values)
+            assert program.operator_states() == held_by_operator(values)
 
 
 def assert_refused(error: StateMigrationException, change: Change, name: str) -> None:

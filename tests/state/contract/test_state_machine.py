@@ -173,7 +173,7 @@ class TestBrokenBackendsAreFoundOut:
     def test_within_a_few_examples(self, backend_class: type[HeapKeyedStateBackend]) -> None:
         broken = keyed_state_machine(Broken(backend_class, incremental=True))
         few = settings(
-            max_examples=1_000, stateful_step_count=30, derandomize=True, database=None, phases=[Phase.generate]
+            max_examples=1_000, stateful_step_count=50, derandomize=True, database=None, phases=[Phase.generate]
         )
         # A wrong state, changes to what is not there, or keys in the key group of others.
         with pytest.raises((AssertionError, KeyError, StateMigrationException)):

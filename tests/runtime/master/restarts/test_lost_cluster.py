@@ -32,7 +32,7 @@ from support.ha_drivers import latest_entry
 from support.in_process_master import Cluster
 from support.processes import wait_until
 
-EVENTS = 20_000
+EVENTS = 8_000
 KILLED = ClusterLoss("Spark's JVM (process 42) was killed by SIGKILL")
 STOPPED = ClusterLoss("the SparkSession that it ran on was stopped (spark.stop())", wanted=True)
 
