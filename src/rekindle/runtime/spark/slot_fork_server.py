@@ -15,7 +15,6 @@ import selectors
 import signal
 import socket
 import sys
-import tempfile
 import time
 import traceback
 from contextlib import suppress
@@ -83,7 +82,7 @@ def fork_slot(deployment: bytes, paths: list[str], timeout: float) -> tuple[byte
     request = msgspec.msgpack.encode(ForkRequest([os.fsencode(path) for path in paths], environment))
     if len(request) > _REQUEST_BYTES:
         return None
-    with tempfile.TemporaryFile() as told:  # not a pipe: nobody has to wait until all of it is read
+    with open(os.memfd_create("deployment"), "r+b") as told:  # not a pipe: nobody has to wait until all of it is read
         told.write(deployment)
         told.seek(0)
         (output, written), (errors, complained) = os.pipe(), os.pipe()
