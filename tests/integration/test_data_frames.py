@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming import StatefulProcessor
 
+from rekindle.columns.traced_keys import traced_key
 from rekindle.datastream import MapFunction
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import InvalidProgramError, SparkSetupError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.spark.described_frames import load_data_frames
-from rekindle.runtime.spark.routed_source import traced_key
 from support.balances import assert_exactly_once, environment, numbering_job
 
 pytestmark = pytest.mark.usefixtures("no_slots_left")

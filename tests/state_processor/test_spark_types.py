@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_type
 
+from rekindle.columns.python_values import column_values
 from rekindle.common import Types
 from rekindle.common.time import Instant
 from rekindle.common.typeinfo import TypeInformation
@@ -24,7 +25,6 @@ from rekindle.contracts.declared_types import declared_type
 from rekindle.contracts.windowing.serializers import TimeWindowSerializer
 from rekindle.datastream.window import TimeWindow
 from rekindle.exceptions import ConfigurationError
-from rekindle.runtime.exchange.arrow_batches import column_values
 from rekindle.serialization import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state_processor.key_text import keys_meant

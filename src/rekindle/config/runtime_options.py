@@ -128,6 +128,21 @@ class RekindleOptions:
         .default_value(1_000_000)
         .with_description("Maximum number of records per epoch from sources in the slots, all subtasks together.")
     )
+    COLUMNS_ENABLED = (
+        _key("rekindle.columns.enabled")
+        .boolean_type()
+        .default_value(True)
+        .with_description("Whether functions are run by columns where their results are the same.")
+    )
+    COLUMNS_COMBINE_FLOATS = (
+        _key("rekindle.columns.combine-floats")
+        .boolean_type()
+        .default_value(False)
+        .with_description(
+            "Whether sums of floats are begun before records are sent. That is faster; the last digits of a sum then "
+            "depend on how its records were read."
+        )
+    )
     BATCH_MEMORY_RECORDS = (
         _key("rekindle.batch.memory-records")
         .int_type(minimum=1)

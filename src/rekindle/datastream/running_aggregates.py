@@ -8,6 +8,7 @@ from collections.abc import Callable
 from operator import add, ge, gt, le, lt
 from typing import TYPE_CHECKING, Any
 
+from rekindle.columns.folds import FieldReduction
 from rekindle.contracts.functions.basic_functions import ReduceFunction
 from rekindle.exceptions import InvalidProgramError
 from rekindle.types.row import Row, row_from
@@ -60,6 +61,7 @@ class FieldAggregate(ReduceFunction):
     def __init__(self, method: str, position: Position, combine: Callable[[Any, Any], Any]) -> None:
         self._field = _Field(method, position)
         self._combine = combine
+        self.field_reduction = FieldReduction(method, position)
 
     def reduce(self, value1: Any, value2: Any) -> Any:
         """Return the first record with the field combined."""
@@ -73,6 +75,7 @@ class FieldChoice(ReduceFunction):
     def __init__(self, method: str, position: Position, better: Callable[[Any, Any], Any]) -> None:
         self._field = _Field(method, position)
         self._better = better
+        self.field_reduction = FieldReduction(method, position, better in (lt, gt))
 
     def reduce(self, value1: Any, value2: Any) -> Any:
         """Return one of the two records."""

@@ -47,6 +47,7 @@ from rekindle.datastream.environment_settings import EnvironmentSettings
 from rekindle.datastream.overridden_settings import warn_of_overridden_settings
 from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError, SparkSetupError
 from rekindle.graph.batch_mode import as_batch, runs_as_batch
+from rekindle.graph.compilation.column_chains import ColumnSettings
 from rekindle.graph.compilation.compiler import compile_job
 from rekindle.graph.job_graph import ClusterSource, JobGraph
 from rekindle.graph.partitioning import FORWARD
@@ -455,7 +456,12 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         program = self._graph.pending()
         if not self._config.has_auto_generated_uids_enabled():
             require_uids(program.nodes)
-        graph = compile_job(program, self.get_parallelism(), max_parallelism if max_parallelism > 0 else None)
+        columns = ColumnSettings(
+            self._configuration.get(RekindleOptions.COLUMNS_ENABLED),
+            self._configuration.get(RekindleOptions.COLUMNS_COMBINE_FLOATS),
+        )
+        most = max_parallelism if max_parallelism > 0 else None
+        graph = compile_job(program, self.get_parallelism(), most, columns)
         if runs_as_batch(program, RuntimeExecutionMode[self._configuration.get(ExecutionOptions.RUNTIME_MODE)]):
             graph = as_batch(graph, self._configuration.get(RekindleOptions.BATCH_MEMORY_RECORDS))
         else:

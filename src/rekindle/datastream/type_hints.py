@@ -14,7 +14,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from rekindle.graph.traced_keys import traced_key
+from rekindle.columns.traced_keys import traced_key
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.untyped.hinted_serializer import HintedSerializer, hinted_serializer
 from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer

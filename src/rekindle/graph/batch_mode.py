@@ -40,10 +40,12 @@ def as_batch(graph: JobGraph, memory_records: int) -> JobGraph:
     for node in graph.nodes:
         transformation = node.transformation
         if not graph.in_iteration(node.id):
-            node = replace(node, batch_memory=memory_records)
+            path = node.path if node.columns is None else "records: in a batch job it gathers its input"
+            node = replace(node, batch_memory=memory_records, columns=None, path=path)
         elif isinstance(transformation, LoopTransformation):
             loop = rounds.setdefault(id(transformation.loop), replace(transformation.loop, supersteps=True))
             node = replace(node, transformation=replace(transformation, loop=loop))
         nodes.append(node)
     iterations = tuple(replace(iteration, supersteps=True) for iteration in graph.iterations)
-    return replace(graph, nodes=tuple(nodes), iterations=iterations, batch=True)
+    chains = tuple(replace(chain, combined=None) for chain in graph.chains)
+    return replace(graph, nodes=tuple(nodes), iterations=iterations, batch=True, chains=chains)

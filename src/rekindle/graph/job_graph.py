@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rekindle.columns.chains import ColumnChain
+from rekindle.columns.folds import Fold
+from rekindle.columns.window_grid import WindowGrid
 from rekindle.graph.partitioning import Partitioner
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.typeinfo import TypeInformation
@@ -48,12 +51,26 @@ class JobEdge:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeColumns:
+    """Say how an operator processes records that come as columns.
+
+    Attributes:
+        fold: What its function does.
+        grid: The windows in which it does that; None: it has none.
+    """
+
+    fold: Fold
+    grid: WindowGrid | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class JobNode:
     """Describe an operator that runs in the slots 0 to ``parallelism`` - 1.
 
     ``cluster_fed``: a source that the cluster reads feeds it without an exchange in between, in any number of tasks an
     epoch.
     ``batch_memory``: in a batch job, how many records it may hold in memory if it gathers its input.
+    ``columns``: how it processes records that come as columns; None: one by one. ``path``: the same, and why, in words.
     """
 
     id: int
@@ -66,6 +83,8 @@ class JobNode:
     level: int
     cluster_fed: bool
     batch_memory: int | None = None
+    columns: NodeColumns | None = None
+    path: str = "records"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +129,8 @@ class JobIteration:
 class JobGraph:
     """Hold all nodes in topological order, all edges by id, the DataFrames at the sources, and the loops.
 
-    ``batch``: the operators are those of a batch job, and there are no watermarks but the end.
+    ``batch``: the operators are those of a batch job, and there are no watermarks but the end. ``chains``: what the
+    cluster does itself with the records that it reads, by columns.
     """
 
     nodes: tuple[JobNode, ...]
@@ -118,6 +138,7 @@ class JobGraph:
     cluster_sources: tuple[ClusterSource, ...]
     iterations: tuple[JobIteration, ...] = ()
     batch: bool = False
+    chains: tuple[ColumnChain, ...] = ()
 
     @property
     def slots(self) -> int:

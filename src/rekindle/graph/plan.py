@@ -65,6 +65,7 @@ class PlanNode:
         uid_given: Whether the program gave the uid, rather than the shape of the graph.
         max_parallelism: The number of its key groups.
         level: The stage of an epoch in which it runs, from 0.
+        path: How it processes records: by columns, or as records one by one, and why.
     """
 
     id: int
@@ -77,6 +78,7 @@ class PlanNode:
     uid_given: bool = False
     max_parallelism: int = 0
     level: int = 0
+    path: str = "records"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ def plan_of(program: StreamGraph, job: JobGraph) -> Plan:
                 uid_given=source.uid is not None,
                 max_parallelism=node.max_parallelism,
                 level=node.level,
+                path=node.path,
             )
         )
     return Plan(tuple(nodes))
@@ -158,6 +161,7 @@ def _node_fields(node: PlanNode) -> dict[str, Any]:
         "uid": node.uid,
         "uid_given": int(node.uid_given),
         "level": node.level,
+        "path": node.path,
     }
     if node.predecessors:
         fields["predecessors"] = [_input_fields(given) for given in node.predecessors]

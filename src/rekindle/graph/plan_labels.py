@@ -20,6 +20,8 @@ def lines_of(node: PlanNode) -> list[str]:
     if node.uid:
         lines.append(f"uid {node.uid}" if node.uid_given else f"uid {node.uid[:_SHOWN_OF_DERIVED_UID]}… (derived)")
     lines.append(f"parallelism {node.parallelism}, at most {node.max_parallelism}")
+    if node.path != "records":
+        lines.append(f"by {node.path}")
     return lines
 
 

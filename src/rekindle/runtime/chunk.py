@@ -22,9 +22,13 @@ class Chunk:
         self.keys = keys
         self.side: dict[str, Chunk] | None = None
 
+    def size(self) -> int:
+        """Count the records of the main output."""
+        return len(self.values)
+
     def count(self) -> int:
         """Count the records, those of side outputs included."""
-        return len(self.values) + sum(len(chunk.values) for chunk in (self.side or {}).values())
+        return self.size() + sum(chunk.size() for chunk in (self.side or {}).values())
 
     def cut(self, start: int, stop: int) -> Chunk:
         """Return the records from one place up to another, with keys and timestamps; itself if that is all."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import types as t
 
+from rekindle.columns.python_values import column_values
 from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.exceptions import ConfigurationError
-from rekindle.runtime.exchange.arrow_batches import column_values
 from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.untyped.hinted_serializer import HintedSerializer
 from rekindle.state.key_hash import key_group_of

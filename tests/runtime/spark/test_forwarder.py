@@ -15,10 +15,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from rekindle.columns.chains import ColumnChain
+from rekindle.columns.expressions import Field
+from rekindle.columns.kinds import Kind
+from rekindle.columns.shapes import Shape
 from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.exchange.payload import decode
+from rekindle.runtime.exchange.payload import Passed, decode
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.slots.slot_directory import SlotAddress, SlotDirectory
 from rekindle.runtime.slot.data_server import DataServer
@@ -196,13 +200,17 @@ KEY_COLUMNS: dict[str, list[Any]] = {
 
 class TestRouteSource:
     def routed(self, batch: pa.RecordBatch, key: tuple[int, ...], single_key: bool) -> list[tuple[int, Chunk]]:
-        route = ColumnRoute(edge=7, key=key, single_key=single_key, parallelism=3, max_parallelism=128)
+        shape = Shape.row(batch.schema.names)
+        fields = tuple(Field(place) for place in key)
+        chain = ColumnChain((0,), 7, shape, (), fields, single_key, shape, (Kind.OTHER,) * len(shape))
         opened = []
-        for edge, target, payload in run(RouteSource(route), batch.slice(0, 0), batch):
+        for edge, target, payload in run(RouteSource(ColumnRoute(chain, 3, 128)), batch.slice(0, 0), batch):
             chunk = decode(bytearray(payload))
-            assert isinstance(chunk, Chunk)
             assert edge == 7
-            opened.append((target, chunk))
+            if isinstance(chunk, Chunk):
+                opened.append((target, chunk))
+            else:
+                assert chunk == Passed([batch.num_rows], [])
         return opened
 
     @pytest.mark.parametrize("values", KEY_COLUMNS.values(), ids=KEY_COLUMNS)

@@ -66,19 +66,19 @@ class _TumblingWindows(TimeWindowAssigner[T]):
                 f"{type(self).__name__} need a size above 0 and an offset smaller than it, got size {size} ms and "
                 f"offset {offset} ms"
             )
-        self._size = size
-        self._offset = offset
+        self.size = size
+        self.offset = offset
         self._last = [TimeWindow(0, 0)]  # given again while elements stay in it: making one takes half of all the time
 
     def _window(self, timestamp: int) -> list[TimeWindow]:
         start, end = self._last[0]
         if not start <= timestamp < end:
-            start = timestamp - (timestamp - self._offset) % self._size
-            self._last = [TimeWindow(start, start + self._size)]
+            start = timestamp - (timestamp - self.offset) % self.size
+            self._last = [TimeWindow(start, start + self.size)]
         return self._last
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._size}, {self._offset})"
+        return f"{type(self).__name__}({self.size}, {self.offset})"
 
 
 class TumblingEventTimeWindows(_TumblingWindows[T]):
@@ -133,16 +133,16 @@ class _SlidingWindows(TimeWindowAssigner[T]):
                 f"{type(self).__name__} need a size and a slide above 0 and an offset smaller than the slide, got size "
                 f"{size} ms, slide {slide} ms and offset {offset} ms"
             )
-        self._size = size
-        self._slide = slide
-        self._offset = offset
+        self.size = size
+        self.slide = slide
+        self.offset = offset
         self._same_from = self._same_until = 0
         self._last: list[TimeWindow] = []  # given again while elements stay in the same windows
 
     def _windows(self, timestamp: int) -> list[TimeWindow]:
         if not self._same_from <= timestamp < self._same_until:
-            size, slide = self._size, self._slide
-            last = timestamp - (timestamp - self._offset) % slide
+            size, slide = self.size, self.slide
+            last = timestamp - (timestamp - self.offset) % slide
             self._last = [TimeWindow(start, start + size) for start in range(last, timestamp - size, -slide)]
             first_end = self._last[-1].end if self._last else last + slide
             self._same_from = last if size % slide == 0 else timestamp
@@ -150,7 +150,7 @@ class _SlidingWindows(TimeWindowAssigner[T]):
         return self._last
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._size}, {self._slide}, {self._offset})"
+        return f"{type(self).__name__}({self.size}, {self.slide}, {self.offset})"
 
 
 class SlidingEventTimeWindows(_SlidingWindows[T]):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.compilation.column_chains import DEFAULT_COLUMNS, ColumnSettings, find_column_paths
 from rekindle.graph.compilation.conversions import chained_edges, settle_conversions
 from rekindle.graph.compilation.levels import Levels
 from rekindle.graph.compilation.loops import check_bounded, loop_bodies
@@ -16,13 +18,16 @@ from rekindle.graph.transformations.loops import LoopTransformation
 from rekindle.graph.uids import assign_uids
 
 
-def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | None) -> JobGraph:
+def compile_job(
+    graph: StreamGraph, parallelism: int, max_parallelism: int | None, columns: ColumnSettings = DEFAULT_COLUMNS
+) -> JobGraph:
     """Translate a program: assign uids, settle parallelism and partitioners, cut at the exchanges, settle conversions.
 
     Args:
         graph: The program.
         parallelism: That of operators which have none of their own.
         max_parallelism: That of operators which have none of their own; None: it follows from the parallelism.
+        columns: What may run by columns.
     """
     nodes = graph.nodes
     if not nodes:
@@ -30,7 +35,8 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
     uids = assign_uids(nodes)
     bodies = loop_bodies(nodes)
     settled = settle_parallelism(nodes, parallelism, max_parallelism)
-    partitioners, levels = settle_partitioners(nodes, settled, bodies)
+    by_columns = find_column_paths(nodes, settled, bodies, columns)
+    partitioners, levels = settle_partitioners(nodes, settled, bodies, by_columns.fused)
     conversions = settle_conversions(nodes, chained_edges(nodes, partitioners))
     edges: list[JobEdge] = []
     for node in nodes:
@@ -60,6 +66,8 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
                 *settled[node.id],
                 levels.level[node.id],
                 levels.cluster_fed[node.id],
+                columns=by_columns.columns.get(node.id),
+                path=by_columns.paths.get(node.id, "records"),
             )
             for node in nodes
         ),
@@ -70,6 +78,11 @@ def compile_job(graph: StreamGraph, parallelism: int, max_parallelism: int | Non
             if node.data_frame is not None
         ),
         iterations=tuple(_iteration(nodes, head, body, edges, levels) for head, body in bodies.items()),
+        chains=tuple(
+            replace(chain, edge=edge.id)
+            for edge in edges
+            if (chain := by_columns.chains.get((edge.target, edge.input))) is not None
+        ),
     )
 
 

@@ -37,7 +37,7 @@ def chained_edges(
         if len(node.inputs) == 1
         and partitioners[node.id][0].kind is Partitioning.FORWARD
         and consumers[node.inputs[0].source] == 1
-        and _may_be_chained(nodes[node.inputs[0].source], node.inputs[0], node)
+        and may_be_chained(nodes[node.inputs[0].source], node.inputs[0], node)
     }
 
 
@@ -47,7 +47,7 @@ def settle_conversions(nodes: Sequence[StreamNode], chained: set[tuple[int, int]
     settled: dict[tuple[int, int], Conversion] = {}
     for node in nodes:
         for index, edge in enumerate(node.inputs):
-            type_info = None if (node.id, index) in chained else _converting(edge.type_info)
+            type_info = None if (node.id, index) in chained else converting(edge.type_info)
             # To PyFlink, a key selector is a function that may be chained as well.
             united = sum(other.partitioner is edge.partitioner for other in node.inputs) > 1
             typed_keys = united or readers[edge.source] > 1 or not nodes[edge.source].inputs
@@ -55,7 +55,8 @@ def settle_conversions(nodes: Sequence[StreamNode], chained: set[tuple[int, int]
     return settled
 
 
-def _may_be_chained(source: StreamNode, edge: StreamEdge, target: StreamNode) -> bool:
+def may_be_chained(source: StreamNode, edge: StreamEdge, target: StreamNode) -> bool:
+    """Return whether PyFlink chains two operators, if one is the only reader of the other."""
     return (
         bool(source.inputs)
         and not source.transformation.generates_watermarks
@@ -75,6 +76,6 @@ def _readers(nodes: Sequence[StreamNode]) -> set[tuple[int, object]]:
     }
 
 
-def _converting(type_info: TypeInformation | None) -> TypeInformation | None:
+def converting(type_info: TypeInformation | None) -> TypeInformation | None:
     """Return a type if records are converted by it: those that are pickled are not."""
     return None if isinstance(type_info, PickledBytesTypeInfo) else type_info

@@ -12,7 +12,10 @@ from rekindle.graph.stream_graph import StreamEdge, StreamNode
 
 
 def settle_partitioners(
-    nodes: Sequence[StreamNode], parallelism: Mapping[int, Parallelism], heads: Collection[int]
+    nodes: Sequence[StreamNode],
+    parallelism: Mapping[int, Parallelism],
+    heads: Collection[int],
+    fused: Collection[int] = (),
 ) -> tuple[dict[int, list[Partitioner]], Levels]:
     """Return the partitioners of the inputs of each node, and the levels that follow from them.
 
@@ -20,6 +23,7 @@ def settle_partitioners(
         nodes: The program.
         parallelism: Of each node.
         heads: The nodes at which loops begin.
+        fused: The nodes that are run where their source is read, as a part of that.
     """
     levels = Levels(nodes, parallelism)
     timed = (node.id for node in nodes if node.transformation.generates_watermarks)
@@ -29,6 +33,9 @@ def settle_partitioners(
         own = []
         for edge in node.inputs:
             partitioner = _where_parallelism_changes(nodes, node, edge, parallelism)
+            if node.id in fused:
+                own.append(edge.partitioner)
+                continue
             partitioner = _behind_spark(node, edge, partitioner, levels, node.id in before_watermarks)
             if node.id in heads:
                 partitioner = _into_loop(edge, partitioner, levels)

@@ -1,25 +1,95 @@
-"""Rows as Spark read them, as payloads of Arrow batches, and what programs see of their values."""
+"""Columns as payloads: rows as Spark read them, records that went through a chain, and what is left of folded ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
+import msgspec
 import pyarrow as pa
 
+from rekindle.columns.combining import FoldedRows
+from rekindle.columns.pipeline import KeyedRows
+from rekindle.columns.shapes import Shape, ShapeKind
 from rekindle.runtime.chunk import Chunk
+from rekindle.runtime.column_chunk import ColumnChunk, FoldedChunk, as_stamps
 from rekindle.runtime.exchange.payload import ARROW_TAG
-from rekindle.types.spark_rows import row_maker
 
-_KEY = b"rekindle.key"  # columns of the key, separated by commas; a comma at the end: the key is a tuple
+_HEADER = b"rekindle"
 
 
-def encode_batch(batch: pa.RecordBatch, key: tuple[int, ...] = (), single_key: bool = True) -> pa.Buffer:
-    """Encode a batch of a DataFrame's rows; ``key`` names the columns of the key, if Spark has routed them by one."""
+class _Header(msgspec.Struct, frozen=True, array_like=True):
+    """Say what the columns of a batch are, in their order: fields, key, timestamps or starts of windows.
+
+    Attributes:
+        kind: What the fields make, a kind of record; "" where records were folded.
+        fields: The places of the fields; -1 where there is none.
+        keys: The places of the columns of the key.
+        single_key: Whether the key is one value.
+        times: The place of the timestamps, or of the starts of windows; -1: there are none.
+        records: How many records were folded.
+    """
+
+    kind: str
+    fields: list[int]
+    keys: list[int] = []
+    single_key: bool = True
+    times: int = -1
+    records: int = 0
+
+
+def encode_batch(batch: pa.RecordBatch) -> pa.Buffer:
+    """Encode rows as Spark read them."""
+    return _encoded(batch.columns, batch.schema.names, _Header(ShapeKind.ROW.value, list(range(batch.num_columns))))
+
+
+def encode_rows(rows: KeyedRows, single_key: bool, places: pa.Array | None) -> pa.Buffer:
+    """Encode records with their keys, all or those in some places."""
+    columns = _Columns(places)
+    fields = [columns.add(field) for field in rows.fields]
+    keys = [columns.add(key) for key in rows.keys]
+    times = -1 if rows.timestamps is None else columns.add(pa.array(rows.timestamps))
+    names = [f"\0{place}" for place in range(len(columns.columns))]
+    for place, name in zip(fields, rows.shape.names, strict=True):
+        names[place] = name or names[place]
+    header = _Header(rows.shape.kind.value, fields, keys, single_key, times)
+    return _encoded(columns.columns, names, header)
+
+
+def encode_folded(rows: FoldedRows, single_key: bool, places: pa.Array | None) -> pa.Buffer:
+    """Encode what is left of folded records, all or those in some places."""
+    columns = _Columns(places)
+    fields = [-1 if value is None else columns.add(value) for value in rows.values]
+    keys = [columns.add(key) for key in rows.keys]
+    times = columns.add(pa.array(rows.starts))
+    names = [str(place) for place in range(len(columns.columns))]
+    records = rows.records if places is None else rows.records[places.to_numpy()]
+    header = _Header("", fields, keys, single_key, times, int(records.sum()))
+    return _encoded(columns.columns, names, header)
+
+
+class _Columns:
+    """Gather columns, each once."""
+
+    def __init__(self, places: pa.Array | None) -> None:
+        self.columns: list[pa.Array] = []
+        self._places = places
+        self._known: dict[int, int] = {}
+        self._kept: list[pa.Array] = []  # an id is that of an object as long as it lives
+
+    def add(self, column: pa.Array) -> int:
+        place = self._known.get(id(column))
+        if place is None:
+            place = self._known[id(column)] = len(self.columns)
+            self._kept.append(column)
+            self.columns.append(column if self._places is None else column.take(self._places))
+        return place
+
+
+def _encoded(columns: Sequence[pa.Array], names: list[str], header: _Header) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     sink.write(ARROW_TAG)
-    columns = ",".join(map(str, key)) + ("" if single_key else ",")
-    schema = batch.schema.with_metadata({_KEY: columns} if key else None)
+    batch = pa.RecordBatch.from_arrays(list(columns), names=names)
+    schema = batch.schema.with_metadata({_HEADER: msgspec.msgpack.encode(header)})
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_batch(batch)
     return sink.getvalue()
@@ -27,47 +97,17 @@ def encode_batch(batch: pa.RecordBatch, key: tuple[int, ...] = (), single_key: b
 
 def decode_batch(body: memoryview) -> Chunk:
     """Decode a batch; its payload without the tag."""
-    table = pa.ipc.open_stream(body).read_all()
-    columns = [column_values(column) for column in table.columns]
-    rows: list[Any] = list(map(row_maker(tuple(table.column_names)), zip(*columns, strict=True)))
-    key = (table.schema.metadata or {}).get(_KEY)
-    if key is None:
-        return Chunk(rows)
-    parts = [columns[int(index)] for index in key.split(b",") if index]
-    keys = list(zip(*parts, strict=True)) if key.endswith(b",") else parts[0]
-    return Chunk(rows, None, keys)
-
-
-def column_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """Return the values of a column as programs see them: maps are dicts, structs are rows."""
-    if column.null_count == 0 and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        values: list[Any] = column.to_numpy().tolist()  # a fifth of the time that to_pylist takes
-        return values
-    objects: list[Any] = column.to_pylist()
-    convert = _converter(column.type)
-    return objects if convert is None else [None if value is None else convert(value) for value in objects]
-
-
-def _converter(kind: pa.DataType) -> Callable[[Any], Any] | None:
-    """Return what turns Arrow's idea of a nested value into Spark's: maps are dicts, structs are rows or variants."""
-    if pa.types.is_map(kind):
-        key, item = _converter(kind.key_type) or _same, _converter(kind.item_type) or _same
-        return lambda pairs: {key(k): None if v is None else item(v) for k, v in pairs}
-    if pa.types.is_struct(kind):
-        fields = [kind.field(i) for i in range(kind.num_fields)]
-        if any(b"variant" in (field.metadata or ()) for field in fields):
-            from pyspark.sql.types import VariantVal  # columns of variants are rare
-
-            return lambda value: VariantVal(value["value"], value["metadata"])
-        make = row_maker(tuple(field.name for field in fields))
-        parts = [(field.name, _converter(field.type) or _same) for field in fields]
-        return lambda value: make(tuple(None if value[n] is None else convert(value[n]) for n, convert in parts))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        element = _converter(kind.value_type)
-        if element is not None:
-            return lambda values: [None if value is None else element(value) for value in values]
-    return None
-
-
-def _same(value: Any) -> Any:
-    return value
+    with pa.ipc.open_stream(body) as reader:
+        batch = reader.read_next_batch()
+    header = msgspec.msgpack.decode(batch.schema.metadata[_HEADER], type=_Header)
+    columns = batch.columns
+    keys = [columns[place] for place in header.keys]
+    times = None if header.times < 0 else as_stamps(columns[header.times])
+    if not header.kind:
+        assert times is not None
+        folded = [None if place < 0 else columns[place] for place in header.fields]
+        return FoldedChunk(keys, header.single_key, times, folded, header.records)
+    names = batch.schema.names
+    kind = ShapeKind(header.kind)
+    shape = Shape(kind, tuple(names[place] if kind is ShapeKind.ROW else "" for place in header.fields))
+    return ColumnChunk([columns[place] for place in header.fields], shape, keys, header.single_key, times)

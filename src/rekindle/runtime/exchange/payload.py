@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from operator import is_, itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -23,6 +23,7 @@ _CHUNK = 0
 _ARROW = 1
 _PROGRESS = 2
 _SEVERAL = 3
+_PASSED = 4
 
 # Forms of a list besides those of objects.
 _ABSENT = 255
@@ -32,7 +33,7 @@ _FIELD = 253  # the keys are a field of the values
 ARROW_TAG = bytes([_ARROW])
 """How the payload of a batch of Spark's begins."""
 
-_PROGRESS_TAG, _SEVERAL_TAG = bytes([_PROGRESS]), bytes([_SEVERAL])
+_PROGRESS_TAG, _SEVERAL_TAG, _PASSED_TAG = bytes([_PROGRESS]), bytes([_SEVERAL]), bytes([_PASSED])
 _LENGTH = struct.Struct(">I")
 _HEADER = struct.Struct(">BBBBII")  # tag; forms of values, keys and timestamps; sizes of keys and timestamps
 _FIELDS_SEARCHED = 16
@@ -45,6 +46,18 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
     watermark: int
     ended: bool
     idle: bool = False
+
+
+class Passed(msgspec.Struct, frozen=True, array_like=True):
+    """Tell what has passed by in a task that ran a chain of operators by columns.
+
+    Attributes:
+        records: How many records came to each operator of the chain, and to the exchange; empty: others are told.
+        highest: The highest timestamp in each share of the records; None: it has none. Empty: nobody makes watermarks.
+    """
+
+    records: list[int]
+    highest: list[int | None]
 
 
 def encode_chunk(chunk: Chunk, serializer: TypeSerializer[Any] | None = None) -> bytes:
@@ -78,6 +91,11 @@ def encode_progress(progress: Progress) -> bytes:
     return _PROGRESS_TAG + msgspec.msgpack.encode(progress)
 
 
+def encode_passed(passed: Passed) -> bytes:
+    """Encode word of a task."""
+    return _PASSED_TAG + msgspec.msgpack.encode(passed)
+
+
 def encode_several(payloads: Iterable[bytes]) -> bytes:
     """Put payloads into one, in their order: where watermarks are many, chunks are small."""
     parts = [_SEVERAL_TAG]
@@ -86,7 +104,7 @@ def encode_several(payloads: Iterable[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def decode_all(payload: bytearray, serializer: TypeSerializer[Any] | None = None) -> list[Chunk | Progress]:
+def decode_all(payload: bytearray, serializer: TypeSerializer[Any] | None = None) -> list[Item]:
     """Decode all that is in a payload; the serializer is the one that chunks were encoded with."""
     if payload[0] != _SEVERAL:
         return [decode(payload, serializer)]
@@ -100,7 +118,7 @@ def decode_all(payload: bytearray, serializer: TypeSerializer[Any] | None = None
     return items
 
 
-def decode(payload: bytearray | memoryview, serializer: TypeSerializer[Any] | None = None) -> Chunk | Progress:
+def decode(payload: bytearray | memoryview, serializer: TypeSerializer[Any] | None = None) -> Item:
     """Decode a payload that holds one thing; the serializer is the one that a chunk was encoded with."""
     kind = payload[0]
     if kind == _CHUNK:
@@ -111,7 +129,13 @@ def decode(payload: bytearray | memoryview, serializer: TypeSerializer[Any] | No
         from rekindle.runtime.exchange.arrow_batches import decode_batch
 
         return decode_batch(body)
+    if kind == _PASSED:
+        return msgspec.msgpack.decode(body, type=Passed)
     return msgspec.msgpack.decode(body, type=Progress)
+
+
+Item: TypeAlias = Chunk | Progress | Passed
+"""What may be in a payload."""
 
 
 def _decode_chunk(payload: memoryview, serializer: TypeSerializer[Any] | None) -> Chunk:

@@ -105,7 +105,7 @@ class EventTime:
         self._records_came = True
         self.idle = False
         assigner = self.strategy.timestamp_assigner
-        return chunk.timestamps if assigner is None else _extracted(assigner, chunk)
+        return chunk.timestamps if assigner is None else extracted(assigner, chunk)
 
     def _observe(self, timestamps: list[int | None] | None) -> None:
         if self.strategy.kind is not WatermarkKind.NONE and timestamps is not None:
@@ -214,7 +214,8 @@ class TimestampsAndWatermarksOperator(ProcessingTimeOperator, WatermarkEmitter):
         return self.event_time.idle
 
 
-def _extracted(assigner: TimestampAssigner, chunk: Chunk) -> list[int | None]:
+def extracted(assigner: TimestampAssigner, chunk: Chunk) -> list[int | None]:
+    """Return the timestamps that an assigner gives to records."""
     extract = assigner.extract_timestamp
     timestamps: list[Any]
     remaining = iter(chunk.values)

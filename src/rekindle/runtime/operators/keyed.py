@@ -22,12 +22,13 @@ from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.result_copies import FIXED, unshared
-from rekindle.runtime.operators.roles import KeyedStateOwner, ProcessingTimeOperator
+from rekindle.runtime.operators.roles import ColumnOperator, KeyedStateOwner, ProcessingTimeOperator
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, TIMERS, KeyGroupBlock
 from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
+from rekindle.state.many_keys import ManyKeys
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 from rekindle.state.timers import TimerQueue
 from rekindle.types.type_information import TypeInformation
@@ -71,7 +72,7 @@ class KeyedOperator(UserFunctionOperator, KeyedStateOwner):
 
     def process(self, chunk: Chunk) -> Chunk:
         result = self._process(chunk)
-        self.backend.after_chunk(len(chunk.values))
+        self.backend.after_chunk(chunk.size())
         return result
 
     @abstractmethod
@@ -171,7 +172,7 @@ class KeyedFlatMapOperator(KeyedOperator):
         return Chunk(values, timestamps)
 
 
-class ReduceOperator(KeyedOperator):
+class ReduceOperator(KeyedOperator, ColumnOperator):
     """Keep the running reduction of each key and emit it with every record."""
 
     function: ReduceFunction
@@ -184,6 +185,16 @@ class ReduceOperator(KeyedOperator):
     def _prepare(self, context: OperatorContext) -> None:
         descriptor: ValueStateDescriptor = ValueStateDescriptor(REDUCED, self.type_info)
         self._state = self.backend.get_or_create(descriptor)  # type: ignore[assignment]
+        self._many = ManyKeys(self.backend, self._state)
+
+    def process_columns(self, chunk: Chunk) -> Chunk | None:
+        from rekindle.runtime.operators.column_folds import reduced  # a job without columns needs none of it
+
+        assert self.columns is not None
+        result = reduced(self.columns.fold, chunk, self._many)
+        if result is not None:
+            self.backend.after_chunk(chunk.size())
+        return result
 
     def _process(self, chunk: Chunk) -> Chunk:
         reduce, backend, state = self.function.reduce, self.backend, self._state

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 
+from rekindle.graph.job_graph import NodeColumns
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator
 from rekindle.state.operator_state.stored import StoredList
@@ -29,6 +30,20 @@ class ProcessingTimeOperator(Operator):
     @abstractmethod
     def next_processing_timer(self) -> int | None:
         """Return when processing time is of interest next; None: as far as is known, never."""
+
+
+class ColumnOperator(Operator):
+    """An operator that may process records that come as columns.
+
+    Attributes:
+        columns: How; None: it does not.
+    """
+
+    columns: NodeColumns | None = None
+
+    @abstractmethod
+    def process_columns(self, chunk: Chunk) -> Chunk | None:
+        """Process records by columns, with the same results as one by one; None: they must be processed so."""
 
 
 class WatermarkEmitter(Operator):

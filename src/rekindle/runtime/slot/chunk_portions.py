@@ -30,9 +30,9 @@ class Portions:
         if limit is None:
             limit = self._limits[place] = portion_limit()
         start = 0
-        while start < len(chunk.values):
+        while start < chunk.size():
             portion = chunk.cut(start, start + limit.records)
-            start += len(portion.values)
+            start += portion.size()
             output.produced = 0
             yield portion
-            limit.learn(len(portion.values), output.produced)
+            limit.learn(portion.size(), output.produced)

@@ -18,13 +18,14 @@ from rekindle.graph.partitioning import Partitioning
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.partition_writers import chosen_targets
-from rekindle.runtime.exchange.payload import Progress
+from rekindle.runtime.exchange.payload import Passed, Progress
 from rekindle.runtime.exchange.writers import keys_of, unhashable_key
 from rekindle.runtime.operators.building import OperatorBuilder
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK, Operator
 from rekindle.runtime.operators.result_copies import FIXED
 from rekindle.runtime.operators.roles import (
     BackgroundWork,
+    ColumnOperator,
     InputGatherer,
     OutputCommitter,
     ProcessingTimeOperator,
@@ -34,6 +35,7 @@ from rekindle.runtime.operators.roles import (
 )
 from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.runtime.slot.arrivals import in_band_edges, record_order, senders
+from rekindle.runtime.slot.column_input import ColumnInput
 from rekindle.runtime.slot.failure import blaming
 from rekindle.runtime.slot.ordered_inputs import OrderedInputs, arrival
 from rekindle.runtime.slot.progress import InputProgress, combined_watermark
@@ -54,6 +56,7 @@ class RunningNode:
         timed: The operator, if it goes by the clock.
         emitter: The operator, if its output has watermarks of its own.
         gatherer: The operator, if it holds results back until its inputs have ended.
+        by_columns: The operator, if it processes records that come as columns.
         outputs: The edges to what follows.
         inputs: How far its inputs are, by their index.
         held: What it waits with until all of a level is there.
@@ -70,6 +73,7 @@ class RunningNode:
 
     __slots__ = (
         "announced",
+        "by_columns",
         "cutter",
         "early",
         "emitter",
@@ -105,6 +109,7 @@ class RunningNode:
         self.timed = operator if isinstance(operator, ProcessingTimeOperator) else None
         self.emitter = operator if isinstance(operator, WatermarkEmitter) else None
         self.gatherer = operator if isinstance(operator, InputGatherer) else None
+        self.by_columns = operator if isinstance(operator, ColumnOperator) and operator.columns is not None else None
         self.outputs = outputs
         self.inputs = inputs
         self.held = held
@@ -144,6 +149,9 @@ class OperatorGraph:
         self._in_band = in_band_edges(graph)
         self._order = record_order(graph, slot)
         self._serializers = EdgeSerializers.of(graph.edges)
+        self._column_inputs = {
+            chain.edge: ColumnInput(chain, graph, slot, self._serializers[chain.edge]) for chain in graph.chains
+        }
         self._nodes: dict[int, RunningNode] = {}
         self._remote_sources = {source.node for source in graph.cluster_sources}
         parallelism = {node.id: node.parallelism for node in graph.nodes}
@@ -159,6 +167,8 @@ class OperatorGraph:
                 held = None if order is None else OrderedInputs(order)
                 with blaming(node):
                     operator = builder.build(node.transformation, node.batch_memory)
+                if node.columns is not None and isinstance(operator, ColumnOperator):
+                    operator.columns = node.columns
                 self._nodes[node.id] = RunningNode(node, operator, graph.outputs(node.id), inputs, held)
         self.loops = {i.head: builder.feedback_loop(graph.nodes[i.head].transformation) for i in graph.iterations}
         self._levels: list[list[RunningNode]] = [[] for _ in range(graph.levels)]
@@ -188,9 +198,39 @@ class OperatorGraph:
     def __iter__(self) -> Iterator[RunningNode]:
         return iter(self._nodes.values())
 
+    def open_inputs(self, watermark_interval_ms: int) -> None:
+        """Make ready for what was run by columns before it comes here."""
+        for given in self._column_inputs.values():
+            given.open(watermark_interval_ms)
+
+    def takes_whole(self, edge_id: int) -> bool:
+        """Return whether chunks that come over an exchange are processed by columns, however large they are."""
+        return edge_id in self._column_inputs and self._nodes[self._edges[edge_id].target].by_columns is not None
+
     def receive(self, edge_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that came over an exchange."""
+        given = self._column_inputs.get(edge_id)
+        if given is not None:
+            chunk = given.arrived(chunk)
+            if not chunk.size():
+                return
         self._arrive(self._edges[edge_id], chunk, output)
+
+    def receive_passed(self, edge_id: int, passed: Passed) -> int:
+        """Take word of a task that ran operators by columns; return how many records it has read."""
+        given, edge = self._column_inputs[edge_id], self._edges[edge_id]
+        watermark = given.passed(passed)
+        if watermark is not None:
+            self._nodes[edge.target].settled_late.append((edge.input, Progress(0, watermark, False)))
+        if not passed.records:
+            return 0
+        into = (passed.records[0], *passed.records[:-1])
+        for node, came, left in zip(given.chain.nodes, into, passed.records, strict=True):
+            running = self._nodes.get(node)
+            if running is not None:
+                running.records_in += came
+                running.records_out += left
+        return passed.records[0]
 
     def receive_source(self, node_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that Spark read for a source."""
@@ -307,10 +347,14 @@ class OperatorGraph:
             self._follow(running, output)
 
     def _run(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int = 0) -> None:
-        running.records_in += len(chunk.values)
+        running.records_in += chunk.size()
         cutter = running.cutter
         with blaming(running.node):
-            if cutter is not None:
+            if running.by_columns is not None and not side:
+                result = running.by_columns.process_columns(chunk)
+                if result is None:
+                    result = running.operator.process(chunk)
+            elif cutter is not None:
                 pieces = cutter.pieces(chunk, side)
             elif side:
                 assert running.two_input is not None

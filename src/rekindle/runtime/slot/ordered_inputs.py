@@ -65,7 +65,7 @@ class OrderedInputs:
             return [(edge, item)]
         self._waiting.append((edge, item))
         if isinstance(item, Chunk):
-            self._count += len(item.values)
+            self._count += item.size()
         if self._count <= _FEW:
             return ()
         waiting = self._waiting

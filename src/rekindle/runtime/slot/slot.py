@@ -7,7 +7,7 @@ lock makes each chunk of records, each order and each snapshot atomic.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from rekindle.exceptions import SlotProtocolError
 from rekindle.graph.job_graph import JobNode
 from rekindle.metrics.slot_metrics import MetricRegistry, MetricValue
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.exchange.payload import Progress, decode_all, is_batch
+from rekindle.runtime.exchange.payload import Item, Passed, Progress, decode_all, is_batch
 from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.operators.event_loop import EventLoopThread
@@ -102,6 +102,7 @@ class Slot:
         except BaseException:
             self._clear_local(job_over=False)
             raise
+        self._graph.open_inputs(self._job.watermark_interval_ms)
         self._positions = self._current_positions()
 
     def _open_all(self, restore: RestoredCheckpoint | None) -> None:
@@ -235,10 +236,12 @@ class Slot:
         for edge, payload in frames:
             place = edge if task.source < 0 else ~task.source
             items = decode_all(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
-            counts = is_batch(payload)
+            counts = task.source >= 0 and is_batch(payload)
             del payload  # it may be large
             for item in items:
-                portions = (item,) if isinstance(item, Progress) else self._portions.of(place, item, output)
+                portions: Iterable[Item] = (item,)
+                if isinstance(item, Chunk) and not self._graph.takes_whole(edge):
+                    portions = self._portions.of(place, item, output)
                 for portion in portions:
                     with self._at_work(task):
                         self._receive(edge, portion, counts, task, output)
@@ -260,12 +263,15 @@ class Slot:
             for envelope in ready:
                 send(envelope)
 
-    def _receive(self, edge: int, item: Chunk | Progress, counts: bool, task: m.OpenTask, output: TaskOutput) -> None:
+    def _receive(self, edge: int, item: Item, counts: bool, task: m.OpenTask, output: TaskOutput) -> None:
         if isinstance(item, Progress):
             self._graph.receive_progress(edge, item, output)
             return
+        if isinstance(item, Passed):
+            self._records_in += self._graph.receive_passed(edge, item)
+            return
         if counts:
-            self._records_in += len(item.values)
+            self._records_in += item.size()
         if task.source >= 0:
             self._graph.receive_source(task.source, item, output)
         else:

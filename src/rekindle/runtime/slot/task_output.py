@@ -10,7 +10,7 @@ from rekindle.graph.partitioning import Partitioning, rescale_targets
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.partition_writers import BroadcastWriter, CustomWriter, GlobalWriter, ShuffleWriter
-from rekindle.runtime.exchange.payload import Progress, decode_all, encode_progress, encode_several
+from rekindle.runtime.exchange.payload import Item, Progress, decode_all, encode_progress, encode_several
 from rekindle.runtime.exchange.sizes import chunk_size, payload_limit
 from rekindle.runtime.exchange.writers import (
     Envelope,
@@ -51,7 +51,7 @@ class Exchanges:
         """Return the operator whose records leave on an edge."""
         return self._nodes[self._edges[edge_id].source]
 
-    def received(self, edge_id: int, payload: bytearray) -> list[Chunk | Progress]:
+    def received(self, edge_id: int, payload: bytearray) -> list[Item]:
         """Decode what came over an edge."""
         return decode_all(payload, self._serializers[edge_id].values)
 

@@ -49,16 +49,16 @@ class ForwardSource:
 
 @dataclass(frozen=True, slots=True)
 class RouteSource:
-    """Send the rows of a DataFrame that is keyed by columns straight into the exchange."""
+    """Take the rows of a DataFrame by columns straight into the exchange."""
 
     route: ColumnRoute
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
         quieten_this_worker()
-        for batch in batches:
-            if batch.num_rows:
-                yield _envelope_batch(list(self.route.envelopes(batch)))
+        context = TaskContext.get()
+        for envelopes in self.route.envelopes(batches, 0 if context is None else context.partitionId()):
+            yield _envelope_batch(envelopes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""DataFrames that are keyed by columns: their rows go to the next operator's slots as columns, never as Python objects.
+"""DataFrames whose rows go to the next operator's slots as columns, never as Python objects.
 
-Where a key selector names columns and does nothing else, the Spark task that reads a batch hashes the key columns and
-cuts the batch up by target. Such a source needs no stage in the slots before the exchange. Anything else takes the
-ordinary way.
+The Spark task that reads a batch takes it through the chain behind the source, hashes the keys and cuts the batch up by
+target. What can be folded before it is sent is gathered over many batches and folded first. Such a source needs no
+stage in the slots before the exchange.
 """
 
 from __future__ import annotations
@@ -15,100 +15,146 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import types as T  # noqa: N812 - the customary name
 
+from rekindle.columns.chains import ColumnChain
+from rekindle.columns.combining import combined
+from rekindle.columns.evaluation import NotColumnar
+from rekindle.columns.pipeline import KeyedRows, Observed, joined, keyed_rows
 from rekindle.graph.job_graph import JobGraph
-from rekindle.graph.partitioning import Partitioning
-from rekindle.graph.traced_keys import traced_key
-from rekindle.runtime.exchange.arrow_batches import encode_batch
-from rekindle.runtime.spark.described_frames import frame_of
+from rekindle.runtime.exchange.arrow_batches import encode_batch, encode_folded, encode_rows
+from rekindle.runtime.exchange.payload import Passed, encode_passed
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
-from rekindle.types.typeinfo import BasicType, BasicTypeInfo, TypeInformation
 
-_ROUTABLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.BooleanType, T.StringType)
-_UNCHANGED: dict[BasicType, tuple[type[T.DataType], ...]] = {
-    BasicType.STRING: (T.StringType,),
-    BasicType.BOOLEAN: (T.BooleanType,),
-    BasicType.INT: (T.ByteType, T.ShortType, T.IntegerType),
-    BasicType.LONG: (T.ByteType, T.ShortType, T.IntegerType, T.LongType),
-}
+_GATHERED_ROWS = 1 << 19  # before they are folded: more rows a key and window leave less to send
+_GATHERED_BYTES = 64 << 20
+
+Envelope = tuple[int, int, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRoute:
-    """Say which columns are the key, and how many subtasks share the key groups."""
+    """Say what is done with the rows of a source, and how many subtasks share the key groups behind it.
 
-    edge: int
-    key: tuple[int, ...]
-    single_key: bool
+    Attributes:
+        chain: The operators behind the source.
+        parallelism: The number of subtasks.
+        max_parallelism: The number of key groups.
+    """
+
+    chain: ColumnChain
     parallelism: int
     max_parallelism: int
 
-    def envelopes(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int, bytes]]:
-        """Cut a batch up: an edge, a target and a payload for each subtask that gets rows."""
-        targets = self._targets(batch)
-        for target in range(self.parallelism):
-            rows = np.flatnonzero(targets == target)
-            if len(rows):
-                part = encode_batch(batch.take(pa.array(rows)), self.key, self.single_key)
-                yield self.edge, target, part.to_pybytes()
+    def envelopes(self, batches: Iterator[pa.RecordBatch], task: int) -> Iterator[list[Envelope]]:
+        """Take the rows of a task through the chain: edges, targets and payloads, batch by batch."""
+        observed = Observed.of(self.chain, task)
+        gathered: list[KeyedRows] = []
+        size = 0
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            try:
+                rows = keyed_rows(self.chain, batch, observed)
+            except NotColumnar:
+                yield from self._sent(gathered)
+                gathered, size = [], 0
+                observed.count(0, batch.num_rows)
+                yield self._to_all(encode_batch(batch).to_pybytes())
+                continue
+            if not rows.rows:
+                continue
+            gathered.append(rows)
+            size += batch.nbytes
+            if (
+                self.chain.combined is None
+                or size >= _GATHERED_BYTES
+                or sum(r.rows for r in gathered) >= _GATHERED_ROWS
+            ):
+                yield from self._sent(gathered)
+                gathered, size = [], 0
+        yield from self._sent(gathered)
+        if any(observed.records):
+            yield self._passed(observed, task)
 
-    def _targets(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        columns = [batch.column(index) for index in self.key]
-        column = columns[0]
-        if self.single_key and column.null_count == 0 and pa.types.is_integer(column.type):
+    def _sent(self, gathered: list[KeyedRows]) -> Iterator[list[Envelope]]:
+        if gathered and self.chain.combined is not None:
+            try:
+                yield self._folded(joined(gathered))
+                return
+            except NotColumnar:
+                pass
+        for rows in gathered:
+            yield self._rows(rows)
+
+    def _rows(self, rows: KeyedRows) -> list[Envelope]:
+        single = self.chain.single_key
+        return [
+            (self.chain.edge, target, encode_rows(rows, single, places).to_pybytes())
+            for target, places in self._parts(rows.keys, rows.rows)
+        ]
+
+    def _folded(self, rows: KeyedRows) -> list[Envelope]:
+        assert self.chain.combined is not None
+        folded = combined(self.chain.combined, rows)
+        single = self.chain.single_key
+        return [
+            (self.chain.edge, target, encode_folded(folded, single, places).to_pybytes())
+            for target, places in self._parts(folded.keys, len(folded.starts))
+        ]
+
+    def _parts(self, keys: list[pa.Array], rows: int) -> Iterator[tuple[int, pa.Array | None]]:
+        """Return the targets that get rows, and which; None: all."""
+        if self.parallelism == 1:
+            yield 0, None
+            return
+        targets = self._targets(keys, rows)
+        for target in range(self.parallelism):
+            places = np.flatnonzero(targets == target)
+            if len(places) == rows:
+                yield target, None
+            elif len(places):
+                yield target, pa.array(places)
+
+    def _targets(self, keys: list[pa.Array], rows: int) -> npt.NDArray[np.int64]:
+        column = keys[0]
+        if self.chain.single_key and column.null_count == 0 and pa.types.is_integer(column.type):
             groups = key_groups_of_longs(column.to_numpy().astype(np.int64, copy=False), self.max_parallelism)
-        elif self.single_key:
+        elif self.chain.single_key:
             encoded = pc.dictionary_encode(column, null_encoding="encode")
             unique = [key_group_of(key, self.max_parallelism) for key in encoded.dictionary.to_pylist()]
             groups = np.array(unique, dtype=np.int64)[encoded.indices.to_numpy()]
         else:
             routes: dict[Any, int] = {}
-            keys = zip(*(part.to_pylist() for part in columns), strict=True)
+            parts = zip(*(part.to_pylist() for part in keys), strict=True)
             numbers = (
                 routes[key] if key in routes else routes.setdefault(key, key_group_of(key, self.max_parallelism))
-                for key in keys
+                for key in parts
             )
-            groups = np.fromiter(numbers, dtype=np.int64, count=batch.num_rows)
+            groups = np.fromiter(numbers, dtype=np.int64, count=rows)
         return groups * self.parallelism // self.max_parallelism
+
+    def _to_all(self, payload: bytes) -> list[Envelope]:
+        return [(self.chain.edge, target, payload) for target in range(self.parallelism)]
+
+    def _passed(self, observed: Observed, task: int) -> list[Envelope]:
+        """Tell all targets of timestamps, if watermarks follow from them, and one how many records there were."""
+        told = task % self.parallelism
+        return [
+            (
+                self.chain.edge,
+                target,
+                encode_passed(Passed(observed.records if target == told else [], observed.highest)),
+            )
+            for target in range(self.parallelism)
+            if target == told or observed.highest
+        ]
 
 
 def column_routes(graph: JobGraph) -> dict[int, ColumnRoute]:
-    """Find the sources, by node, whose only consumer stands behind a ``key_by`` on columns."""
+    """Return what is done with the rows of sources, by their nodes, where that is done by columns."""
     nodes = {node.id: node for node in graph.nodes}
-    routes: dict[int, ColumnRoute] = {}
-    for source in graph.cluster_sources:
-        if not nodes[source.node].transformation.passes_rows:
-            continue
-        outputs = graph.outputs(source.node)
-        columns = tuple(frame_of(source).columns)
-        if len(outputs) != 1 or outputs[0].partitioner.kind is not Partitioning.HASH:
-            continue
-        edge = outputs[0]
-        assert edge.partitioner.key_selector is not None
-        if edge.partitioner.functions:
-            continue  # what the key selector does depends on its open()
-        key = traced_key(edge.partitioner.key_selector, columns)
-        positions = () if key is None else (key,) if isinstance(key, int) else key
-        fields = [frame_of(source).schema[position] for position in positions]
-        if (
-            fields
-            and all(isinstance(field.dataType, _ROUTABLE) for field in fields)
-            and _fits(edge.partitioner.key_type, fields, isinstance(key, int))
-        ):
-            target = nodes[edge.target]
-            routes[source.node] = ColumnRoute(
-                edge.id, positions, isinstance(key, int), target.parallelism, target.max_parallelism
-            )
-    return routes
-
-
-def _fits(key_type: TypeInformation | None, fields: list[T.StructField], single_key: bool) -> bool:
-    """Return whether a key type leaves the values of the columns as they are; the slots alone can convert them."""
-    if key_type is None:
-        return True
-    if not single_key or not isinstance(key_type, BasicTypeInfo):
-        return False
-    kinds = _UNCHANGED.get(key_type.basic_type, ())
-    takes_none = key_type.basic_type is BasicType.STRING
-    return isinstance(fields[0].dataType, kinds) and (takes_none or not fields[0].nullable)
+    return {
+        chain.nodes[0]: ColumnRoute(chain, target.parallelism, target.max_parallelism)
+        for chain in graph.chains
+        for target in (nodes[graph.edges[chain.edge].target],)
+    }

@@ -31,6 +31,17 @@ class HeapState(State):
         """Note what is changed from now on, or do not."""
         self._changed = None if changes is None else changes.keys.add
 
+    def stored_all(self, keys: Iterable[Any]) -> list[Any]:
+        """Return the entries of many keys; None where there is none."""
+        return list(map(self._entries.get, keys))
+
+    def store_all(self, keys: list[Any], values: list[Any]) -> None:
+        """Replace the entries of many keys; no value is None."""
+        self._entries.update(zip(keys, values, strict=True))
+        if self._changed is not None:
+            for key in keys:
+                self._changed(key)
+
     def clear(self) -> None:
         key = self._scope.key
         if key in self._entries:

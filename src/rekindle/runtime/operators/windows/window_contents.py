@@ -17,6 +17,7 @@ from rekindle.contracts.state import (
 from rekindle.contracts.windowing.evictors import Evictor, TimestampedValue
 from rekindle.graph.transformations import windows as transformations
 from rekindle.state.keyed_backend import KeyedStateBackend
+from rekindle.state.many_keys import ManyKeys
 from rekindle.state.scope import NamespacedState, NamespaceScope
 from rekindle.types.type_information import TypeInformation
 from rekindle.types.type_serializer import TypeSerializer
@@ -46,6 +47,10 @@ class WindowContents(ABC):
         """Add an element to a window."""
         self._scope.namespace = window  # what use() does, without a call for each element
         self._add(value)
+
+    def many_keys(self, backend: KeyedStateBackend) -> ManyKeys:
+        """Return the state of many keys and windows at once."""
+        return ManyKeys(backend, self._state.state, self._scope)
 
     @abstractmethod
     def evaluate(

@@ -7,7 +7,7 @@ timers carry key and window. So a window is checkpointed, rescaled and, in Rocks
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rekindle.contracts.functions import (
     AllWindowFunction,
@@ -31,7 +31,7 @@ from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.result_copies import FIXED, unshared
-from rekindle.runtime.operators.roles import ProcessingTimeOperator
+from rekindle.runtime.operators.roles import ColumnOperator, ProcessingTimeOperator
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.side_outputs import SideOutput, emitted, sorted_out
 from rekindle.runtime.operators.stateless import append_results
@@ -47,17 +47,21 @@ from rekindle.state.namespace_timers import NamespaceTimerQueue
 from rekindle.types.class_typeinfo import SerializerTypeInfo
 from rekindle.types.typeinfo import Types
 
+if TYPE_CHECKING:
+    from rekindle.runtime.operators.column_folds import WindowFolds
+
 _MERGING = "_merging-windows"
 _new_window = tuple.__new__
 
 
-class WindowOperator(KeyedOperator, ProcessingTimeOperator):
+class WindowOperator(KeyedOperator, ProcessingTimeOperator, ColumnOperator):
     """Run a window function over the windows of each key."""
 
     _context: WindowTriggerContext
     _function_context: WindowFunctionContext
     _assigner_context: AssignerContext
     _open_windows: ValueState[Any]
+    _folds: WindowFolds | None
 
     def __init__(self, windowing: Windowing, function: Function) -> None:
         super().__init__(function)
@@ -104,6 +108,15 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator):
             pairs = Types.LIST(Types.TUPLE([window_type, window_type]))
             self._open_windows = backend.get_or_create(ValueStateDescriptor(_MERGING, pairs))  # type: ignore[assignment]
         self._restore_timers(context.restored.timers)
+        self._folds = self._column_folds()
+
+    def _column_folds(self) -> WindowFolds | None:
+        if self.columns is None or self.columns.grid is None:
+            return None
+        from rekindle.runtime.operators.column_folds import WindowFolds  # a job without columns needs none of it
+
+        state = self.contents.many_keys(self.backend)
+        return WindowFolds(self.columns.fold, self.columns.grid, self._lateness, state)
 
     def timer_queues(self) -> tuple[NamespaceTimerQueue, NamespaceTimerQueue]:
         return self._context.event_timers, self._context.processing_timers
@@ -112,6 +125,14 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator):
         return self._context.processing_timers.next_timestamp()
 
     # --- elements ---
+
+    def process_columns(self, chunk: Chunk) -> Chunk | None:
+        folds, context = self._folds, self._context
+        late = self.windowing.late_tag is not None
+        if folds is None or not folds.fold(chunk, context.watermark, late, context.event_timers.register):
+            return None
+        self.backend.after_chunk(chunk.size())
+        return Chunk([])
 
     def _process(self, chunk: Chunk) -> Chunk:
         assert chunk.keys is not None, "a keyed operator was fed from an edge without keys"

@@ -1,0 +1,141 @@
+"""A chunk whose records are columns; rows are made of them only for who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rekindle.columns.grouping import Codes
+from rekindle.columns.python_values import column_values
+from rekindle.columns.shapes import Shape
+from rekindle.runtime.chunk import Chunk
+
+
+class ColumnChunk(Chunk):
+    """Hold records field by field.
+
+    Attributes:
+        fields: The columns.
+        shape: What records they make.
+        key_columns: The columns of the key; empty: records have none.
+        single_key: Whether the key is one value, not a tuple.
+        stamps: The timestamps; None: records have none.
+    """
+
+    __slots__ = ("_keys", "_timestamps", "_values", "fields", "key_columns", "rows", "shape", "single_key", "stamps")
+
+    def __init__(
+        self,
+        fields: Sequence[pa.Array],
+        shape: Shape,
+        key_columns: Sequence[pa.Array] = (),
+        single_key: bool = True,
+        stamps: Codes | None = None,
+    ) -> None:
+        self.fields = fields
+        self.shape = shape
+        self.key_columns = key_columns
+        self.single_key = single_key
+        self.stamps = stamps
+        self.rows = len(fields[0])
+        self.side = None
+        self._values: list[Any] | None = None
+        self._timestamps: list[int | None] | None = None
+        self._keys: list[Any] | None = None
+
+    def size(self) -> int:
+        return self.rows
+
+    @property
+    def values(self) -> list[Any]:  # type: ignore[override]
+        """Return the records, one by one."""
+        if self._values is None:
+            self._values = self.shape.records([column_values(field) for field in self.fields])
+        return self._values
+
+    @property
+    def timestamps(self) -> list[int | None] | None:  # type: ignore[override]
+        """Return the timestamps, one by one."""
+        if self._timestamps is None and self.stamps is not None:
+            self._timestamps = self.stamps.tolist()
+        return self._timestamps
+
+    @property
+    def keys(self) -> list[Any] | None:  # type: ignore[override]
+        """Return the keys, one by one."""
+        if self._keys is None and self.key_columns:
+            self._keys = self.keys_of(None)
+        return self._keys
+
+    def keys_of(self, rows: Codes | None) -> list[Any]:
+        """Return the keys of some rows; None: of all."""
+        columns = [column if rows is None else column.take(pa.array(rows)) for column in self.key_columns]
+        parts = [column_values(column) for column in columns]
+        return parts[0] if self.single_key else list(zip(*parts, strict=True))
+
+    def cut(self, start: int, stop: int) -> Chunk:
+        if start == 0 and stop >= self.rows:
+            return self
+        return ColumnChunk(
+            [field.slice(start, stop - start) for field in self.fields],
+            self.shape,
+            [column.slice(start, stop - start) for column in self.key_columns],
+            self.single_key,
+            None if self.stamps is None else self.stamps[start:stop],
+        )
+
+    def part(self, tag: str | None) -> Chunk | None:
+        return self if tag is None and self.rows else None
+
+    def as_records(self) -> Chunk:
+        """Return a chunk of the same records, as rows."""
+        return Chunk(self.values, self.timestamps, self.keys)
+
+
+class FoldedChunk(Chunk):
+    """Hold what is left of records that were folded before they were sent.
+
+    Attributes:
+        key_columns: The columns of the key.
+        single_key: Whether the key is one value, not a tuple.
+        starts: Where the window of each entry begins.
+        folded: What goes into each field of the accumulator; None where nothing does.
+        records: How many records they were.
+    """
+
+    __slots__ = ("folded", "key_columns", "records", "single_key", "starts")
+
+    def __init__(
+        self,
+        key_columns: Sequence[pa.Array],
+        single_key: bool,
+        starts: Codes,
+        folded: Sequence[pa.Array | None],
+        records: int,
+    ) -> None:
+        super().__init__([])
+        self.key_columns = key_columns
+        self.single_key = single_key
+        self.starts = starts
+        self.folded = folded
+        self.records = records
+
+    def size(self) -> int:
+        return self.records
+
+    def cut(self, start: int, stop: int) -> Chunk:
+        return self
+
+    def keys_of(self, rows: Codes) -> list[Any]:
+        """Return the keys of some entries."""
+        parts = [column_values(column.take(pa.array(rows))) for column in self.key_columns]
+        return parts[0] if self.single_key else list(zip(*parts, strict=True))
+
+
+def as_stamps(column: pa.Array) -> Codes:
+    """Return a column of timestamps as numbers."""
+    stamps: Codes = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return stamps

@@ -1,0 +1,205 @@
+"""Folds chunks of columns into the state of their keys: gather, fold, scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rekindle.columns.evaluation import NotColumnar, as_numpy
+from rekindle.columns.folds import Fold, FoldKind
+from rekindle.columns.grouping import Codes, Groups, groups_of, refined
+from rekindle.columns.kernels import FoldInput, computable, fold_input, folded
+from rekindle.columns.python_values import column_values
+from rekindle.columns.running import running
+from rekindle.columns.window_grid import WindowGrid
+from rekindle.columns.windows import assigned
+from rekindle.contracts.windowing.windows import MAX_TIMESTAMP, TimeWindow
+from rekindle.runtime.chunk import Chunk
+from rekindle.runtime.column_chunk import ColumnChunk, FoldedChunk
+from rekindle.state.many_keys import ManyKeys
+
+
+def reduced(fold: Fold, chunk: Chunk, state: ManyKeys) -> Chunk | None:
+    """Fold records into the reductions of their keys, and give each with what has become of it by then.
+
+    Returns:
+        The results; None where the records must be reduced one by one. Then nothing has been changed.
+    """
+    if not isinstance(chunk, ColumnChunk) or chunk.shape != fold.record:
+        return None
+    try:
+        given = fold_input(fold, chunk.fields, chunk.rows)
+        groups = groups_of(chunk.key_columns)
+        keys = chunk.keys_of(groups.first)
+        with np.errstate(all="ignore"):  # infinities and NaN come about without a word in Python, too
+            values = running(fold, groups, given, state.get(keys))
+    except NotColumnar:
+        return None
+    state.put(keys, [values[row] for row in groups.last.tolist()])
+    return Chunk(values, chunk.timestamps)
+
+
+class WindowFolds:
+    """Fold records into the accumulators of their keys and windows.
+
+    Attributes:
+        state: The accumulators, by pairs of a key and a window.
+    """
+
+    def __init__(self, fold: Fold, grid: WindowGrid, lateness: int, state: ManyKeys) -> None:
+        self._fold = fold
+        self._grid = grid
+        self._lateness = lateness
+        self.state = state
+
+    def fold(
+        self, chunk: Chunk, watermark: int, keeps_late: bool, register: Callable[[tuple[Any, TimeWindow], int], None]
+    ) -> bool:
+        """Fold a chunk.
+
+        Args:
+            chunk: The records.
+            watermark: The watermark, by which records are late.
+            keeps_late: Whether late records go somewhere.
+            register: Sets the timer of a key and a window that had none.
+
+        Returns:
+            False where the records must be processed one by one. Then nothing has been changed.
+        """
+        if isinstance(chunk, FoldedChunk):
+            self._fold_folded(chunk, watermark, register)
+            return True
+        if not isinstance(chunk, ColumnChunk) or chunk.shape != self._fold.record or chunk.stamps is None:
+            return False
+        try:
+            windows = assigned(self._grid, chunk.stamps)
+            ends = windows.starts + (self._grid.size - 1)
+            in_time = ends > watermark
+            if not in_time.all():
+                if keeps_late or self._lateness:
+                    return False  # some go to a side output, or make their windows fire at once
+                windows = type(windows)(
+                    np.flatnonzero(in_time) if windows.rows is None else windows.rows[in_time], windows.starts[in_time]
+                )
+            rows = windows.rows
+            if rows is not None and not len(rows):
+                return True
+            fields = chunk.fields if rows is None else [field.take(pa.array(rows)) for field in chunk.fields]
+            key_groups = groups_of(chunk.key_columns)
+            codes = key_groups.codes if rows is None else key_groups.codes[rows]
+            given = fold_input(self._fold, fields, len(codes))
+            pairs = _pairs(Groups(codes, key_groups.count), windows.starts, self._grid, whole=rows is None)
+            keys = chunk.keys_of(key_groups.first)
+            places = self._places(keys, codes, windows.starts, pairs.first)
+            held = self.state.get(places)
+            with np.errstate(all="ignore"):
+                after = folded(self._fold, pairs, given, held)
+        except NotColumnar:
+            return False
+        self._scatter(places, held, after, register)
+        return True
+
+    def _fold_folded(
+        self, chunk: FoldedChunk, watermark: int, register: Callable[[tuple[Any, TimeWindow], int], None]
+    ) -> None:
+        """Fold what was folded before: each entry stands for the records of a key and a window in one task."""
+        rows = np.flatnonzero(chunk.starts + (self._grid.size - 1) > watermark)
+        if not len(rows):
+            return
+        starts = chunk.starts[rows]
+        places = self._places(chunk.keys_of(rows), np.arange(len(rows)), starts, np.arange(len(rows)))
+        taken = pa.array(rows)
+        columns = [None if column is None else column.take(taken) for column in chunk.folded]
+        held = self.state.get(places)
+        groups = Groups(np.arange(len(rows)), len(rows))  # each key and window is there once
+        try:
+            with np.errstate(all="ignore"):
+                after = folded(self._fold, groups, _folded_input(self._fold, columns, len(rows)), held)
+        except NotColumnar:
+            after = _one_by_one(self._fold, columns, held)
+        self._scatter(places, held, after, register)
+
+    def _places(self, keys: list[Any], codes: Codes, starts: Codes, first: Codes) -> list[tuple[Any, TimeWindow]]:
+        """Return the key and the window of each group, given its first row."""
+        size = self._grid.size
+        windows = {start: TimeWindow(start, start + size) for start in np.unique(starts[first]).tolist()}
+        return [
+            (keys[code], windows[start])
+            for code, start in zip(codes[first].tolist(), starts[first].tolist(), strict=True)
+        ]
+
+    def _scatter(
+        self,
+        places: list[tuple[Any, TimeWindow]],
+        held: list[Any],
+        after: list[Any],
+        register: Callable[[tuple[Any, TimeWindow], int], None],
+    ) -> None:
+        self.state.put(places, after)
+        for place, before in zip(places, held, strict=True):
+            if before is None:
+                end = place[1][1] - 1
+                register(place, end)
+                if self._lateness and end + self._lateness < MAX_TIMESTAMP:
+                    register(place, end + self._lateness)
+
+
+def _pairs(groups: Groups, starts: Codes, grid: WindowGrid, whole: bool) -> Groups:
+    """Group rows by key and window; ``whole``: there are rows of all keys."""
+    earliest = int(starts.min())
+    count = (int(starts.max()) - earliest) // grid.slide + 1
+    if count * max(1, groups.count) >= 1 << 62:
+        raise NotColumnar("timestamps that lie too far apart")
+    return groups if whole and count == 1 else refined(groups, (starts - earliest) // grid.slide, count)
+
+
+def _folded_input(fold: Fold, columns: list[pa.Array | None], rows: int) -> FoldInput:
+    if fold.choice is not None:
+        return FoldInput([column for column in columns if column is not None], (), rows)
+    values: list[Any] = []
+    for each, column in zip(fold.fields, columns, strict=True):
+        if column is None or each.kind in (FoldKind.KEEP, FoldKind.LAST):
+            values.append(column)
+        else:
+            values.append(computable(as_numpy(column), each.kind))
+    return FoldInput([column for column in columns if column is not None], values, rows)
+
+
+def _one_by_one(fold: Fold, columns: list[pa.Array | None], held: list[Any]) -> list[Any]:
+    """Fold entries in Python, where columns do not do: long integers, accumulators of an older program."""
+    parts = [[None] * len(held) if column is None else column_values(column) for column in columns]
+    entries = fold.shape.records(parts) if fold.choice is None else fold.record.records(parts)
+    return [_combined(fold, old, new) for old, new in zip(held, entries, strict=True)]
+
+
+def _combined(fold: Fold, old: Any, new: Any) -> Any:
+    if old is None and fold.initial is None:
+        return new
+    if fold.choice is not None:
+        choice = fold.choice
+        one, other = old[choice.place], new[choice.place]
+        better = other < one if choice.least else other > one
+        return new if better or (not choice.first and other == one) else old
+    initial = fold.initial if fold.initial is not None else ()
+    before = initial if old is None else fold.shape.fields([old])
+    olds = [part if old is None else part[0] for part in before]
+    news = [part[0] for part in fold.shape.fields([new])]
+    parts = [[_fold_value(each.kind, a, b)] for each, a, b in zip(fold.fields, olds, news, strict=True)]
+    return fold.shape.records(parts)[0]
+
+
+def _fold_value(kind: FoldKind, old: Any, new: Any) -> Any:
+    match kind:
+        case FoldKind.KEEP:
+            return old
+        case FoldKind.LAST:
+            return new
+        case FoldKind.SUM:
+            return old + new
+        case FoldKind.LEAST:
+            return new if new < old else old
+        case FoldKind.GREATEST:
+            return new if new > old else old
