@@ -65,6 +65,13 @@ def steady(epochs: Epochs) -> tuple[float, float]:
     )
 
 
+def overall(epochs: Epochs) -> float:
+    """Return the records per second from the beginning of the first epoch to the end of the last."""
+    finished = [(at, summary) for at, summary in epochs.finished if summary.records]
+    began = finished[0][0] - finished[0][1].seconds
+    return sum(summary.records for _, summary in finished) / (finished[-1][0] - began)
+
+
 def write_pairs(directory: str | Path, records: int, keys: int, files: int, payload: int = 0) -> None:
     """Write Parquet files of random pairs ``k long, v long``, the same in every run.
 
