@@ -87,7 +87,7 @@ abstract class Input {
         Generated(long records, long keys, int parallelism) {
             this.records = records;
             this.keys = keys;
-            this.perSubtask = records / parallelism;
+            this.perSubtask = (records + parallelism - 1) / parallelism;
         }
 
         @Override

@@ -1,8 +1,8 @@
 """Flink in Java beside Rekindle: builds the programs of this folder and runs them in a JVM of their own.
 
 Maven fetches Flink's libraries (``pom.xml``) and javac compiles the programs, once, into ``build/peers``. Every run is
-a new JVM with a cluster inside. The job runs there more than once, because a fresh JVM is several times as slow until
-it has compiled its code; the last round counts.
+a new JVM with a cluster inside. The job runs there more than once, because a fresh JVM is two to three times as slow
+until it has compiled its code; the last round counts.
 
     python benchmarks/peers/flink.py window [--data DIRECTORY | --records N --keys K] [--parallelism P] [--rounds N]
 """
@@ -76,7 +76,7 @@ def run(
     *,
     window_ms: int = 10_000,
     parallelism: int = 2,
-    rounds: int = 2,
+    rounds: int = 3,
     heap: str = "4g",
     settings: Mapping[str, str] | None = None,
 ) -> Result:
