@@ -10,24 +10,23 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rekindle.common import Configuration, Time, Types, WatermarkStrategy
+from measuring import Discard, configured, run_job, steady
+
+from rekindle.common import Time, Types, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner
 from rekindle.datastream import (
     AggregateFunction,
     DataStream,
     KeyedBroadcastProcessFunction,
     KeyedProcessFunction,
-    SinkFunction,
     StreamExecutionEnvironment,
 )
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from rekindle.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
-from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
 
 RATES = MapStateDescriptor("rates", Types.LONG(), Types.LONG())
 BASE = "keyed process"
@@ -77,30 +76,11 @@ class Convert(KeyedBroadcastProcessFunction):
         ctx.get_broadcast_state(RATES).put(*value)
 
 
-class Discard(SinkFunction):
-    """Take results and do nothing with them."""
-
-    def invoke(self, value: Any, context: Any) -> None:
-        """Do nothing."""
-
-
 class Arrival(TimestampAssigner):
     """Take the value of a pair for its time, in milliseconds."""
 
     def extract_timestamp(self, value: Pair, record_timestamp: int) -> int:
         return value[1]
-
-
-class Epochs(ProgressView):
-    """Remember when each epoch ended."""
-
-    def __init__(self) -> None:
-        super().__init__("benchmark")
-        self.finished: list[tuple[float, EpochSummary]] = []
-
-    def epoch_finished(self, summary: EpochSummary) -> None:
-        if summary.records:
-            self.finished.append((time.perf_counter(), summary))
 
 
 def add(a: Pair, b: Pair) -> Pair:
@@ -142,21 +122,13 @@ def features(environment: StreamExecutionEnvironment, keys: int) -> dict[str, Ca
     }
 
 
-def records_per_second(epochs: Epochs) -> float:
-    """Return the throughput of all epochs but the first, gaps between them included."""
-    first, *rest = epochs.finished
-    return sum(summary.records for _, summary in rest) / (rest[-1][0] - first[0])
-
-
 def run(environment: StreamExecutionEnvironment, records: int, keys: int, name: str) -> float:
     """Run the job of one feature."""
     source = NumberSequenceSource(0, records - 1)
     numbers = environment.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
     pairs = numbers.map(lambda n: (n * 7_919 % keys, n))
     features(environment, keys)[name](pairs).add_sink(Discard())
-    epochs = Epochs()
-    environment._submit(name, None, epochs).result.result()
-    return records_per_second(epochs)
+    return steady(run_job(environment))[1]
 
 
 def main() -> None:
@@ -167,8 +139,7 @@ def main() -> None:
     parser.add_argument("--only", help="the name of one feature, beside the keyed process function")
     args = parser.parse_args()
 
-    environment = StreamExecutionEnvironment.get_execution_environment(Configuration())
-    environment.set_parallelism(args.parallelism)
+    environment = configured(args.parallelism)
     names = [name for name in features(environment, args.keys) if args.only in (None, name) or name == BASE]
     try:
         run(environment, args.records // 4, args.keys, BASE)

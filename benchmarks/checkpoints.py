@@ -23,13 +23,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import keyed_state
-from pyspark.sql import functions as F  # noqa: N812
+from measuring import Discard, configured, steady, write_pairs
 
 from rekindle.base.clock import SystemClock
 from rekindle.checkpoint.metadata import CheckpointMetadata, ListStateMetadata, OperatorMetadata
 from rekindle.checkpoint.storage import LocalCheckpointFiles
-from rekindle.common import Configuration
-from rekindle.datastream import KeyedProcessFunction, SinkFunction, StreamExecutionEnvironment
+from rekindle.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.graph.compilation.compiler import compile_job
 from rekindle.runtime.chunk import Chunk
@@ -52,13 +51,6 @@ class Remember(KeyedProcessFunction):
     def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
         self.last.update(value)
         return iter(())
-
-
-class Discard(SinkFunction):
-    """Take results and do nothing with them."""
-
-    def invoke(self, value: Any, context: Any) -> None:
-        """Do nothing."""
 
 
 class OneSlot:
@@ -234,16 +226,12 @@ def memory() -> int:
 
 def jobs(records: int, keys: int, rounds: int) -> None:
     """Run the job of ``keyed_state.py`` on Spark with and without checkpoints, in turn."""
-    environment = StreamExecutionEnvironment.get_execution_environment(Configuration())
-    environment.set_parallelism(2)
+    environment = configured(2)
     spark = environment._spark_session(2)
     data = tempfile.mkdtemp(prefix="rekindle-benchmark-")
     checkpoints = tempfile.mkdtemp(prefix="rekindle-benchmark-")
     try:
-        rows = spark.range(records).select(
-            (F.rand(1) * keys).cast("long").alias("k"), (F.rand(2) * 100).cast("long").alias("v")
-        )
-        rows.repartition(4 * max(2, records // 1_500_000)).write.mode("overwrite").parquet(data)
+        write_pairs(data, records, keys, 4 * max(2, records // 1_500_000))
         measured: dict[str, list[float]] = {}
         taken: dict[str, int] = {}
         keyed_state.run(environment, spark, data, 4, opaque=False)  # lets the JVM compile its code
@@ -258,13 +246,8 @@ def jobs(records: int, keys: int, rounds: int) -> None:
                 ("RocksDB", rocksdb),
                 ("RocksDB, incremental", rocksdb | incremental),
             ):
-                configuration = Configuration()
-                for key, setting in settings.items():
-                    configuration.set_string(key, setting)
-                again = StreamExecutionEnvironment.get_execution_environment(configuration)
-                again.set_parallelism(2)
-                epochs = keyed_state.run(again, spark, data, 4, opaque=False)
-                measured.setdefault(name, []).append(keyed_state.steady(epochs)[1])
+                epochs = keyed_state.run(configured(2, settings), spark, data, 4, opaque=False)
+                measured.setdefault(name, []).append(steady(epochs)[1])
                 taken[name] = epochs.checkpoints
         print(
             f"\nthe job of keyed_state.py, {records:,} records, {keys:,} keys, parallelism 2, steady, best of {rounds}"

@@ -18,14 +18,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow.parquet as pq
+from measuring import Discard, Epochs, configured, run_job, steady, write_pairs
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
-from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
-from rekindle.common import Configuration, Types
-from rekindle.datastream import KeyedProcessFunction, SinkFunction, StreamExecutionEnvironment
+from rekindle.common import Types
+from rekindle.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
-from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
 
 
 class CountWindowAverage(KeyedProcessFunction):
@@ -46,28 +44,6 @@ class CountWindowAverage(KeyedProcessFunction):
             yield value.k, current[1] / current[0]
         else:
             self.sum.update(current)
-
-
-class Discard(SinkFunction):
-    """Take results and do nothing with them."""
-
-    def invoke(self, value: Any, context: Any) -> None:
-        """Do nothing."""
-
-
-class Epochs(ProgressView):
-    """Remember how long each epoch took."""
-
-    def __init__(self) -> None:
-        super().__init__("benchmark")
-        self.finished: list[tuple[float, EpochSummary]] = []
-        self.checkpoints = 0
-
-    def epoch_finished(self, summary: EpochSummary) -> None:
-        self.finished.append((time.perf_counter(), summary))
-
-    def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
-        self.checkpoints += 1
 
 
 def bare_loop(records: list[tuple[int, int]]) -> float:
@@ -97,18 +73,7 @@ def run(environment: StreamExecutionEnvironment, spark: SparkSession, data: str,
     source = environment.from_data_frame(stream, uid="events", bounded=True)
     keyed = source.key_by((lambda row: row.k + 0) if opaque else (lambda row: row.k))
     keyed.process(CountWindowAverage()).add_sink(Discard())
-    epochs = Epochs()
-    environment._submit(None, None, epochs).result.result()
-    return epochs
-
-
-def steady(epochs: Epochs) -> tuple[float, float]:
-    """Return the records per second of the first epoch, and of all others together, gaps between epochs included."""
-    first, *rest = [(at, summary) for at, summary in epochs.finished if summary.records]
-    return (
-        first[1].records / first[1].seconds,
-        sum(summary.records for _, summary in rest) / (rest[-1][0] - first[0]),
-    )
+    return run_job(environment)
 
 
 def main() -> None:
@@ -120,16 +85,12 @@ def main() -> None:
     parser.add_argument("--opaque-key", action="store_true", help="a key that is computed, not a column")
     args = parser.parse_args()
 
-    environment = StreamExecutionEnvironment.get_execution_environment(Configuration())
-    environment.set_parallelism(args.parallelism)
+    environment = configured(args.parallelism)
     spark = environment._spark_session(args.parallelism)
     data = tempfile.mkdtemp(prefix="rekindle-benchmark-")
     files = 4
     try:
-        rows = spark.range(args.records).select(
-            (F.rand(1) * args.keys).cast("long").alias("k"), (F.rand(2) * 100).cast("long").alias("v")
-        )
-        rows.repartition(args.epochs * files).write.mode("overwrite").parquet(data)
+        write_pairs(data, args.records, args.keys, args.epochs * files)
         table = pq.read_table(data)
         loop = bare_loop(list(zip(table["k"].to_numpy().tolist(), table["v"].to_numpy().tolist(), strict=True)))
         del table

@@ -21,11 +21,9 @@ from typing import Any
 
 import keyed_state
 import rocksdict
-from pyspark.sql import functions as F  # noqa: N812
+from measuring import configured, steady, write_pairs
 
-from rekindle.common import Configuration
 from rekindle.contracts.key_groups import KeyGroupRange
-from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.functions import AggregateFunction
 from rekindle.datastream.state import (
     AggregatingStateDescriptor,
@@ -265,15 +263,11 @@ def _rocksdb(
 
 def jobs(records: int, keys: int) -> None:
     """Run the job of ``keyed_state.py`` with each backend, twice, on one session."""
-    environment = StreamExecutionEnvironment.get_execution_environment(Configuration())
-    environment.set_parallelism(2)
+    environment = configured(2)
     spark = environment._spark_session(2)
     data = tempfile.mkdtemp(prefix="rekindle-benchmark-")
     try:
-        rows = spark.range(records).select(
-            (F.rand(1) * keys).cast("long").alias("k"), (F.rand(2) * 100).cast("long").alias("v")
-        )
-        rows.repartition(12).write.mode("overwrite").parquet(data)
+        write_pairs(data, records, keys, 12)
         measured: dict[str, list[float]] = {}
         keyed_state.run(environment, spark, data, 4, opaque=False)  # lets the JVM compile its code
         for _ in range(2):
@@ -282,13 +276,8 @@ def jobs(records: int, keys: int) -> None:
                 ("RocksDB", {"state.backend": "rocksdb"}),
                 ("RocksDB, no cache", {"state.backend": "rocksdb", "rekindle.rocksdb.cache.entries": "0"}),
             ):
-                again = StreamExecutionEnvironment.get_execution_environment(Configuration())
-                again.set_parallelism(2)
-                for key, value in settings.items():
-                    again.configure(_configuration(key, value))
-                measured.setdefault(name, []).append(
-                    keyed_state.steady(keyed_state.run(again, spark, data, 4, opaque=False))[1]
-                )
+                epochs = keyed_state.run(configured(2, settings), spark, data, 4, opaque=False)
+                measured.setdefault(name, []).append(steady(epochs)[1])
         heap = max(measured["heap"])
         print(f"\nthe job of keyed_state.py, {records:,} records, {keys:,} keys, parallelism 2, steady, best of 2")
         for name, throughput in measured.items():
@@ -296,12 +285,6 @@ def jobs(records: int, keys: int) -> None:
     finally:
         shutil.rmtree(data)
         environment.close()
-
-
-def _configuration(key: str, value: str) -> Configuration:
-    configuration = Configuration()
-    configuration.set_string(key, value)
-    return configuration
 
 
 def main() -> None:

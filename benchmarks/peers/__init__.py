@@ -1,0 +1,1 @@
+"""Other systems doing the same work, to measure Rekindle beside them."""
