@@ -16,6 +16,11 @@ from rekindle.contracts.functions import (
     MapFunction,
     ReduceFunction,
 )
+from rekindle.contracts.functions.batch_functions import (
+    BatchValueState,
+    CallableBatchFunction,
+    KeyedBatchFunction,
+)
 from rekindle.contracts.functions.function_adapters import (
     as_filter_function,
     as_flat_map_function,
@@ -23,7 +28,9 @@ from rekindle.contracts.functions.function_adapters import (
     as_reduce_function,
     require,
 )
+from rekindle.contracts.state import ValueStateDescriptor
 from rekindle.contracts.windowing.count_assigners import count_windows
+from rekindle.contracts.wrong_arguments import wrong_kind
 from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.refused_methods import declare_unsupported, refuse_method, refuse_methods_of_operators
 from rekindle.datastream.running_aggregates import FieldReductions
@@ -36,6 +43,7 @@ from rekindle.datastream.stateful_functions import (
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
 from rekindle.graph.stream_graph import StreamEdge
 from rekindle.graph.transformations.one_input import (
+    KeyedBatchTransformation,
     KeyedFilterTransformation,
     KeyedFlatMapTransformation,
     KeyedMapTransformation,
@@ -108,6 +116,30 @@ class KeyedStream(DataStream, FieldReductions):
         function = require(func, KeyedProcessFunction, "process on a keyed stream")
         transformation = KeyedProcessTransformation(function)
         return self._transform("KEYED PROCESS", transformation, output_type, yielded_type(function.process_element))
+
+    def process_batches(
+        self,
+        func: KeyedBatchFunction | Callable[[Any, BatchValueState], Any],
+        state_type: RecordType | None = None,
+        output_type: RecordType | None = None,
+    ) -> DataStream:
+        """Run a function over Arrow batches of records, with the state of many keys at once.
+
+        Args:
+            func: A KeyedBatchFunction; or a callable ``(batch, state)``, with one value of state per key. What it
+                returns are Arrow batches, whose rows are the results.
+            state_type: The type of a callable's state: numbers, text, booleans, or tuples of these.
+            output_type: The type of the results.
+        """
+        if not isinstance(func, KeyedBatchFunction):
+            if not callable(func) or isinstance(func, type):
+                raise wrong_kind("process_batches", "a KeyedBatchFunction or a callable", func, KeyedBatchFunction)
+            declared = declared_type(state_type, "state_type of process_batches")
+            if declared is None:
+                raise TypeError("process_batches with a callable takes the type of its state: state_type=Types.LONG()")
+            func = CallableBatchFunction(func, ValueStateDescriptor("state", declared))
+        transformation = KeyedBatchTransformation(func, self._type_info)
+        return self._transform("KEYED BATCHES", transformation, output_type)
 
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
         """Cut the records of each key into windows."""

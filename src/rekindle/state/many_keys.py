@@ -24,6 +24,7 @@ class ManyKeys:
         """
         self._backend = backend
         self._scope = scope
+        self._state = state
         self._heap = state if isinstance(state, HeapState) else None
         self._read = getattr(state, "stored", None) or state.value  # type: ignore[attr-defined]
         self._write = getattr(state, "store", None) or state.update  # type: ignore[attr-defined]
@@ -48,6 +49,12 @@ class ManyKeys:
         for key, value in zip(keys, values, strict=True):
             self._use(key)
             write(value)
+
+    def clear(self, keys: Iterable[Any]) -> None:
+        """Drop what keys have."""
+        for key in keys:
+            self._use(key)
+            self._state.clear()
 
     def _use(self, key: Any) -> None:
         if self._scope is None:

@@ -23,6 +23,7 @@ from rekindle.contracts.functions.basic_functions import (
     Partitioner,
     ReduceFunction,
 )
+from rekindle.contracts.functions.batch_functions import BatchValueState, KeyedBatchFunction
 from rekindle.contracts.functions.broadcast_functions import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
@@ -77,6 +78,7 @@ __all__ = [
     "AsyncRetryPredicate",
     "AsyncRetryStrategy",
     "BaseBroadcastProcessFunction",
+    "BatchValueState",
     "BroadcastProcessFunction",
     "CheckpointListener",
     "CheckpointedFunction",
@@ -93,6 +95,7 @@ __all__ = [
     "FunctionSnapshotContext",
     "JoinFunction",
     "KeySelector",
+    "KeyedBatchFunction",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
     "KeyedProcessFunction",

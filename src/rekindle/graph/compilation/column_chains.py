@@ -23,6 +23,7 @@ from rekindle.graph.partitioning import Partitioner, Partitioning
 from rekindle.graph.stream_graph import StreamEdge, StreamNode
 from rekindle.graph.transformations.one_input import (
     FilterTransformation,
+    KeyedBatchTransformation,
     MapTransformation,
     ReduceTransformation,
     TimestampsAndWatermarksTransformation,
@@ -207,6 +208,8 @@ def _ended(
         found.paths[target.id] = f"records: {reason}"
         return chain
     if columns is None:
+        if isinstance(target.transformation, KeyedBatchTransformation):
+            found.paths[target.id] = BY_COLUMNS
         return chain
     found.columns[target.id] = columns
     found.paths[target.id] = BY_COLUMNS

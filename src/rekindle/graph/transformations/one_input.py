@@ -85,6 +85,18 @@ class KeyedProcessTransformation(KeyedTransformation):
 
 
 @dataclass(frozen=True, eq=False)
+class KeyedBatchTransformation(KeyedTransformation):
+    """Run a KeyedBatchFunction.
+
+    Attributes:
+        type_info: The type of the records; None: any Python object.
+    """
+
+    kind: ClassVar[str] = "KeyedBatchOperator"
+    type_info: TypeInformation | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class ReduceTransformation(KeyedTransformation):
     """Combine the records of a key, and emit the result with each of them.
 

@@ -21,6 +21,7 @@ _OPERATORS = {
     "event_time": ("TimestampsAndWatermarksOperator",),
     "function_source": ("FunctionSourceOperator",),
     "interval_join": ("IntervalJoinOperator",),
+    "keyed_batches": ("KeyedBatchOperator",),
     "loop_operators": ("IterationHeadOperator", "IterationTailOperator", "TerminationCriterionOperator"),
     "keyed": (
         "KeyedFilterOperator",

@@ -1,0 +1,106 @@
+"""Records as Arrow batches, and Arrow batches as records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from rekindle.columns.python_values import column_values
+from rekindle.columns.shapes import Shape, ShapeKind
+from rekindle.exceptions import InvalidProgramError
+from rekindle.types.basic_typeinfo import BasicType, BasicTypeInfo
+from rekindle.types.composite_typeinfo import RowTypeInfo, TupleTypeInfo
+from rekindle.types.row import Row
+from rekindle.types.type_information import TypeInformation
+
+_ARROW = {
+    BasicType.STRING: pa.string(),
+    BasicType.BOOLEAN: pa.bool_(),
+    BasicType.BYTE: pa.int8(),
+    BasicType.SHORT: pa.int16(),
+    BasicType.INT: pa.int32(),
+    BasicType.LONG: pa.int64(),
+    BasicType.FLOAT: pa.float32(),
+    BasicType.DOUBLE: pa.float64(),
+}
+
+
+def arrow_type(type_info: TypeInformation | None) -> pa.DataType | None:
+    """Return the form that values of a type have in Arrow; None where they have none that is known."""
+    if isinstance(type_info, BasicTypeInfo):
+        return _ARROW.get(type_info.basic_type)
+    if isinstance(type_info, TupleTypeInfo | RowTypeInfo):
+        parts = [arrow_type(part) for part in type_info.get_field_types()]
+        if all(part is not None for part in parts):
+            return pa.struct([(f"f{place}", part) for place, part in enumerate(parts)])
+    return None
+
+
+def as_array(values: Sequence[Any], kind: pa.DataType | None) -> pa.Array:
+    """Return Python's values as an array; tuples and rows become structs."""
+    if kind is not None and pa.types.is_struct(kind):
+        mask = pa.array([value is None for value in values], pa.bool_())
+        filled = [(None,) * kind.num_fields if value is None else tuple(value) for value in values]
+        columns = list(zip(*filled, strict=True)) if filled else [()] * kind.num_fields
+        fields = [kind.field(place) for place in range(kind.num_fields)]
+        parts = [as_array(part, field.type) for part, field in zip(columns, fields, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=mask)
+    return pa.array(values, kind)
+
+
+def as_values(array: pa.Array | Sequence[Any]) -> list[Any]:
+    """Return the values of an array as Python's; structs become tuples."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if not isinstance(array, pa.Array):
+        return list(array)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if not pa.types.is_struct(array.type):
+        return column_values(array)
+    parts = [as_values(part) for part in array.flatten()]
+    valid = array.is_valid().to_pylist()
+    rows = zip(*parts, strict=True) if parts else iter([()] * len(array))
+    return [row if there else None for row, there in zip(rows, valid, strict=True)]
+
+
+def record_batch(fields: Sequence[pa.Array], shape: Shape) -> pa.RecordBatch:
+    """Return columns of records as a batch that a program can name them in."""
+    return pa.RecordBatch.from_arrays(list(fields), names=_names(shape))
+
+
+def batch_of(records: list[Any], type_info: TypeInformation | None) -> pa.RecordBatch:
+    """Return records as a batch: rows by their names, tuples by place, others as one column.
+
+    Raises:
+        InvalidProgramError: They have no form in Arrow.
+    """
+    first = records[0]
+    names = getattr(first, "__fields__", None) or getattr(first, "_fields", None)
+    try:
+        if isinstance(first, tuple | Row) and len(first):
+            types = type_info.get_field_types() if isinstance(type_info, TupleTypeInfo | RowTypeInfo) else None
+            kinds = [None] * len(first) if types is None else [arrow_type(each) for each in types]
+            columns = zip(*map(tuple, records), strict=True)
+            arrays = [as_array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
+            return pa.RecordBatch.from_arrays(arrays, names=list(names or _names(Shape.tuple(len(first)))))
+        return pa.RecordBatch.from_arrays([as_array(records, arrow_type(type_info))], names=["value"])
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidProgramError(
+            f"records of process_batches have no common form in Arrow: {error}. Map them to tuples, rows or numbers "
+            "whose fields have one type each"
+        ) from error
+
+
+def rows_of(batch: pa.RecordBatch | pa.Table) -> list[Any]:
+    """Return the rows of a batch as records, as those of a DataFrame are: ``row.name``, ``row["name"]``, ``row[0]``."""
+    names = tuple(batch.schema.names)
+    return Shape.row(names).records([column_values(column) for column in batch.columns])
+
+
+def _names(shape: Shape) -> list[str]:
+    if shape.kind is ShapeKind.ROW:
+        return list(shape.names)
+    return ["value"] if shape.kind is ShapeKind.VALUE else [f"f{place}" for place in range(len(shape))]
