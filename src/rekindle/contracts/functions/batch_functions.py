@@ -19,7 +19,7 @@ __all__ = ["BatchValueState", "KeyedBatchFunction"]
 class BatchValueState(ABC):
     """Keep one value per key; read and written for many keys at once.
 
-    It is the state that ``RuntimeContext.get_state`` gives for the same descriptor: checkpointed, rescaled, and expiring
+    It is the state that ``RuntimeContext.get_state`` gives for the same descriptor: checkpointed, rescaled, expiring
     if the descriptor says so.
     """
 
