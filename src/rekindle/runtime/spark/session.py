@@ -217,6 +217,14 @@ def cloned_session(session: SparkSession) -> SparkSession:
     return SparkSession(session.sparkContext, java_session.cloneSession())
 
 
+def use_in_this_thread(session: SparkSession) -> None:
+    """Let plans that this thread runs, and their tasks, have the settings of a session."""
+    SparkSession._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
+    for key, value in session.conf.getAll.items():
+        if key.startswith("spark.sql."):
+            session.sparkContext.setLocalProperty(key, value)
+
+
 def is_local(session: SparkSession) -> bool:
     """Return whether all of Spark is in one process on this machine."""
     master = str(session.sparkContext.master)
