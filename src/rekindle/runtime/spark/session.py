@@ -27,7 +27,7 @@ from rekindle.runtime.spark.versions import checkpoint_file_manager, require_sup
 # In force while the query of a job is started; Spark keeps a copy of the session's settings for the query.
 QUERY_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",  # an empty exchange must still run all its tasks
-    "spark.sql.codegen.wholeStage": "false",  # plans are rebuilt every epoch; compiling them costs more than it gives
+    "spark.sql.codegen.wholeStage": "false",  # streams are planned in every epoch; compiling costs more than it gives
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",  # above that, the JVM's collector gets busy
     "spark.sql.execution.arrow.maxBytesPerBatch": "32m",  # rows, and payloads, may be large
     "spark.sql.streaming.minBatchesToRetain": "10",
