@@ -6,6 +6,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from rekindle.exceptions import JobExecutionError
+
 
 class PlannedAction:
     """Run the physical plan of a DataFrame again and again, on other rows each time.
@@ -42,13 +44,17 @@ def rdd_of(rows: DataFrame) -> Any:
 
 
 def _replaced(plan: Any, rdd: Any, replacement: Any, gateway: Any) -> Any:
-    """Copy a plan, with another RDD in the place of one that it scans."""
+    """Copy a plan, with another RDD in the place of the one that it scans."""
     children = plan.children()
-    if children.isEmpty():
-        values = plan.productIterator().toArray(gateway.jvm.scala.reflect.ClassTag.AnyRef())
-        for index, value in enumerate(values):
-            if rdd.equals(value):
-                values[index] = replacement
-        return plan.makeCopy(values)
-    copies = [_replaced(children.apply(index), rdd, replacement, gateway) for index in range(children.size())]
-    return plan.withNewChildren(gateway.jvm.PythonUtils.toSeq(copies))
+    if not children.isEmpty():
+        copies = [_replaced(children.apply(index), rdd, replacement, gateway) for index in range(children.size())]
+        return plan.withNewChildren(gateway.jvm.PythonUtils.toSeq(copies))
+    values = plan.productIterator().toArray(gateway.jvm.scala.reflect.ClassTag.AnyRef())
+    places = [index for index, value in enumerate(values) if rdd.equals(value)]
+    if len(places) != 1:
+        raise JobExecutionError(
+            f"the rows of a micro-batch are not where they should be in Spark's plan: a {plan.nodeName()} does not hold "
+            "them. This is an error in Rekindle: please report it with the version of Spark"
+        )
+    values[places[0]] = replacement
+    return plan.makeCopy(values)

@@ -7,27 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import DataFrame
 
+from rekindle.exceptions import JobExecutionError
 from rekindle.runtime.spark.planned_action import PlannedAction
+from rekindle.runtime.spark.session import query_settings
 from rekindle.runtime.spark.versions import memory_stream
 
 
-class _WriteDown:
-    """Write the numbers of a partition to a file, and give none."""
+def _action(rows: DataFrame, directory: Path) -> PlannedAction:
+    """Write the numbers that come over an exchange to a file."""
+    path = str(directory / "seen")
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        numbers = [str(number) for batch in batches for number in batch.column(0).to_pylist()]
-        with (self.directory / "seen").open("a") as file:
+    def write_down(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+        with open(path, "a", encoding="utf-8") as file:
             file.write("".join(f"{number}\n" for number in numbers))
         return iter(())
 
-
-def _action(rows: DataFrame, directory: Path) -> PlannedAction:
-    return PlannedAction(rows, rows.repartition(2, "value").mapInArrow(_WriteDown(directory), "value int"))
+    return PlannedAction(rows, rows.repartition(2, "value").mapInArrow(write_down, "value int"))
 
 
 def _seen(directory: Path) -> list[int]:
@@ -42,6 +41,14 @@ def test_each_run_runs_all_stages_again(spark: Any, tmp_path: Path) -> None:
     assert _seen(tmp_path) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
+def test_a_plan_in_which_the_rows_cannot_be_replaced_is_not_run(spark: Any, tmp_path: Path) -> None:
+    """An adaptive plan hides them, and would run on those of the first micro-batch again."""
+    batches = [spark.createDataFrame([(number,)], "value int") for number in (1, 2)]
+    action = _action(batches[0], tmp_path)
+    with pytest.raises(JobExecutionError, match="AdaptiveSparkPlan"):
+        action.run(batches[1])
+
+
 def test_a_plan_of_one_micro_batch_runs_on_the_rows_of_the_next(spark: Any, tmp_path: Path) -> None:
     actions: list[PlannedAction] = []
 
@@ -52,7 +59,9 @@ def test_a_plan_of_one_micro_batch_runs_on_the_rows_of_the_next(spark: Any, tmp_
 
     numbers = memory_stream(spark, 2)
     frame = DataFrame(numbers.toDF(), spark)
-    query = frame.writeStream.foreachBatch(run).option("checkpointLocation", str(tmp_path / "log")).start()
+    writer = frame.writeStream.foreachBatch(run).option("checkpointLocation", str(tmp_path / "log"))
+    with query_settings(spark):
+        query = writer.start()
     try:
         for batch in ([1, 2], [3], [4, 5, 6]):
             numbers.addData(spark._jvm.PythonUtils.toSeq(batch))
