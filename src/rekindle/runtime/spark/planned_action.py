@@ -53,8 +53,8 @@ def _replaced(plan: Any, rdd: Any, replacement: Any, gateway: Any) -> Any:
     places = [index for index, value in enumerate(values) if rdd.equals(value)]
     if len(places) != 1:
         raise JobExecutionError(
-            f"the rows of a micro-batch are not where they should be in Spark's plan: a {plan.nodeName()} does not hold "
-            "them. This is an error in Rekindle: please report it with the version of Spark"
+            f"the rows of a micro-batch are not where they should be in Spark's plan: a {plan.nodeName()} does not "
+            "hold them. This is an error in Rekindle: please report it with the version of Spark"
         )
     values[places[0]] = replacement
     return plan.makeCopy(values)
