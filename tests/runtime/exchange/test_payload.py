@@ -17,10 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import Row as SparkRow
 
+from rekindle.columns.pipeline import KeyedRows
+from rekindle.columns.shapes import Shape
 from rekindle.common.types import Row, RowKind
 from rekindle.exceptions import SerializationError
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.exchange.arrow_batches import encode_batch
+from rekindle.runtime.exchange.arrow_batches import encode_batch, encode_rows
 from rekindle.runtime.exchange.object_lists import Form, read_objects, write_objects
 from rekindle.runtime.exchange.payload import (
     Progress,
@@ -265,8 +267,11 @@ def test_word_of_progress_comes_out_as_it_went_in(progress: Progress) -> None:
 
 
 class TestBatches:
-    def rows(self, batch: pa.RecordBatch, **key: Any) -> Chunk:
-        payload = bytearray(encode_batch(batch, **key))
+    def rows(self, batch: pa.RecordBatch, key: tuple[int, ...] = (), single_key: bool = True) -> Chunk:
+        columns = list(batch.columns)
+        keys = [columns[place] for place in key]
+        rows = KeyedRows(columns, Shape.row(batch.schema.names), keys, None, batch.num_rows)
+        payload = bytearray(encode_rows(rows, single_key, None) if key else encode_batch(batch))
         assert is_batch(payload)
         received = decode(payload)
         assert isinstance(received, Chunk)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -43,3 +44,26 @@ def test_a_worker_of_pysparks_own_daemon_passes_over_it_too(
     monkeypatch.setitem(sys.modules, "__main__", main)
     worker_daemon.quieten_this_worker()
     assert hasattr(main, "traceback") is quiet
+
+
+def test_the_collector_passes_over_what_a_worker_has_before_its_first_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+    gc.unfreeze()
+    try:
+        worker_daemon.prepare_this_worker.__wrapped__()
+        assert gc.get_freeze_count() > len(sys.modules)
+    finally:
+        gc.unfreeze()
+
+
+def test_a_worker_is_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: list[str] = []
+    monkeypatch.setattr(worker_daemon, "quieten_this_worker", lambda: prepared.append("quiet"))
+    monkeypatch.setattr(worker_daemon, "leave_to_collector_what_follows", lambda: prepared.append("collector"))
+    worker_daemon.prepare_this_worker.cache_clear()
+    try:
+        for _ in range(3):
+            worker_daemon.prepare_this_worker()
+    finally:
+        worker_daemon.prepare_this_worker.cache_clear()
+    assert prepared == ["quiet", "collector"]

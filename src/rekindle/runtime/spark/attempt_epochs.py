@@ -84,5 +84,4 @@ class SparkEpoch:
     def run(self, unread: Collection[str], draining: bool) -> None:
         """Run the action."""
         with readable_errors():
-            envelopes = self._plan.without_sources(self._envelopes, self._slots) if draining else self._envelopes
-            self._plan.run(envelopes, self._slots, unread)
+            self._plan.run(self._envelopes, self._slots, unread, draining)

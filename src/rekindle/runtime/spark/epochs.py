@@ -1,7 +1,7 @@
 """One Spark action per epoch, and one query over the streams that Spark reads, if there are any.
 
 streaming plan:  union over the sources of  source ─ forward (level 0)                       → envelopes
-per epoch:       envelopes ─ repartition by id (slots, target) ─ forward (level 1) ─ … ─ collect
+per epoch:       envelopes ─ repartition by id (slots, target) ─ forward (level 1) ─ …
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from rekindle.runtime.spark.forwarder import (
     ForwardTick,
     RouteSource,
 )
+from rekindle.runtime.spark.planned_action import PlannedAction, rdd_of
 from rekindle.runtime.spark.positions import SourceLayout
 from rekindle.runtime.spark.routed_source import column_routes
-from rekindle.runtime.spark.session import cloned_session, query_settings
+from rekindle.runtime.spark.session import cloned_session, query_settings, use_in_this_thread
 from rekindle.runtime.spark.streaming_sources import streaming_sources
 from rekindle.runtime.spark.versions import repartition_by_id
 
@@ -50,6 +51,7 @@ class EpochPlan:
         order = record_order(graph, 0)
         timed = {node.id for node in graph.nodes if node.transformation.moves_watermark}
         self._tasks_matter = bool(timed & order.one_sender & order.spark_rooted)
+        self._action: PlannedAction | None = None
 
     def layout(self) -> tuple[SourceLayout, ...]:
         """Return which lines of Spark's offset log belong to which source."""
@@ -76,7 +78,14 @@ class EpochPlan:
         if not self._streaming:
             with query_settings(self._session):
                 session = cloned_session(self._session)
-            return EpochLoop(session, lambda epoch: run_epoch(self._polls(session, directory), epoch))
+            polls = self._polls(session, directory)
+
+            def run(epoch: int) -> None:
+                if epoch == 1:
+                    use_in_this_thread(session)
+                run_epoch(polls, epoch)
+
+            return EpochLoop(session, run)
         ticks = Ticks(self._session, self._polled_slots)
         polls = ticks.frame.mapInArrow(ForwardTick(directory, self._hosts_sources), ENVELOPE_DDL)
         plan = reduce(DataFrame.union, [*(self._source(directory, source) for source in self._streaming), polls])
@@ -84,22 +93,25 @@ class EpochPlan:
             writer = plan.writeStream.foreachBatch(run_epoch).option("checkpointLocation", f"file://{scratch}")
             return EpochQuery(writer.start(), ticks)
 
-    def run(self, envelopes: DataFrame, directory: SlotDirectory, unread: Collection[str]) -> None:
+    def run(self, envelopes: DataFrame, directory: SlotDirectory, unread: Collection[str], draining: bool) -> None:
         """Run the one action of an epoch; returns when all its records have been processed.
 
         Args:
             envelopes: What the streaming plan gave.
             directory: Where the slots are.
             unread: The bounded DataFrames to be read in this epoch.
+            draining: Whether Spark's streams have ended, whatever they gave.
         """
-        for source in self._static:
-            if source.uid in unread:
-                envelopes = envelopes.union(self._source(directory, source))
-        slots = self._graph.slots
-        for level in range(1, self._graph.levels):
-            forward = ForwardLevel(directory, level, self._edge_levels)
-            envelopes = repartition_by_id(envelopes, slots, "target").mapInArrow(forward, ENVELOPE_DDL)
-        envelopes.collect()
+        if draining:
+            envelopes = self._polls(envelopes.sparkSession, directory)
+        frames = [self._source(directory, source) for source in self._static if source.uid in unread]
+        if draining or frames:
+            envelopes = reduce(DataFrame.union, frames, envelopes)
+            PlannedAction(envelopes, self._levels(envelopes, directory)).run(envelopes)
+            return
+        if self._action is None:
+            self._action = PlannedAction(envelopes, self._levels(envelopes, directory))
+        self._action.run(envelopes)
 
     def source_tasks(self, envelopes: DataFrame, ticked: Callable[[], bool]) -> int:
         """Count the tasks in which Spark reads its streaming sources in an epoch; 0 if that makes no difference.
@@ -110,12 +122,14 @@ class EpochPlan:
         """
         if not self._streaming or not self._tasks_matter:
             return 0
-        tasks: int = envelopes._jdf.queryExecution().logical().rdd().getNumPartitions()
+        tasks: int = rdd_of(envelopes).getNumPartitions()
         return tasks - (self._polled_slots if ticked() else 0)
 
-    def without_sources(self, envelopes: DataFrame, directory: SlotDirectory) -> DataFrame:
-        """Return what the streaming plan would give if Spark's sources had nothing: only the slots are polled."""
-        return self._polls(envelopes.sparkSession, directory)
+    def _levels(self, envelopes: DataFrame, directory: SlotDirectory) -> DataFrame:
+        for level in range(1, self._graph.levels):
+            forward = ForwardLevel(directory, level, self._edge_levels)
+            envelopes = repartition_by_id(envelopes, self._graph.slots, "target").mapInArrow(forward, ENVELOPE_DDL)
+        return envelopes
 
     def _polls(self, session: SparkSession, directory: SlotDirectory) -> DataFrame:
         slots = self._polled_slots

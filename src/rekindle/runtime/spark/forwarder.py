@@ -21,7 +21,7 @@ from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.master.slots.slot_directory import SlotAddress, SlotDirectory
 from rekindle.runtime.spark.routed_source import ColumnRoute
-from rekindle.runtime.spark.worker_daemon import quieten_this_worker
+from rekindle.runtime.spark.worker_daemon import prepare_this_worker
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.call import call
 from rekindle.runtime.wire.framing import END, ERROR, HEADER
@@ -55,7 +55,7 @@ class RouteSource:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
-        quieten_this_worker()
+        prepare_this_worker()
         context = TaskContext.get()
         for envelopes in self.route.envelopes(batches, 0 if context is None else context.partitionId()):
             yield _envelope_batch(envelopes)
@@ -105,7 +105,7 @@ class ForwardLevel:
 
 
 def _task() -> tuple[int, int, int]:
-    quieten_this_worker()
+    prepare_this_worker()
     context = TaskContext.get()
     assert context is not None
     epoch = context.getLocalProperty("streaming.sql.batchId")

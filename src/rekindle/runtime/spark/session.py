@@ -27,7 +27,7 @@ from rekindle.runtime.spark.versions import checkpoint_file_manager, require_sup
 # In force while the query of a job is started; Spark keeps a copy of the session's settings for the query.
 QUERY_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",  # an empty exchange must still run all its tasks
-    "spark.sql.codegen.wholeStage": "false",  # plans are rebuilt every epoch; compiling them costs more than it gives
+    "spark.sql.codegen.wholeStage": "false",  # streams are planned in every epoch; compiling costs more than it gives
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",  # above that, the JVM's collector gets busy
     "spark.sql.execution.arrow.maxBytesPerBatch": "32m",  # rows, and payloads, may be large
     "spark.sql.streaming.minBatchesToRetain": "10",
@@ -215,6 +215,14 @@ def cloned_session(session: SparkSession) -> SparkSession:
     """Make a session with the settings that another one has now, and its own from now on."""
     java_session: Any = session._jsparkSession
     return SparkSession(session.sparkContext, java_session.cloneSession())
+
+
+def use_in_this_thread(session: SparkSession) -> None:
+    """Let plans that this thread runs, and their tasks, have the settings of a session."""
+    SparkSession._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
+    for key, value in session.conf.getAll.items():
+        if key.startswith("spark.sql."):
+            session.sparkContext.setLocalProperty(key, value)
 
 
 def is_local(session: SparkSession) -> bool:
