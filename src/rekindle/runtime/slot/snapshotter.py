@@ -1,7 +1,7 @@
 """Takes snapshots of a slot: a short stop, then encoding and upload beside the next epochs.
 
 With much state on the heap the slot forks, see ``forked_encoder``. With little state encoding takes no longer than a
-fork would, and happens on the spot. What a backend has on disk is frozen in the stop, and stored afterwards.
+fork would, and happens on the spot. What a backend has on disk is completed and stored after the stop.
 """
 
 from __future__ import annotations
@@ -249,6 +249,9 @@ class Snapshotter:
         parts, buffer = taken.parts, taken.buffer
         target = self._target(order)
         chained = self._incremental and self._job.backend.rocksdb is None
+        for part in parts:
+            with costs.beside((part.node.uid,)):
+                part.keyed.write()
         sizes: dict[str, int] = {}
         with costs.beside(sizes):  # those of the operators that have something in the file
             sizes.update(taken.wait().index.sizes())

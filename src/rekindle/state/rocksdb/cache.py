@@ -1,9 +1,10 @@
 """Python objects in front of RocksDB: what was read or written lately is neither encoded nor decoded again.
 
 A cell is what the cache knows of one scope key. Cells that were changed are ``dirty`` until they are written, all at
-once: for a snapshot, or to make room. Cells that RocksDB has, too, are in ``clean``, and in ``old`` if they were there
-when room was made last; when room is made again and nobody asked for them, they are forgotten. No access takes a lock
-or moves anything: an access of a dirty cell, the most frequent, is one lookup.
+once: to make room, or for a snapshot, to which they are handed over and from then on count as written. Cells that
+RocksDB has, too, are in ``clean``, and in ``old`` if they were there when room was made last; when room is made again
+and nobody asked for them, they are forgotten. No access takes a lock or moves anything: an access of a dirty cell, the
+most frequent, is one lookup.
 """
 
 from __future__ import annotations
@@ -57,6 +58,11 @@ class WriteBackCache(ABC):
             self.clean.clear()
             return
         limit = self._limit if self._limit <= _FIRST_LOOK else min(self._limit, self._fitting(scope_key))
+        if self.table.frozen:
+            weight = self._weight(self.dirty) + self._weight(self.clean)
+            if weight < 2 * limit:  # rather than wait
+                self._give_room(2 * limit - weight)
+                return
         if self._reserve > 0 and limit == self._limit:
             more = min(self._reserve, _LOOK_EVERY)
             self._reserve -= more
@@ -89,8 +95,27 @@ class WriteBackCache(ABC):
         """Put in scope keys and what they have, in the form of blocks. RocksDB must have nothing of them."""
         self.dirty.update(entries)
 
+    def freeze(self) -> dict[Any, Any]:
+        """Hand over what is dirty, and keep it as if it had been written: nothing else may be written before it."""
+        dirty, self.dirty = self.dirty, {}
+        self._keep(dirty)
+        return dirty
+
+    def encoded(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
+        """Encode cells that were handed over: database keys with new values, None where they are to be removed."""
+        try:
+            yield from self._changes(cells)
+        except Exception as error:
+            self.table.explain(error)
+            raise
+
+    def take_back(self, cells: dict[Any, Any]) -> None:
+        """Make cells dirty again that were handed over and could not be written; what was changed since then stays."""
+        self.dirty = cells | self.dirty
+
     def flush(self) -> None:
         """Write what is dirty."""
+        self.table.thaw()
         dirty = self.dirty
         if dirty:
             self._write(dirty)
@@ -99,6 +124,7 @@ class WriteBackCache(ABC):
 
     def flush_key(self, scope_key: Any) -> None:
         """Write what is dirty of one scope key."""
+        self.table.thaw()
         if scope_key in self.dirty:
             cells = {scope_key: self.dirty[scope_key]}
             self._write(cells)
@@ -107,6 +133,7 @@ class WriteBackCache(ABC):
 
     def forget(self, scope_key: Any) -> None:
         """Forget all that is known of a scope key, written or not."""
+        self.table.thaw()
         self.dirty.pop(scope_key, None)
         self.clean.pop(scope_key, None)
         self.old.pop(scope_key, None)

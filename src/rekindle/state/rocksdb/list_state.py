@@ -41,6 +41,10 @@ class ListCache(WriteBackCache):
     def fill(self, entries: Mapping[Any, Any]) -> None:
         self.dirty.update((scope_key, Elements(elements)) for scope_key, elements in entries.items())
 
+    def freeze(self) -> dict[Any, Any]:
+        self.flush()  # which elements are to be removed is for RocksDB to tell
+        return {}
+
     def to_append(self, scope_key: Any) -> Elements:
         """Return the cell of a list that is not dirty, and is about to be."""
         cell = self._take_clean(scope_key)
