@@ -88,13 +88,13 @@ def failing_once(monkeypatch, name):
     monkeypatch.setattr(Database, name, fail)
 
 
-def test_values_and_maps_are_written_after_the_stop(make_backend):
+def test_state_is_written_after_the_stop(make_backend):
     backend = make_backend()
     write(backend, range(10), "old")
     pending = PendingSnapshot(backend, 1)
-    assert (in_rocksdb(backend, "v"), in_rocksdb(backend, "m")) == (0, 0)
+    assert [in_rocksdb(backend, name) for name in "vml"] == [0, 0, 0]
     pending.write()
-    assert (in_rocksdb(backend, "v"), in_rocksdb(backend, "m")) == (10, 10)
+    assert [in_rocksdb(backend, name) for name in "vml"] == [10, 10, 10]
     assert pending.finish().entries() == held(range(10), "old")
 
 
@@ -155,8 +155,6 @@ def test_what_has_to_be_written_first_is_written_by_whoever_needs_it(backend):
 def test_what_could_not_be_written_is_written_later(make_backend, monkeypatch, name):
     backend = make_backend()
     write(backend, range(10), "old")
-    backend.get_or_create(LIST)
-    backend._caches["l"].flush()
     pending = PendingSnapshot(backend, 1)
     failing_once(monkeypatch, name)
     pending.write()
@@ -166,6 +164,35 @@ def test_what_could_not_be_written_is_written_later(make_backend, monkeypatch, n
     expected = {state: held(range(5, 10), "old")[state] | new for state, new in held(range(5), "new").items()}
     assert take_snapshot(backend, 2).entries() == expected
     assert contents(backend, range(10)) == expected
+
+
+@pytest.mark.parametrize("written", [False, True], ids=["not written", "written"])
+def test_lists_that_a_checkpoint_did_not_store_are_as_they_were(make_backend, monkeypatch, written):
+    """Whether all elements are known or only the last, and whatever became of them since."""
+    backend = make_backend()
+    elements = backend.get_or_create(LIST)
+    for backend.key in range(8):
+        elements.add_all([1, 2])
+    take_snapshot(backend, 1)
+    for backend.key in range(8):
+        if backend.key % 2:
+            assert elements.get() == [1, 2]
+        elements.add(3)
+    pending = PendingSnapshot(backend, 2)
+    for backend.key in (2, 3):
+        elements.add(4)
+    for backend.key in (4, 5):
+        elements.update([5])
+    backend.key = 6
+    elements.clear()
+    if written:
+        failing_once(monkeypatch, "writer")
+        pending.write()
+    pending.give_up()
+    expected = {0: [1, 2, 3], 1: [1, 2, 3], 2: [1, 2, 3, 4], 3: [1, 2, 3, 4], 4: [5], 5: [5], 7: [1, 2, 3]}
+    assert take_snapshot(backend, 3).entries() == {"l": expected}
+    for backend.key in range(8):
+        assert elements.get() == expected.get(backend.key, [])
 
 
 def test_an_object_that_cannot_be_encoded_is_left_where_it_was(make_backend):

@@ -95,6 +95,10 @@ class WriteBackCache(ABC):
         """Put in scope keys and what they have, in the form of blocks. RocksDB must have nothing of them."""
         self.dirty.update(entries)
 
+    def weight(self, cells: dict[Any, Any]) -> int:
+        """Count the entries in cells that were handed over."""
+        return self._weight(cells)
+
     def freeze(self) -> dict[Any, Any]:
         """Hand over what is dirty, and keep it as if it had been written: nothing else may be written before it."""
         dirty, self.dirty = self.dirty, {}
@@ -102,12 +106,16 @@ class WriteBackCache(ABC):
         return dirty
 
     def encoded(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
-        """Encode cells that were handed over: database keys with new values, None where they are to be removed."""
+        """Encode cells that were handed over, without looking into RocksDB."""
         try:
-            yield from self._changes(cells)
+            yield from self._frozen_changes(cells)
         except Exception as error:
             self.table.explain(error)
             raise
+
+    def expanded(self, changes: Iterator[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, bytes | None]]:
+        """Return the changes to be written for those that :meth:`encoded` gave."""
+        return changes
 
     def take_back(self, cells: dict[Any, Any]) -> None:
         """Make cells dirty again that were handed over and could not be written; what was changed since then stays."""
@@ -160,6 +168,9 @@ class WriteBackCache(ABC):
     @abstractmethod
     def _changes(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
         """Encode dirty cells: database keys with their new values, None where they are to be removed."""
+
+    def _frozen_changes(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
+        return self._changes(cells)
 
     def _keep(self, cells: dict[Any, Any]) -> None:
         """Keep cells that were just written."""

@@ -42,7 +42,7 @@ class PendingCheckpoint(WriteBarrier):
     """Hold what is to be written to a database before it is copied, and keep everything else from being written.
 
     Attributes:
-        entries: How many cells are to be written.
+        entries: How many entries are to be written.
         unproven: What has to be read back before the copy counts, by table; known once it is made.
     """
 
@@ -74,7 +74,7 @@ class PendingCheckpoint(WriteBarrier):
         except BaseException:
             self._take_back()
             raise
-        self.entries = sum(len(cells) for _, cells in self._frozen)
+        self.entries = sum(cache.weight(cells) for cache, cells in self._frozen)
         self.unproven: list[tuple[StateTable, list[Batch]]] = []
         self._lock = Lock()
         self._claimed = False
@@ -110,8 +110,9 @@ class PendingCheckpoint(WriteBarrier):
                 raise CheckpointError("the changes that a checkpoint of RocksDB waited for were not encoded")
             self._file.seek(0)
             for index, portions in groupby(_portions(self._file), itemgetter(0)):
-                table = self._frozen[index][0].table
-                table.write_before_checkpoint(chain.from_iterable(portion for _, portion in portions))
+                cache = self._frozen[index][0]
+                changes = cache.expanded(chain.from_iterable(portion for _, portion in portions))
+                cache.table.write_before_checkpoint(changes)
             self._database.checkpoint(self._directory)
             self.unproven = [(table, table.unproven.take()) for table in self._tables if table.unproven is not None]
         except BaseException as error:
