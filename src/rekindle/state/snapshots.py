@@ -66,7 +66,7 @@ class KeyedSnapshot:
             if it cannot be read.
         write: Brings to disk what ``blocks`` encoded to that end, as soon as it is encoded. Runs in the background and
             should not wait there for anything else: the backend may have to wait for it. ``settle`` raises what went
-            wrong, and does the same where it was not done.
+            wrong, and does the same where it was not done. None: there is nothing to do.
         settle: Completes what is handed over as ``exported`` and ``native``, before either is used, and reads back
             what of it was not read back for a snapshot before; raises if it cannot be read. Runs in the background.
         release: Deletes what was kept for ``exported`` and ``native``; called once, when they are written or given up.
@@ -78,7 +78,7 @@ class KeyedSnapshot:
     exported: Callable[[], Iterator[KeyGroupBlock]] | None = None
     native: NativeSnapshot | None = None
     check: Callable[[KeyGroupBlock], None] = lambda block: None
-    write: Callable[[], None] = lambda: None
+    write: Callable[[], None] | None = None
     settle: Callable[[], None] = lambda: None
     release: Callable[[], None] = lambda: None
 

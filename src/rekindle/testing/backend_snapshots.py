@@ -107,7 +107,8 @@ class PendingSnapshot:
 
     def write(self) -> None:
         """Bring to disk what the backend had in memory only, as soon as possible."""
-        self._taken.write()
+        if self._taken.write is not None:
+            self._taken.write()
 
     def finish(self) -> BackendSnapshot:
         """Collect the rest, and let the backend delete what it kept for that."""

@@ -1,8 +1,7 @@
 """Encodes state in a forked copy of the slot.
 
 The child holds the state exactly as it was at the barrier, whatever the parent changes meanwhile, encodes it on another
-core and ends. The parent only stops for the fork: milliseconds for gigabytes. Where no core is idle, records go before
-snapshots.
+core and ends. The parent only stops for the fork: milliseconds for gigabytes.
 """
 
 from __future__ import annotations
@@ -38,8 +37,15 @@ class ForkedEncoder:
         self._over = False
 
     @staticmethod
-    def start(buffer: BinaryIO, slot: int, encode: Callable[[], None]) -> ForkedEncoder | None:
-        """Fork; None where there is no memory for a copy of the process."""
+    def start(buffer: BinaryIO, slot: int, encode: Callable[[], None], awaited: bool = False) -> ForkedEncoder | None:
+        """Fork; None where there is no memory for a copy of the process.
+
+        Args:
+            buffer: Where the child reports a failure, and writes what it encodes.
+            slot: The slot.
+            encode: Encodes.
+            awaited: Whether records may have to wait for it. If not, they go first where no core is idle.
+        """
         try:
             with warnings.catch_warnings():
                 # The child does nothing but pickle and write to a descriptor: it touches no lock of another thread.
@@ -52,6 +58,8 @@ class ForkedEncoder:
         status = 1
         try:
             _leave_the_slot()
+            if not awaited:
+                os.nice(_NICENESS)
             encode()
             status = 0
         except BaseException as error:
@@ -80,10 +88,9 @@ class ForkedEncoder:
 
 
 def _leave_the_slot() -> None:
-    """Make a forked child independent: it holds no connection of the slot, does not outlive it, and goes second."""
+    """Make a forked child independent: it holds no connection of the slot, and does not outlive it."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    os.nice(_NICENESS)
     gc.freeze()  # a collection would look at all that the slot has, and copy the pages it is in
     for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
         with suppress(OSError):

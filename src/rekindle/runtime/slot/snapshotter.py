@@ -235,7 +235,8 @@ class Snapshotter:
             read_back(SnapshotReader(buffer, "that is being written"), parts)
 
         if self._job.snapshots.asynchronous and sum(part.keyed.entries for part in parts) >= _FORK_FROM_ENTRIES:
-            encoder = ForkedEncoder.start(buffer, self._slot, encode_and_read_back)
+            awaited = any(part.keyed.write is not None for part in parts)
+            encoder = ForkedEncoder.start(buffer, self._slot, encode_and_read_back, awaited)
             if encoder is not None:
                 return encoder
         encode()
@@ -250,8 +251,9 @@ class Snapshotter:
         target = self._target(order)
         chained = self._incremental and self._job.backend.rocksdb is None
         for part in parts:
-            with costs.beside((part.node.uid,)):
-                part.keyed.write()
+            if part.keyed.write is not None:
+                with costs.beside((part.node.uid,)):
+                    part.keyed.write()
         sizes: dict[str, int] = {}
         with costs.beside(sizes):  # those of the operators that have something in the file
             sizes.update(taken.wait().index.sizes())

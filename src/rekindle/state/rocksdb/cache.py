@@ -20,6 +20,7 @@ from rekindle.state.rocksdb.table import StateTable
 _MOST_BYTES = 64 << 20
 _FIRST_LOOK, _LOOK_EVERY = 16, 4096  # how many entries are put in before their size is looked at
 _SAMPLES = 4
+_WHILE_FROZEN = 3  # how much more than usual is kept while nothing can be written
 
 
 class WriteBackCache(ABC):
@@ -60,8 +61,8 @@ class WriteBackCache(ABC):
         limit = self._limit if self._limit <= _FIRST_LOOK else min(self._limit, self._fitting(scope_key))
         if self.table.frozen:
             weight = self._weight(self.dirty) + self._weight(self.clean)
-            if weight < 2 * limit:  # rather than wait
-                self._give_room(2 * limit - weight)
+            if weight < _WHILE_FROZEN * limit:  # rather than wait
+                self._give_room(_WHILE_FROZEN * limit - weight)
                 return
         if self._reserve > 0 and limit == self._limit:
             more = min(self._reserve, _LOOK_EVERY)
