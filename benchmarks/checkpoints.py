@@ -149,7 +149,7 @@ def one_slot(name: str, backend: BackendSettings, directory: str, keys: int, inc
     print(f"\n{name}, one slot, {keys:,} keys")
     # What a plain dict takes for the same: made first, so that freed memory of something else does not hide it.
     before = memory()
-    plain = {key: value(rng, key) for key in range(keys)}
+    plain = {key: (key, value(rng, key)) for key in range(keys)}
     in_dict = (memory() - before) / keys
     pickled = pickle.dumps(plain, 5)
     started = time.perf_counter()
@@ -162,6 +162,8 @@ def one_slot(name: str, backend: BackendSettings, directory: str, keys: int, inc
     before = memory()
     for start in range(0, keys, 100_000):
         slot.process([(key, value(rng, key)) for key in range(start, min(keys, start + 100_000))])
+    gc.collect()
+    print(f"memory per key                 {(memory() - before) / keys:10.0f} bytes   a dict's: {in_dict:.0f} bytes")
     # A full checkpoint while processing goes on.
     records = [(rng.randrange(keys), "x" * 40) for _ in range(200_000)]
     slot.process(records)
@@ -180,9 +182,6 @@ def one_slot(name: str, backend: BackendSettings, directory: str, keys: int, inc
     print(f"a full checkpoint              {duration * 1000:10.0f} ms, {done.handle.written / 1e6:.1f} MB")
     print(f"  processing stands still for  {stall * 1000:10.1f} ms   {stall / duration:6.1%} of its duration")
     print(f"  throughput beside it         {beside / alone:10.2f} of that without")
-
-    gc.collect()
-    print(f"memory per key                 {(memory() - before) / keys:10.0f} bytes   a dict's: {in_dict:.0f} bytes")
 
     written, changed, stalls = [], [], []
     for _ in range(increments):

@@ -2,14 +2,18 @@
 
 Every primitive does the same work four ways: on a dict, on Rekindle's heap, on rocksdict with pickled values, on
 Rekindle's RocksDB (with the cache of Python objects in front of it, and without). All in one process, one after the
-other; the best of three rounds counts. Then the job of ``keyed_state.py`` runs on Spark with each backend.
+other; the best of three rounds counts. Then the memory that the heap takes for a key is compared with that of a dict
+with equal keys and values, each in a process of its own; and the job of ``keyed_state.py`` runs on Spark with each
+backend.
 
-    python benchmarks/state_backends.py [--operations N] [--keys K] [--records N] [--no-jobs]
+    python benchmarks/state_backends.py [--operations N] [--keys K] [--held K] [--records N] [--no-jobs]
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import os
 import pickle
 import shutil
 import struct
@@ -38,6 +42,7 @@ from rekindle.state.heap.backend import HeapKeyedStateBackend
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.rocksdb.backend import RocksDBKeyedStateBackend
 from rekindle.state.rocksdb.settings import RocksDBSettings
+from rekindle.state.snapshots import SnapshotRequest
 from rekindle.state.state_owner import StateOwner
 
 LIST_LENGTH = 8
@@ -261,6 +266,68 @@ def _rocksdb(
         shutil.rmtree(directory, ignore_errors=True)
 
 
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+
+HELD: list[tuple[str, Callable[[], StateDescriptor], Callable[[Any, Any], None], Callable[[int], Any]]] = [
+    ("value, a pair", lambda: ValueStateDescriptor("s"), lambda s, v: s.update(v), lambda key: (key, f"{key:040x}")),
+    ("value, a number", lambda: ValueStateDescriptor("s"), lambda s, v: s.update(v), lambda key: key + (1 << 40)),
+    ("list of one", lambda: ListStateDescriptor("s"), lambda s, v: s.update(v), lambda key: [key]),
+    ("map of one", lambda: MapStateDescriptor("s"), lambda s, v: s.put_all(v), lambda key: {"count": key}),
+]
+
+
+def memory(keys: int) -> None:
+    """Measure and print what a key takes, in a dict and on the heap.
+
+    With incremental checkpoints, after one of which half of the keys were written again: then most is noted of them.
+    """
+    print(f"\n{keys:,} keys, bytes of memory for each")
+    print("{:20}{:>8}{:>8}{:>7}{:>13}{:>7}".format("state", "dict", "heap", "ratio", "incremental", "ratio"))
+    for name, describe, write, value in HELD:
+
+        def on_heap(incremental: bool, describe: Any = describe, write: Any = write, value: Any = value) -> Any:
+            everything = KeyGroupRange(0, 127)
+            backend = HeapKeyedStateBackend(StateOwner("benchmark"), everything, 128, _now, incremental)
+            state = backend.get_or_create(describe())
+            for backend.key in range(keys):
+                write(state, value(backend.key))
+            if incremental:
+                backend.snapshot(SnapshotRequest(1))
+                backend.snapshot_completed(1)
+                for backend.key in range(keys // 2):
+                    write(state, value(backend.key))
+            return backend
+
+        plain = _taken(lambda value=value: {key: value(key) for key in range(keys)}) / keys  # type: ignore[misc]
+        heap, incremental = (_taken(lambda i=i, on=on_heap: on(i)) / keys for i in (False, True))  # type: ignore[misc]
+        print(f"{name:20}{plain:8.0f}{heap:8.0f}{heap / plain:7.2f}{incremental:13.0f}{incremental / plain:7.2f}")
+
+
+def _taken(make: Callable[[], Any]) -> int:
+    """Return the bytes of memory that something takes, made in a process of its own."""
+    readable, writable = os.pipe()
+    child = os.fork()
+    if not child:
+        gc.collect()
+        before = _resident()
+        made = make()
+        gc.collect()
+        os.write(writable, struct.pack("<q", _resident() - before))
+        del made
+        os._exit(0)
+    os.close(writable)
+    with open(readable, "rb") as answer:
+        (taken,) = struct.unpack("<q", answer.read())
+    os.waitpid(child, 0)
+    return int(taken)
+
+
+def _resident() -> int:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def jobs(records: int, keys: int) -> None:
     """Run the job of ``keyed_state.py`` with each backend, twice, on one session."""
     environment = configured(2)
@@ -291,11 +358,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--operations", type=int, default=200_000)
     parser.add_argument("--keys", type=int, default=20_000)
+    parser.add_argument("--held", type=int, default=1_000_000, help="how many keys are held to measure memory")
     parser.add_argument("--records", type=int, default=4_000_000)
-    parser.add_argument("--no-jobs", action="store_true", help="measure the primitives only, without Spark")
+    parser.add_argument("--no-jobs", action="store_true", help="measure primitives and memory only, without Spark")
     args = parser.parse_args()
     warnings.simplefilter("ignore", DeprecationWarning)  # folding state
     primitives([(number * 7919) % args.keys for number in range(args.operations)])
+    memory(args.held)
     if not args.no_jobs:
         jobs(args.records, 100_000)
 

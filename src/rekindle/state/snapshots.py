@@ -55,7 +55,8 @@ class KeyedSnapshot:
     """Hold a backend's state as it is at a barrier, until it is written.
 
     Attributes:
-        blocks: Encodes what is in memory. Runs while the backend stands still, or in a forked copy of the process.
+        blocks: Encodes what is in memory, also what the backend has yet to bring to disk. Runs while the backend stands
+            still, or in a forked copy of the process.
         entries: About how many entries ``blocks`` encodes.
         delta: Whether ``blocks`` are changes since ``SnapshotRequest.base_id``. Always, if one was given and
             ``KeyedStateBackend.changes`` told of no more changes than entries.
@@ -63,6 +64,9 @@ class KeyedSnapshot:
         native: The backend's own files.
         check: Reads back one of the blocks that ``blocks`` gave, if it is of a state that the program asked for; raises
             if it cannot be read.
+        write: Brings to disk what ``blocks`` encoded to that end, as soon as it is encoded. Runs in the background and
+            should not wait there for anything else: the backend may have to wait for it. ``settle`` raises what went
+            wrong, and does the same where it was not done. None: there is nothing to do.
         settle: Completes what is handed over as ``exported`` and ``native``, before either is used, and reads back
             what of it was not read back for a snapshot before; raises if it cannot be read. Runs in the background.
         release: Deletes what was kept for ``exported`` and ``native``; called once, when they are written or given up.
@@ -74,6 +78,7 @@ class KeyedSnapshot:
     exported: Callable[[], Iterator[KeyGroupBlock]] | None = None
     native: NativeSnapshot | None = None
     check: Callable[[KeyGroupBlock], None] = lambda block: None
+    write: Callable[[], None] | None = None
     settle: Callable[[], None] = lambda: None
     release: Callable[[], None] = lambda: None
 

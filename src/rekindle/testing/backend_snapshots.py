@@ -80,7 +80,8 @@ class BackendSnapshot:
 class PendingSnapshot:
     """Take a snapshot in the two steps of a checkpoint: what is in memory now, what is on disk when it is finished.
 
-    Between the two the backend may be used. End it with :meth:`finish` or :meth:`give_up`.
+    Between the two the backend may be used, also while another thread calls :meth:`write`. End it with :meth:`finish`
+    or :meth:`give_up`.
     """
 
     def __init__(
@@ -103,6 +104,11 @@ class PendingSnapshot:
     def native_directory(self) -> str | None:
         """Return the directory with the backend's own files; None if there are none."""
         return None if self._taken.native is None else self._taken.native.directory
+
+    def write(self) -> None:
+        """Bring to disk what the backend had in memory only, as soon as possible."""
+        if self._taken.write is not None:
+            self._taken.write()
 
     def finish(self) -> BackendSnapshot:
         """Collect the rest, and let the backend delete what it kept for that."""

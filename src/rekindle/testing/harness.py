@@ -243,7 +243,9 @@ class OperatorHarness:
         if isinstance(operator, KeyedStateOwner):
             keyed = operator.snapshot_keyed(SnapshotRequest(checkpoint_id, canonical=True))
             try:
-                blocks = [*keyed.blocks(), *(() if keyed.exported is None else keyed.exported())]
+                blocks = list(keyed.blocks())
+                keyed.settle()
+                blocks += () if keyed.exported is None else keyed.exported()
             finally:
                 keyed.release()
         return HarnessSnapshot(

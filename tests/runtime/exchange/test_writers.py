@@ -191,6 +191,25 @@ class TestKeyRoutes:
             assert routes[key] == subtask_of_key_group(key_group_of(key, MAX_PARALLELISM), 3, MAX_PARALLELISM)
             assert len(routes) <= 10
 
+    @pytest.mark.parametrize(
+        "keys",
+        [[-(1 << 63), -1, 0, 1, (1 << 63) - 1], [0, 1 << 63, 1 << 100], [1, True, 1.0, "1", None], []],
+        ids=["integers", "large integers", "of several types", "none"],
+    )
+    def test_chunks_are_routed_as_their_keys_are(self, monkeypatch: pytest.MonkeyPatch, keys: list[Any]) -> None:
+        monkeypatch.setattr(writers, "_CACHED_INTEGERS", 2)
+        routes = KeyRoutes(3, MAX_PARALLELISM)
+        assert routes.targets([7, 8]) == [routes[7], routes[8]]
+        expected = [subtask_of_key_group(key_group_of(key, MAX_PARALLELISM), 3, MAX_PARALLELISM) for key in keys]
+        assert routes.targets(keys) == expected
+
+    def test_integers_are_not_remembered_once_there_are_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(writers, "_CACHED_INTEGERS", 100)
+        routes = KeyRoutes(3, MAX_PARALLELISM)
+        for start in range(0, 1000, 50):
+            routes.targets(list(range(start, start + 50)))
+        assert len(routes) == 100
+
 
 class TestRoundRobinWriter:
     @given(st.lists(st.integers(0, 12), max_size=20), st.integers(1, 5), st.integers(0, 4))

@@ -135,6 +135,18 @@ def test_a_checkpoint_that_is_given_up_before_its_upload_began_is_never_uploaded
     assert [report.checkpoint_id for report in reports if isinstance(report, SnapshotFailed)] == [1]
 
 
+def test_an_encoder_lets_the_slot_go_first() -> None:
+    with tempfile.TemporaryFile() as buffer:
+        encoder = ForkedEncoder.start(
+            buffer,  # type: ignore[arg-type]
+            0,
+            lambda: os.pwrite(buffer.fileno(), b"%d" % os.nice(0), 0) and None,
+        )
+        assert encoder is not None
+        encoder.wait()
+        assert int(buffer.read()) > os.nice(0)
+
+
 def test_a_killed_encoder_leaves_no_process_behind() -> None:
     with tempfile.TemporaryFile() as buffer:
         encoder = ForkedEncoder.start(buffer, 0, lambda: time.sleep(60))  # type: ignore[arg-type]

@@ -92,6 +92,7 @@ class TestSnapshots:
         fill(keyed, NUMBERS)
         finished, given_up = PendingSnapshot(keyed.backend, 1), PendingSnapshot(keyed.backend, 2)
         directories = [finished.native_directory, given_up.native_directory]
+        given_up.write()
         assert all(directory is None or os.listdir(directory) for directory in directories)
         assert contents(keyed.restored(finished.finish()), KEYS) == filled(NUMBERS)
         given_up.give_up()

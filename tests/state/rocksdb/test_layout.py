@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.state.key_hash import key_group_of
-from rekindle.state.rocksdb.key_encoding import encode_key
+from rekindle.state.rocksdb.key_encoding import encode_key, sized
 from rekindle.state.rocksdb.layout import (
     Layout,
     end_of_key,
@@ -29,6 +29,13 @@ def test_the_key_group_comes_first_and_keys_are_read_back(key, namespace, max_pa
             assert layout.split(prefix + tail) == len(prefix)
             assert layout.scope_key(prefix + tail) == scope_key
             assert key_of(prefix + tail) == key
+
+
+@given(st.integers() | st.sampled_from([-(1 << 63) - 1, -(1 << 63), (1 << 63) - 1, 1 << 63]) | st.booleans())
+def test_a_prefix_is_the_key_group_and_the_sized_key(key):
+    prefix, exact = Layout(128, False).place(key)
+    assert prefix == key_group_start(key_group_of(key, 128)) + sized(encode_key(key))
+    assert exact == (type(key) is int)
 
 
 @given(keys, keys, keys, keys, st.booleans())

@@ -6,7 +6,7 @@ from rekindle.datastream.state import ListStateDescriptor
 from rekindle.exceptions import StateAccessError
 from rekindle.state.rocksdb.database import walk
 from rekindle.state.rocksdb.table import StateTable
-from rekindle.state.snapshots import SnapshotRequest
+from rekindle.testing import take_snapshot
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def elements(backend):
 
 
 def flush(backend):
-    backend.snapshot(SnapshotRequest(1)).release()
+    take_snapshot(backend, 1)
 
 
 def stored(backend):

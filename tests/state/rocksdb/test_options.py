@@ -10,7 +10,7 @@ from rekindle.exceptions import ConfigurationError
 from rekindle.state.rocksdb.database import Database
 from rekindle.state.rocksdb.options import settle_options
 from rekindle.state.rocksdb.settings import RocksDBSettings
-from rekindle.state.snapshots import SnapshotRequest
+from rekindle.testing import take_snapshot
 
 
 def written_options(backend):
@@ -108,7 +108,7 @@ def test_every_codec_works(make_backend, compression):
     backend = make_backend(compression=compression)
     backend.key = "a"
     backend.get_or_create(ValueStateDescriptor("v")).update("x" * 10_000)
-    backend.snapshot(SnapshotRequest(1))
+    take_snapshot(backend, 1)
     assert backend.get_or_create(ValueStateDescriptor("v")).value() == "x" * 10_000
 
 

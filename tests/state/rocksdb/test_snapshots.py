@@ -70,9 +70,17 @@ def expected(key_groups=ALL, keys=KEYS):
     }
 
 
+def settled(backend, checkpoint_id=1, canonical=False):
+    """Take a snapshot, as far as to where it can be stored."""
+    snapshot = backend.snapshot(SnapshotRequest(checkpoint_id, canonical=canonical))
+    assert list(snapshot.blocks()) == []
+    snapshot.settle()
+    return snapshot
+
+
 def native_part(backend, target, checkpoint_id=1):
     """Take a native snapshot, and copy its files as an upload and a download would."""
-    snapshot = backend.snapshot(SnapshotRequest(checkpoint_id))
+    snapshot = settled(backend, checkpoint_id)
     target.mkdir(parents=True)
     for name in snapshot.native.files:
         shutil.copyfile(os.path.join(snapshot.native.directory, name), target / name)
@@ -81,7 +89,7 @@ def native_part(backend, target, checkpoint_id=1):
 
 
 def exported(backend):
-    snapshot = backend.snapshot(SnapshotRequest(1, canonical=True))
+    snapshot = settled(backend, canonical=True)
     blocks = list(snapshot.exported())
     snapshot.release()
     return blocks
@@ -91,7 +99,7 @@ class TestNativeSnapshots:
     def test_the_files_are_what_a_database_needs_and_those_that_never_change_are_shareable(self, make_backend):
         backend = make_backend()
         fill(backend)
-        native = backend.snapshot(SnapshotRequest(1)).native
+        native = settled(backend).native
         kinds = {name.partition("-")[0].rpartition(".")[2] for name in native.files}
         assert kinds == {"CURRENT", "MANIFEST", "sst"}
         assert native.shareable == {name for name in native.files if name.endswith(".sst")}
@@ -99,10 +107,10 @@ class TestNativeSnapshots:
     def test_a_later_snapshot_shares_the_files_of_what_did_not_change(self, make_backend):
         backend = make_backend()
         fill(backend)
-        first = backend.snapshot(SnapshotRequest(1)).native
+        first = settled(backend).native
         backend.key = 1
         backend.get_or_create(ValueStateDescriptor("v")).update("other")
-        second = backend.snapshot(SnapshotRequest(2)).native
+        second = settled(backend, 2).native
         assert first.shareable < second.shareable
         assert len(second.shareable - first.shareable) == 1
         for name in first.shareable:
@@ -110,13 +118,13 @@ class TestNativeSnapshots:
 
     def test_a_snapshot_stays_as_it_is_while_the_backend_goes_on(self, backend, make_backend, tmp_path):
         fill(backend)
-        snapshot = backend.snapshot(SnapshotRequest(1))
+        snapshot = settled(backend)
         for key in KEYS:
             backend.key = key
             backend.get_or_create(ValueStateDescriptor("v")).update("later")
             backend.get_or_create(ListStateDescriptor("l")).clear()
             backend.get_or_create(MapStateDescriptor("m")).clear()
-        backend.snapshot(SnapshotRequest(2))
+        settled(backend, 2)
         restored = make_backend()
         restored.restore_native([NativePart(snapshot.native.directory, ALL)])
         assert contents(restored) == expected()
@@ -124,7 +132,7 @@ class TestNativeSnapshots:
     def test_releasing_deletes_the_files_and_is_harmless_after_closing(self, make_backend):
         backend = make_backend()
         fill(backend)
-        first, second = backend.snapshot(SnapshotRequest(1)), backend.snapshot(SnapshotRequest(2))
+        first, second = settled(backend), settled(backend, 2)
         first.release()
         assert not os.path.exists(first.native.directory)
         assert os.path.exists(second.native.directory)
@@ -132,12 +140,13 @@ class TestNativeSnapshots:
         second.release()
         assert not os.path.exists(backend._directory)
 
-    def test_nothing_is_encoded_from_memory(self, make_backend):
+    def test_what_is_in_memory_goes_into_the_files(self, make_backend):
         backend = make_backend()
         fill(backend)
-        snapshot = backend.snapshot(SnapshotRequest(1))
-        assert list(snapshot.blocks()) == []
-        assert (snapshot.entries, snapshot.delta, snapshot.exported) == (0, False, None)
+        snapshot = settled(backend)
+        assert snapshot.entries > 0
+        assert (snapshot.delta, snapshot.exported) == (False, None)
+        assert settled(backend, 2).entries == 0
 
     def test_an_empty_backend_can_be_snapshotted_and_restored(self, make_backend, tmp_path):
         restored = make_backend()
@@ -185,7 +194,7 @@ class TestRestoringNativeSnapshots:
             for key in KEYS:
                 restored.key = key
                 restored.get_or_create(ValueStateDescriptor("v")).update("later")
-            restored.snapshot(SnapshotRequest(2))
+            settled(restored, 2)
             restored._tables["v"].column.compact_range(None, None)
         assert {path.name: path.read_bytes() for path in (tmp_path / "part").iterdir()} == before
 
@@ -294,7 +303,7 @@ class TestBlocks:
     def test_blocks_are_read_as_they_were_at_the_time_of_the_snapshot(self, backend):
         fill(backend)
         before = exported(backend)
-        snapshot = backend.snapshot(SnapshotRequest(1, canonical=True))
+        snapshot = settled(backend, canonical=True)
         fill(backend, [*range(100, 150)])
         assert list(snapshot.exported()) == before
 

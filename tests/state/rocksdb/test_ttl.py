@@ -312,4 +312,6 @@ class TestStrategies:
         write(backend, opened(backend, config(cleanup_full_snapshot=())), 1, "x")
         snapshot = backend.snapshot(SnapshotRequest(1, canonical=True))
         clock.advance(TTL)
+        assert list(snapshot.blocks()) == []
+        snapshot.settle()
         assert len(list(snapshot.exported())) == 3

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import compress
 from typing import Any
+
+import numpy as np
 
 from rekindle.base.object_size import object_size
 from rekindle.contracts.key_groups import subtask_of_key_group
@@ -15,22 +18,34 @@ from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.edge_serializers import UNTYPED, EdgeSerializers
 from rekindle.runtime.exchange.payload import encode_chunk
 from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES, RECORD_BYTES, SPLIT_BYTES, payload_limit
-from rekindle.state.key_hash import key_group_of
+from rekindle.state.key_hash import key_group_of, key_groups_of_longs
 
 Envelope = tuple[int, int, bytes]
 """An edge, a target subtask, a payload."""
 
-_CACHED_KEYS = 1 << 20
+_CACHED_KEYS = 1 << 17
+_CACHED_INTEGERS = 1 << 14  # hashing a chunk of integers at once takes less time than to look them up among more
 _WAITING_BYTES = 4 * PAYLOAD_BYTES
 
 
 class KeyRoutes(dict[Any, int]):
-    """Remember the subtask of every key seen; equal keys share a route, as they share their state."""
+    """Remember the subtasks of the keys seen lately; equal keys share a route, as they share their state."""
 
     def __init__(self, parallelism: int, max_parallelism: int) -> None:
         super().__init__()
         self._parallelism = parallelism
         self._max_parallelism = max_parallelism
+        groups = range(max_parallelism)
+        self._of_groups = np.array([subtask_of_key_group(group, parallelism, max_parallelism) for group in groups])
+
+    def targets(self, keys: list[Any]) -> list[int]:
+        """Return the subtask of each key."""
+        if len(self) >= _CACHED_INTEGERS and set(map(type, keys)) == {int}:
+            with suppress(OverflowError):  # integers of more than 64 bits
+                groups = key_groups_of_longs(np.array(keys, dtype=np.int64), self._max_parallelism)
+                targets: list[int] = self._of_groups[groups].tolist()
+                return targets
+        return list(map(self.__getitem__, keys))
 
     def __missing__(self, key: Any) -> int:
         if len(self) >= _CACHED_KEYS:
@@ -161,7 +176,7 @@ class HashWriter(ExchangeWriter):
     def write(self, chunk: Chunk) -> list[Envelope]:
         keys = keys_of(self._edge, self._name, chunk.values, self._serializers)
         try:
-            targets = list(map(self._routes.__getitem__, keys))
+            targets = self._routes.targets(keys)
         except TypeError as error:
             raise unhashable_key(keys, self._name) from error
         return self._deal(chunk, targets, keys)

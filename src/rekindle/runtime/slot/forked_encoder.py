@@ -25,6 +25,7 @@ from rekindle.runtime.wire.messages import SlotFailed
 
 _LIBC = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
 _PR_SET_PDEATHSIG = 1
+_NICENESS = 5  # a quarter of the time of a core that it shares with a slot
 
 
 class ForkedEncoder:
@@ -36,8 +37,15 @@ class ForkedEncoder:
         self._over = False
 
     @staticmethod
-    def start(buffer: BinaryIO, slot: int, encode: Callable[[], None]) -> ForkedEncoder | None:
-        """Fork; None where there is no memory for a copy of the process."""
+    def start(buffer: BinaryIO, slot: int, encode: Callable[[], None], awaited: bool = False) -> ForkedEncoder | None:
+        """Fork; None where there is no memory for a copy of the process.
+
+        Args:
+            buffer: Where the child reports a failure, and writes what it encodes.
+            slot: The slot.
+            encode: Encodes.
+            awaited: Whether records may have to wait for it. If not, they go first where no core is idle.
+        """
         try:
             with warnings.catch_warnings():
                 # The child does nothing but pickle and write to a descriptor: it touches no lock of another thread.
@@ -50,6 +58,8 @@ class ForkedEncoder:
         status = 1
         try:
             _leave_the_slot()
+            if not awaited:
+                os.nice(_NICENESS)
             encode()
             status = 0
         except BaseException as error:

@@ -1,7 +1,7 @@
 """Takes snapshots of a slot: a short stop, then encoding and upload beside the next epochs.
 
 With much state on the heap the slot forks, see ``forked_encoder``. With little state encoding takes no longer than a
-fork would, and happens on the spot. What a backend has on disk is frozen in the stop, and stored afterwards.
+fork would, and happens on the spot. What a backend has on disk is completed and stored after the stop.
 """
 
 from __future__ import annotations
@@ -235,7 +235,8 @@ class Snapshotter:
             read_back(SnapshotReader(buffer, "that is being written"), parts)
 
         if self._job.snapshots.asynchronous and sum(part.keyed.entries for part in parts) >= _FORK_FROM_ENTRIES:
-            encoder = ForkedEncoder.start(buffer, self._slot, encode_and_read_back)
+            awaited = any(part.keyed.write is not None for part in parts)
+            encoder = ForkedEncoder.start(buffer, self._slot, encode_and_read_back, awaited)
             if encoder is not None:
                 return encoder
         encode()
@@ -249,6 +250,10 @@ class Snapshotter:
         parts, buffer = taken.parts, taken.buffer
         target = self._target(order)
         chained = self._incremental and self._job.backend.rocksdb is None
+        for part in parts:
+            if part.keyed.write is not None:
+                with costs.beside((part.node.uid,)):
+                    part.keyed.write()
         sizes: dict[str, int] = {}
         with costs.beside(sizes):  # those of the operators that have something in the file
             sizes.update(taken.wait().index.sizes())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -164,11 +165,11 @@ class HeapTable:
         except Exception as error:  # objects of the user's classes are hashed by what pickle keeps of them
             raise unwritable(self.spec.name, error) from error
         order = np.argsort(groups, kind="stable")
-        ordered = [keys[position] for position in order.tolist()]
         numbers, starts = np.unique(groups[order], return_index=True)
-        ends = [*starts[1:].tolist(), len(ordered)]
+        ends = [*starts[1:].tolist(), len(keys)]
         for number, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
-            yield number, ordered[start:end]
+            # Not all at once: what is about to be encoded should be in the processor's cache.
+            yield number, list(map(keys.__getitem__, order[start:end].tolist()))
 
     # --- clean-up ---
 
@@ -203,6 +204,7 @@ _FEW = 1_000
 
 
 def _key_groups(keys: Sequence[Any], max_parallelism: int) -> Any:
-    if all(type(key) is int and -(1 << 63) <= key < 1 << 63 for key in keys):
-        return key_groups_of_longs(np.array(keys, dtype=np.int64), max_parallelism)
+    if set(map(type, keys)) == {int}:
+        with suppress(OverflowError):  # integers of more than 64 bits
+            return key_groups_of_longs(np.array(keys, dtype=np.int64), max_parallelism)
     return np.array([key_group_of(key, max_parallelism) for key in keys], dtype=np.int64)

@@ -6,12 +6,13 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.contracts.state import StateTtlConfig
 from rekindle.exceptions import SerializationError, StateMigrationException
-from rekindle.state.blocks import StateSpec
+from rekindle.state.blocks import KeyGroupBlock, StateSpec
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.read_back import reading_back
 from rekindle.state.restored_state import check_same_state
@@ -21,6 +22,7 @@ from rekindle.state.rocksdb.layout import end_of_key
 from rekindle.state.rocksdb.native import drop_expired, native_blocks
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.rocksdb.options import plain_options, settle_options
+from rekindle.state.rocksdb.pending_checkpoint import PendingCheckpoint
 from rekindle.state.rocksdb.primitives import RocksDBPrimitives, cache_of
 from rekindle.state.rocksdb.restoring import restored_database
 from rekindle.state.rocksdb.settings import RocksDBSettings
@@ -48,6 +50,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         "_directory",
         "_incremental",
         "_options",
+        "_pending",
         "_settings",
         "_snapshots",
         "_sweepers",
@@ -81,6 +84,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         self._incremental = incremental
         self._options = settle_options(settings)
         self._snapshots = 0
+        self._pending: PendingCheckpoint | None = None
         self._tables: dict[str, StateTable] = {}
         self._caches: dict[str, WriteBackCache] = {}
         self._sweepers: dict[str, Sweeper] = {}
@@ -97,8 +101,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         table = self._tables.get(name)
         if table is None:
             return iter(())
-        if name in self._caches:
-            self._caches[name].flush()
+        self._caches[name].flush()
         return _distinct_keys(table, walk(table.column, b""))
 
     def sweep(self, name: str, limit: int, cleanup: TtlCleanup) -> None:
@@ -108,6 +111,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         return sorted({*self._database.states, *self._restored.names()})
 
     def _open(self, spec: StateSpec, serializers: StateSerializers, scope: Scope) -> StatePrimitives:
+        self._database.thaw()
         table = self._tables[spec.name] = self._opened(spec, serializers)
         cache = self._caches[spec.name] = cache_of(table, self._settings.cache_entries)
         self._sweepers[spec.name] = Sweeper(cache)
@@ -168,58 +172,52 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
     def after_chunk(self, records: int) -> None:
         super().after_chunk(records)
         for table in self._tables.values():
-            if table.unproven is not None:
+            if table.unproven is not None and not table.frozen:
                 with reading_back(self.owner.state(table.spec.name)):
                     table.unproven.limit(table.holds)
 
     # --- snapshots ---
 
     def snapshot(self, request: SnapshotRequest) -> KeyedSnapshot:
-        for cache in self._caches.values():
-            cache.flush()
-        for table in self._tables.values():
-            table.describe()
+        database = self._database
+        database.thaw()
         self._snapshots += 1
         directory = os.path.join(self._directory, f"snapshot-{self._snapshots}")
-        self._database.checkpoint(directory)
-
-        def release() -> None:
-            shutil.rmtree(directory, ignore_errors=True)
-
+        tables = list(self._tables.values())
+        pending = self._pending = PendingCheckpoint(database, directory, list(self._caches.values()), tables)
+        database.freeze(pending)
         unclaimed = self._restored.unclaimed()
         left_out = self._left_out_until()
-        prove = self._prover(directory)
-        if request.canonical:
-            return KeyedSnapshot(
-                blocks=lambda: iter(unclaimed),
-                exported=lambda: native_blocks(directory, self.key_groups, left_out),
-                settle=prove,
-                release=release,
-            )
+
+        def blocks() -> Iterator[KeyGroupBlock]:
+            pending.encode()
+            yield from unclaimed
 
         def settle() -> None:
-            prove()
-            if left_out and not self._incremental:
+            pending.make()
+            pending.check()
+            self._prove(pending, directory)
+            if left_out and not self._incremental and not request.canonical:
                 drop_expired(directory, left_out)
 
-        return KeyedSnapshot(
-            blocks=lambda: iter(unclaimed), native=_native_snapshot(directory), settle=settle, release=release
+        def release() -> None:
+            pending.give_up()
+            shutil.rmtree(directory, ignore_errors=True)
+
+        taken = KeyedSnapshot(
+            blocks=blocks, entries=pending.entries, write=pending.make, settle=settle, release=release
         )
+        if request.canonical:
+            return replace(taken, exported=lambda: native_blocks(directory, self.key_groups, left_out))
+        return replace(taken, native=_native_snapshot(directory))
 
-    def _prover(self, directory: str) -> Callable[[], None]:
-        """Return what reads back all that was written since that was done last, and is in a frozen copy."""
-        taken = [
-            (self.owner.state(name), table.unproven, table.unproven.take())
-            for name, table in self._tables.items()
-            if table.unproven is not None
-        ]
-
-        def prove() -> None:
-            for name, unproven, batches in taken:
-                with reading_back(name):
-                    unproven.prove(batches, lambda *entry, state=name.state: _is_in(directory, state, *entry))
-
-        return prove
+    def _prove(self, made: PendingCheckpoint, directory: str) -> None:
+        """Read back all that was written since that was done last, and is in a copy of the database."""
+        for table, batches in made.unproven:
+            name = self.owner.state(table.spec.name)
+            assert table.unproven is not None
+            with reading_back(name):
+                table.unproven.prove(batches, lambda *entry, state=name.state: _is_in(directory, state, *entry))
 
     def restore_native(self, parts: Sequence[NativePart]) -> None:
         """Take over the files of native snapshots. Before any state is asked for.
@@ -236,6 +234,8 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         self._restored.add(blocks)
 
     def close(self) -> None:
+        if self._pending is not None:
+            self._pending.give_up()
         self._database.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 

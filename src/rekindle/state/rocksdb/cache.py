@@ -1,9 +1,10 @@
 """Python objects in front of RocksDB: what was read or written lately is neither encoded nor decoded again.
 
 A cell is what the cache knows of one scope key. Cells that were changed are ``dirty`` until they are written, all at
-once: for a snapshot, or to make room. Cells that RocksDB has, too, are in ``clean``, and in ``old`` if they were there
-when room was made last; when room is made again and nobody asked for them, they are forgotten. No access takes a lock
-or moves anything: an access of a dirty cell, the most frequent, is one lookup.
+once: to make room, or for a snapshot, to which they are handed over and from then on count as written. Cells that
+RocksDB has, too, are in ``clean``, and in ``old`` if they were there when room was made last; when room is made again
+and nobody asked for them, they are forgotten. No access takes a lock or moves anything: an access of a dirty cell, the
+most frequent, is one lookup.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rekindle.state.rocksdb.table import StateTable
 _MOST_BYTES = 64 << 20
 _FIRST_LOOK, _LOOK_EVERY = 16, 4096  # how many entries are put in before their size is looked at
 _SAMPLES = 4
+_WHILE_FROZEN = 3  # how much more than usual is kept while nothing can be written
 
 
 class WriteBackCache(ABC):
@@ -57,6 +59,11 @@ class WriteBackCache(ABC):
             self.clean.clear()
             return
         limit = self._limit if self._limit <= _FIRST_LOOK else min(self._limit, self._fitting(scope_key))
+        if self.table.frozen:
+            weight = self._weight(self.dirty) + self._weight(self.clean)
+            if weight < _WHILE_FROZEN * limit:  # rather than wait
+                self._give_room(_WHILE_FROZEN * limit - weight)
+                return
         if self._reserve > 0 and limit == self._limit:
             more = min(self._reserve, _LOOK_EVERY)
             self._reserve -= more
@@ -89,8 +96,35 @@ class WriteBackCache(ABC):
         """Put in scope keys and what they have, in the form of blocks. RocksDB must have nothing of them."""
         self.dirty.update(entries)
 
+    def weight(self, cells: dict[Any, Any]) -> int:
+        """Count the entries in cells that were handed over."""
+        return self._weight(cells)
+
+    def freeze(self) -> dict[Any, Any]:
+        """Hand over what is dirty, and keep it as if it had been written: nothing else may be written before it."""
+        dirty, self.dirty = self.dirty, {}
+        self._keep(dirty)
+        return dirty
+
+    def encoded(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
+        """Encode cells that were handed over, without looking into RocksDB."""
+        try:
+            yield from self._frozen_changes(cells)
+        except Exception as error:
+            self.table.explain(error)
+            raise
+
+    def expanded(self, changes: Iterator[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, bytes | None]]:
+        """Return the changes to be written for those that :meth:`encoded` gave."""
+        return changes
+
+    def take_back(self, cells: dict[Any, Any]) -> None:
+        """Make cells dirty again that were handed over and could not be written; what was changed since then stays."""
+        self.dirty = cells | self.dirty
+
     def flush(self) -> None:
         """Write what is dirty."""
+        self.table.thaw()
         dirty = self.dirty
         if dirty:
             self._write(dirty)
@@ -99,6 +133,7 @@ class WriteBackCache(ABC):
 
     def flush_key(self, scope_key: Any) -> None:
         """Write what is dirty of one scope key."""
+        self.table.thaw()
         if scope_key in self.dirty:
             cells = {scope_key: self.dirty[scope_key]}
             self._write(cells)
@@ -107,6 +142,7 @@ class WriteBackCache(ABC):
 
     def forget(self, scope_key: Any) -> None:
         """Forget all that is known of a scope key, written or not."""
+        self.table.thaw()
         self.dirty.pop(scope_key, None)
         self.clean.pop(scope_key, None)
         self.old.pop(scope_key, None)
@@ -133,6 +169,9 @@ class WriteBackCache(ABC):
     @abstractmethod
     def _changes(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
         """Encode dirty cells: database keys with their new values, None where they are to be removed."""
+
+    def _frozen_changes(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
+        return self._changes(cells)
 
     def _keep(self, cells: dict[Any, Any]) -> None:
         """Keep cells that were just written."""

@@ -6,6 +6,7 @@ There is no write-ahead log: what a checkpoint does not hold is lost with the pr
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -53,6 +54,19 @@ class StateRecord(msgspec.Struct, frozen=True):
         return StateSpec(name, kind_named(self.kind), self.ttl, self.namespaced)
 
 
+class WriteBarrier(ABC):
+    """Something that has to be done before the database may be written again."""
+
+    @property
+    @abstractmethod
+    def over(self) -> bool:
+        """Return whether it is done."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Return when it is done."""
+
+
 class Database:
     """Hold a database that is open.
 
@@ -60,7 +74,7 @@ class Database:
         states: The records of all states, by name.
     """
 
-    __slots__ = ("_closed", "_columns", "_directory", "_options", "_root", "_write_options", "states")
+    __slots__ = ("_barrier", "_closed", "_columns", "_directory", "_options", "_root", "_write_options", "states")
 
     def __init__(self, directory: str, options: RocksDBOptions, create: bool = False, read_only: bool = False) -> None:
         """Open the database in a directory.
@@ -75,6 +89,7 @@ class Database:
             CheckpointCorruptError: The database is damaged, or not there.
             ConfigurationError: RocksDB refuses the options of a new one.
         """
+        self._barrier: WriteBarrier | None = None
         self._closed = False
         self._directory = directory
         self._options = options
@@ -115,6 +130,21 @@ class Database:
         """Replace the record of a state."""
         self.states[name] = record
         self._root[_STATE_PREFIX + name.encode("utf-8", "surrogatepass")] = msgspec.msgpack.encode(record)
+
+    @property
+    def frozen(self) -> bool:
+        """Return whether a write has to wait."""
+        return self._barrier is not None and not self._barrier.over
+
+    def freeze(self, barrier: WriteBarrier) -> None:
+        """Let nobody write, or walk through entries, until something is done."""
+        self._barrier = barrier
+
+    def thaw(self) -> None:
+        """Wait until the database may be written. To be called before that is done, and by one thread only."""
+        barrier, self._barrier = self._barrier, None
+        if barrier is not None:
+            barrier.wait()
 
     def writer(self, name: str) -> BatchWriter:
         """Begin to write many entries of a state."""

@@ -18,6 +18,8 @@ from rekindle.state.rocksdb.key_encoding import encode, sized
 KEY_GROUP_BYTES = 2
 _GROUP = struct.Struct(">H")
 _pack_group = _GROUP.pack
+_pack_integer = struct.Struct(">HBcq").pack  # group, and what ``sized`` and ``encode`` make of an integer of 64 bits
+_SIGN = 1 << 63
 _SEQUENCE = struct.Struct(">Q")
 pack_sequence = _SEQUENCE.pack
 
@@ -36,6 +38,11 @@ class Layout:
     def place(self, scope_key: Any) -> tuple[bytes, bool]:
         """Return the prefix of a scope key, and whether the scope key can be read back from it exactly."""
         if scope_key is self._last:  # a value is often written right after it was read
+            return self._placed
+        if type(scope_key) is int and -_SIGN <= scope_key < _SIGN and not self._namespaced:
+            group = key_group_of(scope_key, self._max_parallelism)
+            self._last = scope_key
+            self._placed = (_pack_integer(group, 9, b"i", scope_key), True)  # in half of the time
             return self._placed
         key = scope_key
         if self._namespaced:

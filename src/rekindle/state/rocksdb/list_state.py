@@ -6,12 +6,14 @@ So adding to a list reads nothing, neither the elements before nor how many they
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rekindle.contracts.state import ListState
 from rekindle.state.list_elements import none_refused, without_none
 from rekindle.state.rocksdb.cache import WriteBackCache
-from rekindle.state.rocksdb.layout import pack_sequence
+from rekindle.state.rocksdb.database import walk
+from rekindle.state.rocksdb.layout import end_of_prefix, pack_sequence
 from rekindle.state.scope import Scope
 
 
@@ -33,6 +35,26 @@ class Elements(list[Any]):
         self.written = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Unwritten:
+    """Hold what RocksDB lacks of one list.
+
+    Attributes:
+        elements: The elements, in their order.
+        sequence: The sequence number of the first.
+        stale: Whether what RocksDB has of the list is to be removed.
+        complete: Whether the cell that these elements are from holds the whole list.
+    """
+
+    elements: list[Any]
+    sequence: int
+    stale: bool
+    complete: bool
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+
 class ListCache(WriteBackCache):
     """Cache lists; a cell is the Elements of one, and only in one of ``dirty``, ``clean`` and ``old``."""
 
@@ -40,6 +62,35 @@ class ListCache(WriteBackCache):
 
     def fill(self, entries: Mapping[Any, Any]) -> None:
         self.dirty.update((scope_key, Elements(elements)) for scope_key, elements in entries.items())
+
+    def freeze(self) -> dict[Any, Any]:
+        dirty, self.dirty = self.dirty, {}
+        unwritten = self._unwritten(dirty)
+        self._keep(dirty)
+        return unwritten
+
+    def take_back(self, cells: dict[Any, Any]) -> None:
+        for scope_key, unwritten in cells.items():
+            cell = self.dirty.get(scope_key)
+            if unwritten.complete:
+                if cell is None:
+                    cell = self._take_clean(scope_key)
+                    assert cell is not None, "a cell stays until it is written"
+                    self.dirty[scope_key] = cell
+                cell.written, cell.stale = 0, True
+            elif cell is None:
+                self.dirty[scope_key] = Elements(unwritten.elements)
+            elif not cell.complete:
+                cell[:0] = unwritten.elements
+
+    def expanded(self, changes: Iterator[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, bytes | None]]:
+        column = self.table.column
+        for database_key, data in changes:
+            if data is None:
+                stale = walk(column, database_key, end_of_prefix(database_key))
+                yield from ((stored, None) for stored, _ in stale)
+            else:
+                yield database_key, data
 
     def to_append(self, scope_key: Any) -> Elements:
         """Return the cell of a list that is not dirty, and is about to be."""
@@ -52,6 +103,9 @@ class ListCache(WriteBackCache):
 
     def whole(self, scope_key: Any) -> list[Any]:
         """Return all elements of a list, in a list of its own."""
+        cell = self.dirty.get(scope_key, self.clean.get(scope_key))
+        if cell is None or not cell.complete:
+            self.table.thaw()
         cell = self.dirty.get(scope_key)
         if cell is None:
             cell = self.clean.get(scope_key)
@@ -107,22 +161,31 @@ class ListCache(WriteBackCache):
     def _weight(self, cells: dict[Any, Any]) -> int:
         return sum(map(len, cells.values())) + len(cells)
 
+    def _unwritten(self, cells: dict[Any, Any]) -> dict[Any, Any]:
+        """Give sequence numbers to the elements of dirty cells that RocksDB does not have."""
+        sequence = self.table.sequence
+        unwritten = {}
+        for scope_key, cell in cells.items():
+            elements = cell[cell.written :]
+            unwritten[scope_key] = _Unwritten(elements, sequence, cell.stale, cell.complete)
+            sequence += len(elements)
+        self.table.sequence = sequence
+        return unwritten
+
     def _changes(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
         # All are encoded before any is written: if one cannot be, none may be there when they are written again.
-        table = self.table
-        codec = table.codec
-        sequence = table.sequence
-        changes: list[tuple[bytes, bytes | None]] = []
-        for scope_key, cell in cells.items():
-            prefix, exact = table.layout.place(scope_key)
-            if cell.stale:
-                changes += ((database_key, None) for database_key, _ in table.entries(scope_key))
-            for element in cell[cell.written :] if cell.written else cell:
+        return self.expanded(iter(list(self._frozen_changes(self._unwritten(cells)))))
+
+    def _frozen_changes(self, cells: dict[Any, Any]) -> Iterator[tuple[bytes, bytes | None]]:
+        """Encode elements. Its prefix, which no element has as its key, is to be removed where a list is stale."""
+        place, codec = self.table.layout.place, self.table.codec
+        for scope_key, unwritten in cells.items():
+            prefix, exact = place(scope_key)
+            if unwritten.stale:
+                yield prefix, None
+            for sequence, element in enumerate(unwritten.elements, unwritten.sequence):
                 data = codec.encode(element) if exact else codec.encode_with_key(scope_key, element)
-                changes.append((prefix + pack_sequence(sequence), data))
-                sequence += 1
-        table.sequence = sequence
-        return iter(changes)
+                yield prefix + pack_sequence(sequence), data
 
     def _keep(self, cells: dict[Any, Any]) -> None:
         for scope_key, cell in cells.items():

@@ -96,6 +96,10 @@ class MapCache(WriteBackCache):
                 else:
                     yield prefix + tail, codec.encode_with_key((scope_key, map_key), value)
 
+    def take_back(self, cells: dict[Any, Any]) -> None:
+        for scope_key, cell in cells.items():
+            self.dirty[scope_key] = cell | self.dirty.get(scope_key, {})
+
     def _keep(self, cells: dict[Any, Any]) -> None:
         clean = self.clean
         for scope_key, cell in cells.items():

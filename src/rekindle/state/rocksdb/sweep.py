@@ -44,7 +44,10 @@ class Sweeper:
         self._cursor = b""
 
     def sweep(self, limit: int, cleanup: TtlCleanup) -> None:
-        """Visit the next entries, but not all of them twice, and remove what has expired."""
+        """Visit the next entries, but not all of them twice, and remove what has expired; none during a checkpoint."""
+        if self._cache.table.frozen:
+            return
+        self._cache.table.thaw()
         clock = _Clock(cleanup)
         rounds = 0
         while limit > 0:

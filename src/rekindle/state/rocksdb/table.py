@@ -64,6 +64,15 @@ class StateTable:
             f"raised when values of state {self.spec.name!r}, set just now or before, were written to RocksDB"
         )
 
+    @property
+    def frozen(self) -> bool:
+        """Return whether a write has to wait for a checkpoint."""
+        return self._database.frozen
+
+    def thaw(self) -> None:
+        """Wait until the state may be written, and has all that caches handed over."""
+        self._database.thaw()
+
     # --- reading ---
 
     def read(self, scope_key: Any) -> Any:
@@ -73,11 +82,13 @@ class StateTable:
 
     def entries(self, scope_key: Any) -> Iterator[tuple[bytes, bytes]]:
         """Walk through what a scope key has, as it is now."""
+        self.thaw()
         prefix = self.layout.place(scope_key)[0]
         return walk(self.column, prefix, end_of_prefix(prefix))
 
     def integer_entries(self, scope_key: Any, first: int, last: int) -> Iterator[tuple[bytes, bytes]]:
         """Walk through the entries of a map whose keys are integers between two, both included, in their order."""
+        self.thaw()
         prefix = self.layout.place(scope_key)[0]
         first, last = max(first, -1 << 63), min(last, (1 << 63) - 1)
         for low, high in ((first, min(last, -1)), (max(first, 0), last)):  # those below 0 stand behind the others
@@ -111,6 +122,11 @@ class StateTable:
 
     def write(self, changes: Iterator[tuple[bytes, bytes | None]]) -> None:
         """Set entries, and remove those whose new value is None."""
+        self.thaw()
+        self.write_before_checkpoint(changes)
+
+    def write_before_checkpoint(self, changes: Iterator[tuple[bytes, bytes | None]]) -> None:
+        """Set and remove entries that belong to the checkpoint that all other writes wait for."""
         if self.unproven is not None:
             changes = self.unproven.noting(changes)
         few = list(itertools.islice(changes, _FEW))

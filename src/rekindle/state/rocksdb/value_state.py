@@ -118,10 +118,12 @@ class UncachedValueState(ValueState[Any]):
             data = table.codec.encode(value) if exact else table.codec.encode_with_key(key, value)
             if table.unproven is not None:
                 table.unproven.check(data)
+            table.thaw()
             table.column[prefix] = data
         except Exception as error:
             table.explain(error)
             raise
 
     def clear(self) -> None:
+        self._table.thaw()
         del self._table.column[self._table.layout.place(self._scope.key)[0]]
