@@ -209,6 +209,7 @@ def choose_seed() -> str:
 def main(arguments: list[str]) -> int:
     """Return 0 if all passed."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it runs in the background
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # tests start Python hundreds of times: let them compile once
     seed = choose_seed()
     print(f"seed of random tests: {seed}", flush=True)
