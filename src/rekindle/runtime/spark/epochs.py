@@ -29,6 +29,7 @@ from rekindle.runtime.spark.forwarder import (
 from rekindle.runtime.spark.planned_action import PlannedAction, rdd_of
 from rekindle.runtime.spark.positions import SourceLayout
 from rekindle.runtime.spark.routed_source import column_routes
+from rekindle.runtime.spark.row_sizes import has_small_rows
 from rekindle.runtime.spark.session import cloned_session, query_settings, use_in_this_thread
 from rekindle.runtime.spark.streaming_sources import streaming_sources
 from rekindle.runtime.spark.versions import repartition_by_id
@@ -51,6 +52,7 @@ class EpochPlan:
         order = record_order(graph, 0)
         timed = {node.id for node in graph.nodes if node.transformation.moves_watermark}
         self._tasks_matter = bool(timed & order.one_sender & order.spark_rooted)
+        self._bounded_rows = all(has_small_rows(frame_of(source).schema) for source in graph.cluster_sources)
         self._action: PlannedAction | None = None
 
     def layout(self) -> tuple[SourceLayout, ...]:
@@ -107,11 +109,15 @@ class EpochPlan:
         frames = [self._source(directory, source) for source in self._static if source.uid in unread]
         if draining or frames:
             envelopes = reduce(DataFrame.union, frames, envelopes)
-            PlannedAction(envelopes, self._levels(envelopes, directory)).run(envelopes)
+            self._planned(envelopes, directory).run(envelopes)
             return
         if self._action is None:
-            self._action = PlannedAction(envelopes, self._levels(envelopes, directory))
+            self._action = self._planned(envelopes, directory)
         self._action.run(envelopes)
+
+    def _planned(self, envelopes: DataFrame, directory: SlotDirectory) -> PlannedAction:
+        read_by_spark = bool(self._streaming or self._static)
+        return PlannedAction(envelopes, self._levels(envelopes, directory), read_by_spark and self._bounded_rows)
 
     def source_tasks(self, envelopes: DataFrame, ticked: Callable[[], bool]) -> int:
         """Count the tasks in which Spark reads its streaming sources in an epoch; 0 if that makes no difference.

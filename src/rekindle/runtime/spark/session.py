@@ -21,6 +21,7 @@ from rekindle.config.options import PythonOptions
 from rekindle.logs.library_logs import keep_py4j_to_its_logger, show_only_warnings_of
 from rekindle.runtime.spark.java import require_java
 from rekindle.runtime.spark.quiet_logs import quieten
+from rekindle.runtime.spark.row_sizes import BYTES_PER_BATCH, MOST_BYTES_PER_BATCH, ROWS_PER_BATCH
 from rekindle.runtime.spark.spark_loss import jvm_process, spark_loss
 from rekindle.runtime.spark.versions import checkpoint_file_manager, require_supported_spark
 
@@ -28,8 +29,8 @@ from rekindle.runtime.spark.versions import checkpoint_file_manager, require_sup
 QUERY_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",  # an empty exchange must still run all its tasks
     "spark.sql.codegen.wholeStage": "false",  # streams are planned in every epoch; compiling costs more than it gives
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",  # above that, the JVM's collector gets busy
-    "spark.sql.execution.arrow.maxBytesPerBatch": "32m",  # rows, and payloads, may be large
+    "spark.sql.execution.arrow.maxRecordsPerBatch": f"{ROWS_PER_BATCH}",  # above that, the JVM's collector gets busy
+    BYTES_PER_BATCH: f"{MOST_BYTES_PER_BATCH}b",  # rows, and payloads, may be large
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.offsetLog.formatVersion": "1",
     "spark.sql.streaming.pollingDelay": "100ms",  # between two looks at sources that had nothing new
