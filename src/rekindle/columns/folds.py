@@ -11,7 +11,8 @@ from enum import Enum
 from typing import Any
 
 from rekindle.columns.expressions import Accumulated, Choice, Constant, Expression, Field, Operation, parts
-from rekindle.columns.purity import NotTraceable, traceable
+from rekindle.columns.not_traceable import NotTraceable
+from rekindle.columns.purity import traceable
 from rekindle.columns.shapes import Shape, ShapeKind
 from rekindle.columns.tracing import Traced, accumulator, record, trace
 from rekindle.contracts.functions import AggregateFunction, ReduceFunction
