@@ -168,7 +168,7 @@ def _field_fold(after: Expression, place: int) -> FieldFold:
             if own in (left, right) and _is_of_record(value) and {then, otherwise} == {own, value}:
                 keeps_less = less if then == value else not less
                 return FieldFold(FoldKind.LEAST if keeps_less else FoldKind.GREATEST, value)
-    raise NotTraceable(f"what becomes of field {place} of the accumulator is not known as a fold")
+    raise NotTraceable(f"it makes field {place} of the accumulator in a way that is not known as a fold")
 
 
 _DIRECTIONS = {"<": True, "<=": True, ">": False, ">=": False}

@@ -27,19 +27,25 @@ class NotTraceable(Exception):  # noqa: N818 - a signal, which never leaves the 
         """Return the same with a line, unless it has one."""
         return self if self.line is not None or line is None else NotTraceable(self.reason, line)
 
-    def of(self, name: str, line: int | None) -> NotTraceable:
+    def of(self, subject: str, line: int | None) -> NotTraceable:
         """Return the same with the name of the function, and the line where it begins unless a better one is known."""
         said = self.reason[3:] if self.reason.startswith("it ") else f"cannot be traced: {self.reason}"
-        return NotTraceable(f"`{name}` {said}", line if self.line is None else self.line)
+        return NotTraceable(f"{subject} {said}", line if self.line is None else self.line)
 
 
 @contextmanager
-def naming(function: Any, method: str = "") -> Iterator[None]:
-    """Let reasons name the function, or the method of it, that they are about, and a line of that."""
+def naming(function: Any, method: str = "", subject: str = "") -> Iterator[None]:
+    """Let reasons name the function, or the method of it, that they are about, and a line of that.
+
+    Args:
+        function: The function.
+        method: The name of its method.
+        subject: What to call it, if not by its name.
+    """
     call = getattr(function, method, function)
     try:
         yield
     except NotTraceable as reason:
         code = getattr(getattr(call, "__func__", call), "__code__", None)
         name = getattr(call, "__name__", type(call).__name__)
-        raise reason.of(name, getattr(code, "co_firstlineno", None)) from None
+        raise reason.of(subject or f"`{name}`", getattr(code, "co_firstlineno", None)) from None

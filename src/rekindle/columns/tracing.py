@@ -207,37 +207,39 @@ class ValueStandIn:
     __repr__ = __str__
 
 
-class RecordStandIn:
-    """Stand for a record: gives its fields by place, and by name where they have names."""
+class RecordStandIn(tuple[ValueStandIn, ...]):
+    """Stand for a record: a tuple, as rows are, that also gives its fields by name where they have names."""
 
-    __slots__ = ("_rekindle",)
+    _rekindle: tuple[tuple[Expression, ...], Shape, _Asked]
 
-    def __init__(self, fields: tuple[Expression, ...], shape: Shape, asked: _Asked | None = None) -> None:
-        self._rekindle = (fields, shape, asked or _Asked(()))
+    def __new__(cls, fields: tuple[Expression, ...], shape: Shape, asked: _Asked | None = None) -> RecordStandIn:
+        asked = asked or _Asked(())
+        made = super().__new__(cls, [ValueStandIn(expression, asked) for expression in fields])
+        made._rekindle = (fields, shape, asked)
+        return made
 
-    def __getitem__(self, item: Any) -> ValueStandIn:
-        fields, shape, asked = self._rekindle
-        if type(item) is str and shape.kind is ShapeKind.ROW:
+    def __getitem__(self, item: Any) -> Any:
+        if type(item) is str and self._rekindle[1].kind is ShapeKind.ROW:
             return _named(self, item)
-        if type(item) is not int or not -len(fields) <= item < len(fields):
+        if type(item) is not int or not -len(self) <= item < len(self):
             raise NotTraceable(f"it asks a record for the item {item!r}")
-        return ValueStandIn(fields[item], asked)
+        return super().__getitem__(item)
 
-    def __getattr__(self, name: str) -> ValueStandIn:
-        if self._rekindle[1].kind is not ShapeKind.ROW or hasattr(tuple, name) or name in _METHODS_OF_ROWS:
+    def __getattribute__(self, name: str) -> Any:
+        if name == "_rekindle" or name.startswith("__"):
+            return super().__getattribute__(name)
+        shape = super().__getattribute__("_rekindle")[1]
+        if shape.kind is not ShapeKind.ROW or hasattr(tuple, name) or name in _METHODS_OF_ROWS:
             raise NotTraceable(f"it asks a record for {name!r}")
         return _named(self, name)
-
-    def __iter__(self) -> Any:
-        fields, _, asked = self._rekindle
-        return iter([ValueStandIn(expression, asked) for expression in fields])
 
     def __bool__(self) -> bool:
         raise NotTraceable("it asks for the truth of a record")
 
-    def __eq__(self, other: object) -> bool:
+    def _compared(self, other: object) -> bool:
         raise NotTraceable("it compares records")
 
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compared
     __hash__ = None  # type: ignore[assignment]
 
 

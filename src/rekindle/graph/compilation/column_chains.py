@@ -187,8 +187,8 @@ def _follow(
     try:
         chain = _ended(draft, target, edge, parallelism, settings, found, in_loops)
     except NotTraceable as reason:
-        found.paths[target.id] = f"{BY_RECORDS}: its key selector: {reason}"
-        return f"the key selector before {target.name!r}: {reason}"
+        found.paths[target.id] = f"{BY_RECORDS}: {reason}"
+        return f"{target.name!r} behind it takes records"
     found.chains[target.id, index] = chain
     found.fused |= set(draft.nodes[1:])
     found.paths.update(dict.fromkeys(draft.nodes, BY_COLUMNS))
@@ -227,7 +227,7 @@ def _ended(
 ) -> ColumnChain:
     """Return the chain up to an exchange by key; note what becomes of the operator behind it."""
     if edge.partitioner.functions:
-        raise NotTraceable("it has open() or close()")
+        raise NotTraceable("its key selector has open() or close()")
     if not fits(converting(edge.type_info), draft.shape, draft.kinds):
         raise NotTraceable(f"records are converted to {edge.type_info} on their way")
     key = _key(draft, edge.partitioner, settings)
@@ -306,7 +306,7 @@ def _checked(fold: Fold, draft: _Draft) -> Fold:
 
 def _key(draft: _Draft, partitioner: Partitioner, settings: ColumnSettings) -> Any:
     """Trace the key selector; where columns are off it may name columns, and nothing else."""
-    with naming(partitioner.key_selector):
+    with naming(partitioner.key_selector, subject="its key selector"):
         traced = trace(traceable_callable(partitioner.key_selector), record(draft.shape))
         if not traced.fields or traced.shape.kind is ShapeKind.ROW:
             raise NotTraceable("it returns no field")

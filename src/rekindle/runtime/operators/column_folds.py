@@ -19,6 +19,7 @@ from rekindle.columns.windows import assigned
 from rekindle.contracts.windowing.windows import MAX_TIMESTAMP, TimeWindow
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.column_chunk import ColumnChunk, FoldedChunk
+from rekindle.runtime.operators.result_copies import unshared
 from rekindle.state.many_keys import ManyKeys
 
 
@@ -39,6 +40,8 @@ def reduced(fold: Fold, chunk: Chunk, state: ManyKeys) -> Chunk | None:
     except NotColumnar:
         return None
     state.put(keys, [values[row] for row in groups.last.tolist()])
+    if any(pa.types.is_nested(field.type) for field in chunk.fields):
+        values = [unshared(value) for value in values]  # who gets a result may change lists in it
     return Chunk(values, chunk.timestamps)
 
 
