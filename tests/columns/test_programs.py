@@ -151,7 +151,7 @@ def outcome(build: Any, given: list[pa.Table], columns: bool, parallelism: int) 
     return found if parallelism == 1 else sorted(found, key=repr), paths
 
 
-SEEDS = range(SEED, SEED + rounds(20, 400))
+SEEDS = range(SEED, SEED + rounds(12, 400))
 
 
 @pytest.mark.parametrize("odd", ODD)
