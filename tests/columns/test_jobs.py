@@ -4,51 +4,24 @@ from __future__ import annotations
 
 import random
 import threading
-from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from rekindle.common import Duration, Encoder, RestartStrategies, Time, Types, WatermarkStrategy
-from rekindle.common.watermark_strategy import TimestampAssigner
-from rekindle.datastream import AggregateFunction, MapFunction, RuntimeContext
-from rekindle.datastream.connectors.file_system import BucketAssigner, FileSink
+from rekindle.common import RestartStrategies, Time, Types, WatermarkStrategy
+from rekindle.datastream import MapFunction, RuntimeContext
 from rekindle.datastream.window import TumblingEventTimeWindows
 from rekindle.runtime.slot.operator_graph import OperatorGraph
 from rekindle.testing import LocalEnvironment, local_environment
 from rekindle.testing.in_process.epochs import InProcessEpochs
 from support.balances import read_output
+from support.column_jobs import RowTime, assert_golden, job, tables
 from support.seeds import SEED
 
-TABLES, WINDOW = 40, 1_000
-SCHEMA = pa.schema([("k", pa.int64()), ("price", pa.int64()), ("amount", pa.int32()), ("t", pa.int64())])
 ON_AND_OFF = pytest.mark.parametrize("columns", [True, False], ids=["columns", "records"])
-
-
-class RowTime(TimestampAssigner):
-    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
-        return value.t  # type: ignore[no-any-return]
-
-
-class Turnover(AggregateFunction):
-    def create_accumulator(self) -> Any:
-        return -1, 0, 0, 0
-
-    def add(self, value: Any, accumulator: Any) -> Any:
-        return (
-            value.k,
-            accumulator[1] + value.price * value.amount,
-            accumulator[2] + 1,
-            max(accumulator[3], value.price),
-        )
-
-    def get_result(self, accumulator: Any) -> Any:
-        return accumulator
-
-    def merge(self, acc_a: Any, acc_b: Any) -> Any:
-        return acc_b[0], acc_a[1] + acc_b[1], acc_a[2] + acc_b[2], max(acc_a[3], acc_b[3])
 
 
 GATE: dict[str, Any] = {}  # functions of an importable module share this with the test
@@ -57,7 +30,7 @@ GATE: dict[str, Any] = {}  # functions of an importable module share this with t
 class Troubled(MapFunction):
     """Fail in the first attempts, each time later, and wait for the test where it says so."""
 
-    def __init__(self, failures: tuple[int, ...]) -> None:
+    def __init__(self, failures: tuple[int, ...] = ()) -> None:
         self._failures = failures
 
     def open(self, runtime_context: RuntimeContext) -> None:
@@ -74,60 +47,6 @@ class Troubled(MapFunction):
         return value
 
 
-def tables(rng: random.Random) -> list[pa.Table]:
-    """Draw orders, table by table in the order of time."""
-    made = []
-    for number in range(TABLES):
-        batches = []
-        for _ in range(2):
-            count = rng.randint(1, 30)
-            columns = [
-                [rng.randint(0, 20) for _ in range(count)],
-                [rng.randint(0, 100) for _ in range(count)],
-                [rng.randint(1, 9) for _ in range(count)],
-                [number * 200 + rng.randint(0, 250) for _ in range(count)],
-            ]
-            arrays = [pa.array(*pair) for pair in zip(columns, SCHEMA.types, strict=True)]
-            batches.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
-        made.append(pa.Table.from_batches(batches, SCHEMA))
-    return made
-
-
-def kept(row: Any) -> bool:
-    return row["k"] != 13 and row["price"] < 95  # type: ignore[no-any-return]
-
-
-def golden(given: list[pa.Table]) -> tuple[set[str], dict[int, int]]:
-    """Compute the windows and the totals of each key in plain Python."""
-    windows: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0, 0])
-    totals: dict[int, int] = defaultdict(int)
-    for row in (row for table in given for row in table.to_pylist() if kept(row)):
-        found = windows[row["k"], row["t"] // WINDOW]
-        found[0] += row["price"] * row["amount"]
-        found[1] += 1
-        found[2] = max(found[2], row["price"])
-        totals[row["k"]] += row["amount"]
-    return {str((key, *found)) for (key, _), found in windows.items()}, totals
-
-
-def job(env: LocalEnvironment, given: list[pa.Table], output: Path, failures: tuple[int, ...] = ()) -> None:
-    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(300))
-    for name in ("windows", "totals"):
-        rows = env.from_data_frame(given, f"{name} rows")
-        orders = rows.filter(lambda row: row.k != 13 and row.price < 95).uid(f"{name} filter")
-        if name == "windows":
-            timed = orders.assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(RowTime())).uid("times")
-            keyed = timed.key_by(lambda row: row.k)
-            results = keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(WINDOW))).aggregate(Turnover())
-        else:
-            pairs = orders.map(lambda row: (row.k, row.amount)).uid("pairs")
-            results = pairs.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
-        troubled = results.uid(name).map(Troubled(failures), Types.PICKLED_BYTE_ARRAY()).uid(f"{name} trouble")
-        sink = FileSink.for_row_format(str(output / name), Encoder.simple_string_encoder())
-        bucket = BucketAssigner.base_path_bucket_assigner()
-        troubled.map(str, Types.STRING()).sink_to(sink.with_bucket_assigner(bucket).build()).uid(f"{name} sink")
-
-
 def environment(directory: Path, columns: bool, parallelism: int, **settings: str) -> LocalEnvironment:
     options = {
         "execution.checkpointing.dir": str(directory / "checkpoints"),
@@ -140,17 +59,6 @@ def environment(directory: Path, columns: bool, parallelism: int, **settings: st
     return env
 
 
-def assert_golden(given: list[pa.Table], output: Path) -> None:
-    windows, totals = golden(given)
-    found = read_output(str(output / "windows"))
-    assert len(found) == len(windows)
-    assert set(found) == windows
-    last: dict[int, int] = defaultdict(int)
-    for key, total in map(eval, read_output(str(output / "totals"))):
-        last[key] = max(last[key], total)
-    assert last == totals
-
-
 @ON_AND_OFF
 @pytest.mark.parametrize("parallelism", [1, 2])
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
@@ -159,7 +67,7 @@ def test_a_job_that_fails_again_and_again_counts_each_record_once(
 ) -> None:
     given = tables(random.Random(SEED))
     env = environment(tmp_path, columns, parallelism, **{"state.backend.type": backend})
-    job(env, given, tmp_path / "out", (30, 110, 7))
+    job(partial(env.from_data_frame, given), tmp_path / "out", Troubled((30, 110, 7)))
     env.execute()
     assert_golden(given, tmp_path / "out")
 
@@ -170,7 +78,7 @@ def test_a_slot_that_is_killed_loses_nothing(tmp_path: Path, columns: bool) -> N
     GATE.update(at=60, reached=threading.Event(), open=threading.Event())
     try:
         env = environment(tmp_path, columns, 2)
-        job(env, given, tmp_path / "out")
+        job(partial(env.from_data_frame, given), tmp_path / "out", Troubled())
         client = env.execute_async()
         assert GATE["reached"].wait(60)
         env.cluster.kill_slot(1)
@@ -191,7 +99,7 @@ def test_a_savepoint_of_one_path_is_restored_by_the_other(
     GATE.update(at=60, reached=threading.Event(), open=threading.Event())
     try:
         env = environment(tmp_path, columns, parallelism[0])
-        job(env, given, tmp_path / "out")
+        job(partial(env.from_data_frame, given), tmp_path / "out", Troubled())
         client = env.execute_async()
         assert GATE["reached"].wait(60)
         stopped = client.stop_with_savepoint(False, str(tmp_path / "savepoint"))
@@ -204,7 +112,7 @@ def test_a_savepoint_of_one_path_is_restored_by_the_other(
     assert len(read_output(str(tmp_path / "out" / "totals"))) < sum(table.num_rows for table in given) / 2
     settings = {"execution.state-recovery.path": savepoint}
     again = environment(tmp_path, not columns, parallelism[1], **settings)
-    job(again, given, tmp_path / "out")
+    job(partial(again.from_data_frame, given), tmp_path / "out", Troubled())
     again.execute()
     assert_golden(given, tmp_path / "out")
 
