@@ -46,6 +46,7 @@ class InProcessEpochs:
                 self._files[source.uid] = _OpenedFiles(source)
         self._routes = column_routes(graph) if self._tables else {}
         self._begin: dict[str, int] = {}  # the table with which each stream of tables begins
+        self._draining = False
         self._parallelism = {node.id: node.parallelism for node in graph.nodes}
         levels = {node.id: node.level for node in graph.nodes}
         self._edge_levels = [levels[edge.target] for edge in graph.edges]
@@ -78,20 +79,17 @@ class InProcessEpochs:
         """Count the tasks in which streams of tables are read."""
         return sum(len(self._tables[uid][1].tasks(self._begin[uid] + epoch - 1)) for uid in self._streams())
 
+    def drain(self) -> None:
+        """Read no table any more."""
+        self._draining = True
+
     def _streams(self) -> list[str]:
         return [uid for uid, (_, frame) in self._tables.items() if frame.streaming]
 
     def close(self) -> None:
         """Do nothing: nothing is kept."""
 
-    def run(
-        self,
-        epoch: int,
-        directory: SlotDirectory,
-        unread: Collection[str],
-        draining: bool,
-        cancelled: Callable[[], bool],
-    ) -> None:
+    def run(self, epoch: int, directory: SlotDirectory, unread: Collection[str], cancelled: Callable[[], bool]) -> None:
         """Run the tasks of an epoch, level after level, and carry what leaves a slot to the next."""
         exchanged: defaultdict[tuple[int, int], list[tuple[int, bytearray]]] = defaultdict(list)
 
@@ -109,7 +107,7 @@ class InProcessEpochs:
 
         attempt = directory.attempt
         read = {uid: 0 for uid in self._tables if uid in unread}
-        if not draining:
+        if not self._draining:
             read |= {uid: self._begin[uid] + epoch - 1 for uid in self._streams()}
         for uid, place in read.items():
             node, frame = self._tables[uid]
@@ -156,7 +154,9 @@ class InProcessEpoch:
 
     def run(self, unread: Collection[str], draining: bool) -> None:
         """Run all tasks of the epoch."""
-        self._epochs.run(self._number, self._slots, unread, draining, self._cancelled)
+        if draining:
+            self._epochs.drain()
+        self._epochs.run(self._number, self._slots, unread, self._cancelled)
 
 
 class _OpenedFiles:
