@@ -51,6 +51,8 @@ def forget_settings_of_this_machine() -> None:
     for name in [name for name in os.environ if name.startswith("REKINDLE_") and name != DRIVER_TAG]:
         del os.environ[name]
     os.environ["REKINDLE_CONF_DIR"] = str(NO_SETTINGS)
+    if os.environ.get("WITHOUT_COLUMNS"):  # all tests must hold without columns, too
+        os.environ["REKINDLE_REKINDLE_COLUMNS_ENABLED"] = "false"
 
 
 def java_options() -> list[str]:

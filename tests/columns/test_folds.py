@@ -67,7 +67,7 @@ def test_reductions_by_field(reduce: Any, expected: list[FoldKind]) -> None:
 @pytest.mark.parametrize(
     ("reduce", "reason"),
     [
-        (lambda a, b: (a[0], a[1] * b[1]), "field 1 of the accumulator is not known as a fold"),
+        (lambda a, b: (a[0], a[1] * b[1]), "makes field 1 of the accumulator in a way that is not known as a fold"),
         (lambda a, b: (a[0], a[1] + a[1]), "field 1"),
         (lambda a, b: (a[1], a[0]), "field 0"),
         (lambda a, b: (a[0], a[1] + b[1], 1), "another kind of record"),

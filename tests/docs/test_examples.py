@@ -138,6 +138,13 @@ def keyed_state(names: Names, printed: list[str]) -> None:
     assert ada[-1].endswith("visit 3, bought tea, pen, tea within the hour, spent 10 on tea, at most 6, 4.0 on average")
 
 
+@of("arrow_batches.py")
+def arrow_batches(names: Names, printed: list[str]) -> None:
+    totals = dict(line.split("total> ")[1].split() for line in printed if line.startswith("total"))
+    assert totals == {"pear": "8", "plum": "7", "fig": "1"}
+    assert sum(line.startswith("basket") for line in printed) >= 5
+
+
 @of("map_with_state.py")
 def map_with_state(names: Names, printed: list[str]) -> None:
     expected = []

@@ -76,7 +76,7 @@ def test_a_node_has_flinks_fields_and_rekindles() -> None:
         "uid": "doubling",
         "uid_given": True,
         "level": 1,
-        "path": "records",
+        "path": "records: its input comes as records",
         "predecessors": [{"id": 1, "ship_strategy": "REBALANCE", "side": "first", "exchange": True}],
     }
     assert (source["type"], source["pact"], source["uid_given"]) == ("Source: Collection Source", "Data Source", False)

@@ -83,7 +83,7 @@ def _plan_of(program: Program) -> str:
 
 def _tree(text: str) -> Tree:
     from rekindle.graph.plan import read_plan
-    from rekindle.graph.plan_labels import edge_label, lines_of, stage_title
+    from rekindle.graph.plan_labels import edge_label, lines_of, path_line, stage_title
 
     plan = read_plan(text)
     names = {node.id: node.type for node in plan.nodes}
@@ -95,6 +95,8 @@ def _tree(text: str) -> Tree:
             operator = stage.add(Text(f"{node.id}: {name}", style="cyan"))
             for detail in details:
                 operator.add(Text(detail))
+            if path_line(node) not in details:
+                operator.add(Text(path_line(node)))
             for given in node.predecessors:
                 how = f"{edge_label(given)}, to another slot" if given.exchange else edge_label(given)
                 operator.add(Text(f"from {given.id}: {names[given.id]} ({how})"))

@@ -95,7 +95,15 @@ def batch_of(records: list[Any], type_info: TypeInformation | None) -> pa.Record
 
 
 def rows_of(batch: pa.RecordBatch | pa.Table) -> list[Any]:
-    """Return the rows of a batch as records, as those of a DataFrame are: ``row.name``, ``row["name"]``, ``row[0]``."""
+    """Return the rows of an Arrow batch as records like a DataFrame's: ``row.name``, ``row["name"]``, ``row[0]``.
+
+    For functions that see records one by one and have their results in Arrow: ``yield from rows_of(batch)``.
+
+    Args:
+        batch: An Arrow record batch, or a table.
+    """
+    if not isinstance(batch, pa.RecordBatch | pa.Table):
+        raise TypeError(f"rows_of takes an Arrow record batch or table, and was given a {type(batch).__name__}")
     names = tuple(batch.schema.names)
     return Shape.row(names).records([column_values(column) for column in batch.columns])
 

@@ -6,7 +6,10 @@ or where Arrow and Python differ in any other way, :class:`NotColumnar` is raise
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from logging import getLogger
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +19,7 @@ import pyarrow.compute as pc
 
 from rekindle.columns.expressions import Accumulated, Choice, Constant, Expression, Field, Operation
 
+_LOG = getLogger(__name__)
 _MOST = (1 << 63) - 1
 _EXACT = 1 << 53  # integers up to here are floats without loss
 
@@ -26,6 +30,23 @@ Values: TypeAlias = Array | int | float | bool | str
 
 class NotColumnar(Exception):  # noqa: N818 - a signal: the rows are processed one by one
     """Say that a batch is not computed by columns."""
+
+
+@contextmanager
+def columnar() -> Iterator[None]:
+    """Let whatever fails mean that a batch is not computed by columns: the loop raises the program's own error."""
+    try:
+        yield
+    except NotColumnar:
+        raise
+    except Exception as error:
+        _log_once(f"{type(error).__name__}: {error}")
+        raise NotColumnar("a kernel failed") from error
+
+
+@cache
+def _log_once(error: str) -> None:
+    _LOG.warning("a batch is processed record by record, because processing it by columns failed: %s", error)
 
 
 def column(expression: Expression, fields: Sequence[pa.Array], rows: int) -> pa.Array:
@@ -64,7 +85,7 @@ def _evaluated(expression: Expression, fields: Sequence[pa.Array], rows: int) ->
     match expression:
         case Field(place):
             return as_numpy(fields[place])
-        case Constant(value):
+        case Constant(value=value):
             if value is None or isinstance(value, bytes):
                 raise NotColumnar("a constant that is no number")
             return value

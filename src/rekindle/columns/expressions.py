@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 Scalar: TypeAlias = int | float | str | bool | bytes | None
@@ -26,15 +26,22 @@ class Accumulated:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Stand for a value; 1, 1.0 and True are different ones."""
+    """Stand for a value; 1, 1.0 and True are different ones, and so are 0.0 and -0.0.
 
-    value: Scalar
+    Attributes:
+        value: The value.
+        kind: The name of its type.
+        text: How it is written: what tells constants apart.
+    """
+
+    value: Scalar = field(compare=False)
     kind: str
+    text: str
 
     @staticmethod
     def of(value: Scalar) -> Constant:
         """Make a constant."""
-        return Constant(value, type(value).__name__)
+        return Constant(value, type(value).__name__, repr(value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from enum import Enum
 from typing import Any
 
 from rekindle.columns.expressions import Accumulated, Choice, Constant, Expression, Field, Operation, parts
-from rekindle.columns.purity import NotTraceable, traceable
+from rekindle.columns.not_traceable import NotTraceable
+from rekindle.columns.purity import traceable
 from rekindle.columns.shapes import Shape, ShapeKind
 from rekindle.columns.tracing import Traced, accumulator, record, trace
 from rekindle.contracts.functions import AggregateFunction, ReduceFunction
@@ -167,7 +168,7 @@ def _field_fold(after: Expression, place: int) -> FieldFold:
             if own in (left, right) and _is_of_record(value) and {then, otherwise} == {own, value}:
                 keeps_less = less if then == value else not less
                 return FieldFold(FoldKind.LEAST if keeps_less else FoldKind.GREATEST, value)
-    raise NotTraceable(f"what becomes of field {place} of the accumulator is not known as a fold")
+    raise NotTraceable(f"it makes field {place} of the accumulator in a way that is not known as a fold")
 
 
 _DIRECTIONS = {"<": True, "<=": True, ">": False, ">=": False}

@@ -137,8 +137,12 @@ class Accumulators:
             old = [initial if each is None else part for each, part in zip(self.held, old, strict=True)]
         return old
 
-    def start(self, place: int) -> Array:
+    def start(self, place: int, beside_floats: bool = False) -> Array:
         """Return the accumulators' field as numbers, before any row is folded in.
+
+        Args:
+            place: The field.
+            beside_floats: Whether each is added to at least one float, and so becomes one whatever it is.
 
         Raises:
             NotColumnar: They are not all of one type that is computed with.
@@ -156,7 +160,7 @@ class Accumulators:
             result = np.empty(self.groups.count, known.dtype)
             result[self.new], result[~self.new] = first, known
             return result
-        return _as_numbers(part)
+        return _as_numbers(part, beside_floats and self.fold.initial is not None)
 
     def single(self) -> list[tuple[int, int]]:
         """Return the groups whose accumulator is a record as it came, and its row."""
@@ -169,9 +173,11 @@ class Accumulators:
         return self.fold.record.records([column_values(field.slice(row, 1)) for field in self.given.fields])[0]
 
 
-def _as_numbers(values: list[Any]) -> Array:
+def _as_numbers(values: list[Any], mixed: bool = False) -> Array:
     kinds = set(map(type, values))
     try:
+        if mixed and kinds == {int, float}:
+            return np.array(list(map(float, values)), np.float64)  # as Python does when it adds a float
         if kinds <= {int}:
             return np.array(values, np.int64)
         if kinds == {float}:
@@ -186,7 +192,7 @@ def _field(kind: FoldKind, place: int, value: Any, state: Accumulators) -> list[
         return _kept(place, state)
     if kind is FoldKind.LAST:
         return _last(place, value, state)
-    start = state.start(place)
+    start = state.start(place, kind is FoldKind.SUM and value.dtype.kind == "f")
     values = value if state.rest is None else value[state.rest]
     start, values = matched(kind, start, values, state.fold.initial is not None)
     result = start.copy()

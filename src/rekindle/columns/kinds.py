@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from rekindle.columns.expressions import Accumulated, Choice, Constant, Expression, Field, Operation
-from rekindle.columns.purity import NotTraceable
+from rekindle.columns.not_traceable import NotTraceable
 
 
 class Kind(Enum):
@@ -51,7 +51,7 @@ def kind_of(expression: Expression, fields: Sequence[Kind]) -> Kind:
     match expression:
         case Field(place):
             return fields[place]
-        case Constant(_, kind):
+        case Constant(kind=kind):
             return _OF_PYTHON.get(kind, Kind.OTHER)
         case Choice(condition, then, otherwise):
             truth_of(condition, fields)
@@ -59,7 +59,7 @@ def kind_of(expression: Expression, fields: Sequence[Kind]) -> Kind:
             if len(kinds) == 1 and kinds <= NUMBERS | {Kind.BOOL}:
                 return kinds.pop()
             raise NotTraceable(
-                "its branches return values of different types, or such that are not computed by columns"
+                "it returns values of different types from its branches, or such that are not computed by columns"
             )
         case Operation(symbol, operands):
             return _of_operation(symbol, [kind_of(operand, fields) for operand in operands])

@@ -13,6 +13,8 @@ from rekindle.columns.evaluation import NotColumnar, column, numbers, truth
 from rekindle.columns.grouping import Codes
 from rekindle.columns.shapes import Shape
 
+_SCATTER = 0x9E3779B1  # spreads epochs, also if every second one brings nothing
+
 
 @dataclass(slots=True)
 class KeyedRows:
@@ -49,9 +51,14 @@ class Observed:
     cursor: int = 0
 
     @staticmethod
-    def of(chain: ColumnChain, task: int) -> Observed:
-        """Begin for a task, by its number."""
-        return Observed([0] * (len(chain.steps) + 1), [None] * chain.shares, task % max(1, chain.shares))
+    def of(chain: ColumnChain, epoch: int, task: int) -> Observed:
+        """Begin for a task of an epoch.
+
+        The share of its first record is another one in every epoch. If a stream brings few records at a time, each
+        share must get some: the watermark waits for all of them.
+        """
+        first = (epoch * _SCATTER + task) % (1 << 32) >> 8
+        return Observed([0] * (len(chain.steps) + 1), [None] * chain.shares, first % max(1, chain.shares))
 
     def count(self, place: int, rows: int) -> None:
         """Count records that have come to a step."""

@@ -1,13 +1,16 @@
 """Which functions may be called with stand-ins: those of which it can be seen that a call leaves no trace.
 
-A function is read, not run: each of its instructions must be one that only computes. It may use its arguments, numbers
-and strings from around it, ``min``, ``max``, ``abs``, what is in ``math``, and functions that keep the same rules.
+A function is read first: each of its instructions must be one that only computes. It may use its arguments, numbers and
+strings from around it, ``min``, ``max``, ``abs``, the constants of ``math``, and functions that keep the same rules.
+Then a copy of it is made that has these around it and nothing else, and only the copy is ever called.
 """
 
 from __future__ import annotations
 
 import builtins
+import copyreg
 import dis
+import gc
 import inspect
 import math
 import types
@@ -15,11 +18,14 @@ from collections.abc import Callable
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from rekindle.columns.module_values import holds_code, holds_value, imported_anew
+from rekindle.columns.not_traceable import NotTraceable
 from rekindle.contracts.functions import CheckpointedFunction, CheckpointListener, Function, ListCheckpointed
 
 _SCALARS = (int, float, str, bool, bytes, type(None))
 _BUILTINS = (min, max, abs)
 _DEPTH = 4
+_PICKLING = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
 
 # fmt: off
 _HARMLESS = frozenset({
@@ -51,10 +57,6 @@ _WHAT = (
 _REASONS = {name: reason for names, reason in _WHAT for name in names.split()}
 
 
-class NotTraceable(Exception):  # noqa: N818 - a signal, which never leaves the driver
-    """Say why a function has no column form; the message goes into the plan."""
-
-
 def traceable(function: Any, method: str) -> Callable[..., Any]:
     """Return a method of a user function so that it can be called with stand-ins.
 
@@ -65,15 +67,20 @@ def traceable(function: Any, method: str) -> Callable[..., Any]:
     Raises:
         NotTraceable: It may not be called for nothing.
     """
-    if isinstance(function, Function) and type(function).open is not Function.open:
-        raise NotTraceable("it has an open method")
+    for name in ("open", "close"):
+        if isinstance(function, Function) and getattr(type(function), name) is not getattr(Function, name):
+            raise NotTraceable(f"it has {name}()")
     if isinstance(function, CheckpointedFunction | ListCheckpointed | CheckpointListener):
         raise NotTraceable("it takes part in checkpoints")
-    return traceable_callable(getattr(function, method))
+    return traceable_callable(inspect.getattr_static(function, method, None), function)
 
 
-def traceable_callable(call: Any) -> Callable[..., Any]:
+def traceable_callable(call: Any, instance: Any = None) -> Callable[..., Any]:
     """Return a callable so that it can be called with stand-ins.
+
+    Args:
+        call: The callable; or what stands for a method in an instance or its class.
+        instance: The instance, if there is one.
 
     Raises:
         NotTraceable: It may not be called for nothing.
@@ -81,12 +88,17 @@ def traceable_callable(call: Any) -> Callable[..., Any]:
     if isinstance(call, itemgetter | attrgetter):
         return call
     if isinstance(call, types.MethodType):
-        _check(call.__func__, 0)
-        return types.MethodType(call.__func__, _Self(call.__self__))
-    if not isinstance(call, types.FunctionType):
-        raise NotTraceable(f"it is a {type(call).__name__}, whose code cannot be read")
-    _check(call, 0)
-    return call
+        return types.MethodType(_copied(call.__func__, 0), _Self.of(call.__self__))
+    if isinstance(call, staticmethod):
+        call = call.__func__
+    elif instance is not None and not _is_own(instance, call):
+        return types.MethodType(_copied(call, 0), _Self.of(instance))
+    return _copied(call, 0)
+
+
+def _is_own(instance: object, value: Any) -> bool:
+    """Return whether a value stands in an instance, not in its class: such a function is not bound to it."""
+    return any(each is value for each in getattr(instance, "__dict__", {}).values())
 
 
 class _Self:
@@ -97,25 +109,66 @@ class _Self:
     def __init__(self, instance: object) -> None:
         self._instance = instance
 
+    @staticmethod
+    def of(instance: object) -> _Self:
+        """Make one.
+
+        Raises:
+            NotTraceable: What an attribute of it is elsewhere, once it is pickled, cannot be seen.
+        """
+        kind = type(instance)
+        if isinstance(instance, type):
+            raise NotTraceable("it is a method of a class")
+        if kind.__getattribute__ is not object.__getattribute__:
+            raise NotTraceable(f"it belongs to a {kind.__name__}, which finds its attributes in its own way")
+        if kind in copyreg.dispatch_table or any(
+            getattr(kind, name, None) is not getattr(object, name, None) for name in _PICKLING
+        ):
+            raise NotTraceable(f"it belongs to a {kind.__name__}, which is pickled in its own way")
+        return _Self(instance)
+
     def __getattr__(self, name: str) -> Any:
+        instance = self._instance
         try:
-            found = inspect.getattr_static(self._instance, name)
+            found = inspect.getattr_static(instance, name)
         except AttributeError:
             raise NotTraceable(f"it asks for self.{name}, which is not there yet") from None
+        own = _is_own(instance, found)
         if isinstance(found, staticmethod):
-            found = found.__func__
-            _check(found, 1)
-            return found
+            return _copied(found.__func__, 1)
         if isinstance(found, types.FunctionType):
-            _check(found, 1)
-            return types.MethodType(found, self)
+            return _copied(found, 1) if own else types.MethodType(_copied(found, 1), self)
         if not _is_fixed(found):
             raise NotTraceable(f"it uses self.{name}, which is a {type(found).__name__}")
+        if not own:
+            _check_class_variable(type(instance), name, found)
         return found
 
 
-def _check(function: Any, depth: int) -> None:
-    """Raise unless all that a function does is to compute."""
+def _check_class_variable(kind: type, name: str, value: Any) -> None:
+    owner = next(each for each in kind.__mro__ if name in vars(each))
+    if imported_anew(owner) is not None and not holds_value(owner, name, value):
+        raise NotTraceable(f"it uses self.{name}, which may be another value where {owner.__name__} is imported anew")
+
+
+class _Math:
+    """Stand for the module ``math``, of which only the constants take no values."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> float:
+        found = getattr(math, name, None)
+        if type(found) is not float:
+            raise NotTraceable(f"it calls math.{name}")
+        return found
+
+
+def _copied(function: Any, depth: int) -> types.FunctionType:
+    """Return a copy of a function that reaches nothing but what it may use.
+
+    Raises:
+        NotTraceable: It does something else than to compute.
+    """
     if not isinstance(function, types.FunctionType):
         raise NotTraceable(f"it is a {type(function).__name__}, whose code cannot be read")
     if depth > _DEPTH:
@@ -123,42 +176,83 @@ def _check(function: Any, depth: int) -> None:
     code = function.__code__
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise NotTraceable("it yields")
+    module = imported_anew(function)
+    if module is not None and not holds_code(module, code):
+        raise NotTraceable(f"it is not what the source of {module.__name__} says", code.co_firstlineno)
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    around: dict[str, Any] = {"__builtins__": {}}
+    inside: dict[str, Any] = {}
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):
         if instruction.positions is not None and instruction.positions.lineno is not None:
             line = instruction.positions.lineno
-        name = instruction.opname
         try:
-            if name not in _HARMLESS:
-                if name.endswith(("_NONE", "_NOT_NONE")):
-                    raise NotTraceable("it asks whether something is None")
-                raise NotTraceable("it " + _REASONS.get(name, f"uses the instruction {name}"))
-            if name == "LOAD_GLOBAL":
-                _check_global(function, str(instruction.argval), depth)
-            elif name == "LOAD_DEREF" and instruction.argval in cells:
-                _check_value(str(instruction.argval), cells[instruction.argval].cell_contents, depth)
+            _check_instruction(instruction)
+            name = str(instruction.argval)
+            if instruction.opname == "LOAD_GLOBAL":
+                around[name] = _of_module(function, name, module, depth)
+            elif instruction.opname == "LOAD_DEREF":
+                inside[name] = _of_closure(cells[name], name, depth)
         except NotTraceable as reason:
-            raise (reason if " in line " in str(reason) else NotTraceable(f"{reason} in line {line}")) from None
-        except ValueError:
-            raise NotTraceable(f"it uses {instruction.argval!r} before it has a value") from None
+            raise reason.at(line) from None
+        except (ValueError, KeyError):
+            raise NotTraceable(f"it uses {instruction.argval!r} before it has a value", line) from None
+    given = [_allowed("a default", value, depth) for value in function.__defaults__ or ()]
+    closure = tuple(types.CellType(inside.get(name)) for name in code.co_freevars)
+    copy = types.FunctionType(code, around, function.__name__, tuple(given), closure)
+    named = function.__kwdefaults__ or {}
+    copy.__kwdefaults__ = {name: _allowed("a default", value, depth) for name, value in named.items()}
+    return copy
 
 
-def _check_global(function: types.FunctionType, name: str, depth: int) -> None:
-    if name in function.__globals__:
-        if _is_rebound(function.__globals__, name):
-            raise NotTraceable(f"it uses {name}, which a function changes")
-        _check_value(name, function.__globals__[name], depth)
-    elif getattr(builtins, name, None) not in _BUILTINS:
-        raise NotTraceable(f"it calls {name}")
+def _check_instruction(instruction: dis.Instruction) -> None:
+    name = instruction.opname
+    if name not in _HARMLESS:
+        if name.endswith(("_NONE", "_NOT_NONE")):
+            raise NotTraceable("it asks whether something is None")
+        raise NotTraceable("it " + _REASONS.get(name, f"uses the instruction {name}"))
+    if name in ("LOAD_ATTR", "LOAD_METHOD") and str(instruction.argval).startswith("__"):
+        raise NotTraceable(f"it asks for {instruction.argval}")
 
 
-def _check_value(name: str, value: Any, depth: int) -> None:
-    """Raise unless a value from around a function will always be what it is now."""
+def _of_module(function: types.FunctionType, name: str, module: types.ModuleType | None, depth: int) -> Any:
+    """Return what a function finds under a global name."""
+    if name not in function.__globals__:
+        known = getattr(builtins, name, None)
+        if known not in _BUILTINS:
+            raise NotTraceable(f"it calls {name}")
+        return known
+    if _is_rebound(function.__globals__, name):
+        raise NotTraceable(f"it uses {name}, which a function changes")
+    value = function.__globals__[name]
+    allowed = _allowed(name, value, depth)
+    if module is not None and _is_fixed(value) and not holds_value(module, name, value):
+        raise NotTraceable(f"it uses {name}, which may be another value where {module.__name__} is imported anew")
+    return allowed
+
+
+def _of_closure(cell: types.CellType, name: str, depth: int) -> Any:
+    value = _allowed(name, cell.cell_contents, depth)
+    if any(_stores(function.__code__, name, "STORE_DEREF", "DELETE_DEREF") for function in _closing_over(cell)):
+        raise NotTraceable(f"it uses {name}, which a function changes")
+    return value
+
+
+def _closing_over(cell: types.CellType) -> list[types.FunctionType]:
+    """Return the functions that share a variable of a closure."""
+    closures = [each for each in gc.get_referrers(cell) if type(each) is tuple]
+    return [each for closure in closures for each in gc.get_referrers(closure) if isinstance(each, types.FunctionType)]
+
+
+def _allowed(name: str, value: Any, depth: int) -> Any:
+    """Return a value from around a function, if it will always be what it is now."""
     if isinstance(value, types.FunctionType):
-        _check(value, depth + 1)
-    elif not _is_fixed(value) and not any(value is known for known in (*_BUILTINS, math)):
-        raise NotTraceable(f"it uses {name}, which is a {type(value).__name__}")
+        return _copied(value, depth + 1)
+    if value is math:
+        return _Math()
+    if _is_fixed(value) or any(value is known for known in _BUILTINS):
+        return value
+    raise NotTraceable(f"it uses {name}, which is a {type(value).__name__}")
 
 
 def _is_fixed(value: Any) -> bool:
@@ -167,12 +261,18 @@ def _is_fixed(value: Any) -> bool:
 
 def _is_rebound(namespace: dict[str, Any], name: str) -> bool:
     """Return whether a function of a module, or of one of its classes, gives one of its variables another value."""
-    functions = [value for value in namespace.values() if isinstance(value, types.FunctionType)]
+    found = list(namespace.values())
     for kind in (value for value in namespace.values() if isinstance(value, type)):
-        functions += [value for value in vars(kind).values() if isinstance(value, types.FunctionType)]
-    return any(
-        instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") and instruction.argval == name
-        for function in functions
-        if name in function.__code__.co_names and function.__globals__ is namespace
-        for instruction in dis.get_instructions(function.__code__)
-    )
+        for member in vars(kind).values():
+            found += [member, getattr(member, "__func__", None), getattr(member, "fget", None)]
+    functions = [each for each in found if isinstance(each, types.FunctionType) and each.__globals__ is namespace]
+    return any(_stores(function.__code__, name, "STORE_GLOBAL", "DELETE_GLOBAL") for function in functions)
+
+
+def _stores(code: types.CodeType, name: str, *instructions: str) -> bool:
+    """Return whether code, or a function that it makes, gives a variable another value."""
+    if name in (*code.co_names, *code.co_cellvars, *code.co_freevars) and any(
+        instruction.opname in instructions and instruction.argval == name for instruction in dis.get_instructions(code)
+    ):
+        return True
+    return any(isinstance(part, types.CodeType) and _stores(part, name, *instructions) for part in code.co_consts)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rekindle.columns.expressions import Field
-from rekindle.columns.purity import NotTraceable, traceable_callable
+from rekindle.columns.not_traceable import NotTraceable
+from rekindle.columns.purity import traceable_callable
 from rekindle.columns.shapes import Shape, ShapeKind
 from rekindle.columns.tracing import record, trace
 

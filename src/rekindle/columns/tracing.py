@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rekindle.columns.expressions import Accumulated, Constant, Expression, Field, Operation, chosen
-from rekindle.columns.purity import NotTraceable
+from rekindle.columns.expressions import Accumulated, Constant, Expression, Field, Operation, chosen, parts
+from rekindle.columns.not_traceable import NotTraceable
 from rekindle.columns.shapes import Shape, ShapeKind
 
 _MOST_BRANCHES = 5  # one after the other: up to 32 calls
@@ -31,7 +31,7 @@ def trace(call: Callable[..., Any], *arguments: Any) -> Traced:
     """Call a function with stand-ins, in all ways that it may branch.
 
     Args:
-        call: A function that :mod:`rekindle.columns.purity` has found traceable.
+        call: A function as :mod:`rekindle.columns.purity` returns it.
         arguments: What to call it with: stand-ins, and values that are what they will be.
 
     Raises:
@@ -45,6 +45,7 @@ def _explored(call: Callable[..., Any], arguments: tuple[Any, ...], answers: tup
     given = [_asking(argument, asked) for argument in arguments]
     try:
         result = _fields_of(call(*given))
+        asked.check_used(result.fields)
     except _NextBranch:
         if len(answers) == _MOST_BRANCHES:
             raise NotTraceable("it has too many branches") from None
@@ -52,14 +53,28 @@ def _explored(call: Callable[..., Any], arguments: tuple[Any, ...], answers: tup
         then = _explored(call, arguments, (*answers, True))
         otherwise = _explored(call, arguments, (*answers, False))
         if then.shape != otherwise.shape:
-            raise NotTraceable("its branches return records of different kinds") from None
+            raise NotTraceable("it returns records of different kinds from its branches") from None
+        if then.fields == otherwise.fields:
+            raise NotTraceable("it has a branch that makes no difference") from None
         pairs = zip(then.fields, otherwise.fields, strict=True)
         return Traced(tuple(chosen(condition, one, other) for one, other in pairs), then.shape)
-    except NotTraceable:
-        raise
+    except NotTraceable as reason:
+        raise reason.at(_line_of(reason)) from None
     except Exception as error:
-        raise NotTraceable(f"it does something that has no column form ({type(error).__name__}: {error})") from None
+        what = f"it does something that has no column form ({type(error).__name__}: {error})"
+        raise NotTraceable(what, _line_of(error)) from None
     return result
+
+
+def _line_of(error: BaseException) -> int | None:
+    """Return the line of the traced function, or of one that it called, in which an error came up."""
+    found = None
+    frame = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_globals.get("__name__") is None:  # only copies of functions are in no module
+            found = frame.tb_lineno
+        frame = frame.tb_next
+    return found
 
 
 def _fields_of(result: Any) -> Traced:
@@ -80,13 +95,20 @@ def _expression(part: Any) -> Expression:
 
 
 class _Asked:
-    """Hold the answers to give to a function that asks for truth, and what it has asked."""
+    """Hold the answers to give to a function that asks for truth, what it has asked, and all that it has computed."""
 
-    __slots__ = ("answers", "conditions")
+    __slots__ = ("answers", "computed", "conditions")
 
     def __init__(self, answers: tuple[bool, ...]) -> None:
         self.answers = answers
         self.conditions: list[Expression] = []
+        self.computed: list[Expression] = []
+
+    def check_used(self, results: tuple[Expression, ...]) -> None:
+        """Raise if something was computed for nothing: it may fail, and so would the function."""
+        used = {part for result in (*results, *self.conditions) for part in parts(result)}
+        if not used.issuperset(self.computed):
+            raise NotTraceable("it computes something that it does not use")
 
     def answer(self, condition: Expression) -> bool:
         self.conditions.append(condition)
@@ -185,42 +207,45 @@ class ValueStandIn:
     __repr__ = __str__
 
 
-class RecordStandIn:
-    """Stand for a record: gives its fields by place, and by name where they have names."""
+class RecordStandIn(tuple[ValueStandIn, ...]):
+    """Stand for a record: a tuple, as rows are, that also gives its fields by name where they have names."""
 
-    __slots__ = ("_rekindle",)
+    _rekindle: tuple[tuple[Expression, ...], Shape, _Asked]
 
-    def __init__(self, fields: tuple[Expression, ...], shape: Shape, asked: _Asked | None = None) -> None:
-        self._rekindle = (fields, shape, asked or _Asked(()))
+    def __new__(cls, fields: tuple[Expression, ...], shape: Shape, asked: _Asked | None = None) -> RecordStandIn:
+        asked = asked or _Asked(())
+        made = super().__new__(cls, [ValueStandIn(expression, asked) for expression in fields])
+        made._rekindle = (fields, shape, asked)
+        return made
 
-    def __getitem__(self, item: Any) -> ValueStandIn:
-        fields, shape, asked = self._rekindle
-        if type(item) is str and shape.kind is ShapeKind.ROW:
+    def __getitem__(self, item: Any) -> Any:
+        if type(item) is str and self._rekindle[1].kind is ShapeKind.ROW:
             return _named(self, item)
-        if type(item) is not int or not -len(fields) <= item < len(fields):
+        if type(item) is not int or not -len(self) <= item < len(self):
             raise NotTraceable(f"it asks a record for the item {item!r}")
-        return ValueStandIn(fields[item], asked)
+        return super().__getitem__(item)
 
-    def __getattr__(self, name: str) -> ValueStandIn:
-        if self._rekindle[1].kind is not ShapeKind.ROW or hasattr(tuple, name) or name in _METHODS_OF_ROWS:
+    def __getattribute__(self, name: str) -> Any:
+        if name == "_rekindle" or name.startswith("__"):
+            return super().__getattribute__(name)
+        shape = super().__getattribute__("_rekindle")[1]
+        if shape.kind is not ShapeKind.ROW or hasattr(tuple, name) or name in _METHODS_OF_ROWS:
             raise NotTraceable(f"it asks a record for {name!r}")
         return _named(self, name)
-
-    def __iter__(self) -> Any:
-        fields, _, asked = self._rekindle
-        return iter([ValueStandIn(expression, asked) for expression in fields])
 
     def __bool__(self) -> bool:
         raise NotTraceable("it asks for the truth of a record")
 
-    def __eq__(self, other: object) -> bool:
+    def _compared(self, other: object) -> bool:
         raise NotTraceable("it compares records")
 
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compared
     __hash__ = None  # type: ignore[assignment]
 
 
 def _noted(stand_in: ValueStandIn, symbol: str, *operands: Any) -> ValueStandIn:
     operation = Operation(symbol, tuple(_expression(operand) for operand in operands))
+    stand_in._rekindle[1].computed.append(operation)
     return ValueStandIn(operation, stand_in._rekindle[1])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.columns.purity import NotTraceable
+from rekindle.columns.not_traceable import NotTraceable
 from rekindle.contracts.windowing.time_assigners import SlidingEventTimeWindows, TumblingEventTimeWindows
 from rekindle.contracts.windowing.time_triggers import EventTimeTrigger
 

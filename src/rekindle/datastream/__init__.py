@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from rekindle.contracts.runtime_execution_mode import RuntimeExecutionMode
     from rekindle.contracts.time.time_domain import TimeDomain
     from rekindle.contracts.time.timer_service import TimerService
+    from rekindle.datastream.arrow_rows import rows_of
     from rekindle.datastream.async_data_stream import AsyncDataStream
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from rekindle.datastream.cached_data_stream import CachedDataStream
@@ -169,6 +170,7 @@ __all__ = [
     "WindowAssigner",
     "WindowFunction",
     "WindowedStream",
+    "rows_of",
 ]
 _MODULES = {
     "async_data_stream": ("AsyncDataStream",),
@@ -222,6 +224,7 @@ _MODULES = {
     "joined_streams": ("CoGroupedStreams", "JoinedStreams"),
     "iterative_stream": ("ConnectedIterativeStreams", "IterativeStream"),
     "keyed_stream": ("KeyedStream",),
+    "arrow_rows": ("rows_of",),
     "output_tag": ("OutputTag",),
     "slot_sharing_group": ("MemorySize", "SlotSharingGroup"),
     "state_backend": (

@@ -82,6 +82,7 @@ from rekindle.types.typeinfo import TypeInformation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from rekindle.runtime.spark.cluster import Renew
 
@@ -356,8 +357,6 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             bounded: Whether a streaming DataFrame ends as soon as Spark finds nothing new in it; by default it never
                 does.
         """
-        from rekindle.runtime.spark.schema_types import row_type
-
         described: ClusterFrame
         if callable(data_frame):
             described = call_for_frame(data_frame, self.spark_session, uid)
@@ -368,15 +367,16 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             raise InvalidProgramError(f"DataFrame {uid!r} is not streaming, so it is bounded: omit bounded=False")
         if self._session is None:
             self._session = frame.sparkSession
+        return self._rows(described, frame.schema, uid, not frame.isStreaming if bounded is None else bounded)
+
+    def _rows(self, described: ClusterFrame, schema: StructType, uid: str, bounded: bool) -> DataStream:
+        """Make a stream of rows that the cluster reads."""
+        from rekindle.runtime.spark.schema_types import row_type
+
         node = self._graph.add(
-            f"DataFrame {uid}",
-            RowsTransformation(),
-            (),
-            uid=uid,
-            data_frame=described,
-            bounded=not frame.isStreaming if bounded is None else bounded,
+            f"DataFrame {uid}", RowsTransformation(), (), uid=uid, data_frame=described, bounded=bounded
         )
-        return DataStream(self, (StreamEdge(node.id, FORWARD),), node, None, row_type(frame.schema))
+        return DataStream(self, (StreamEdge(node.id, FORWARD),), node, None, row_type(schema))
 
     # --- execution ---
 

@@ -20,9 +20,14 @@ def lines_of(node: PlanNode) -> list[str]:
     if node.uid:
         lines.append(f"uid {node.uid}" if node.uid_given else f"uid {node.uid[:_SHOWN_OF_DERIVED_UID]}… (derived)")
     lines.append(f"parallelism {node.parallelism}, at most {node.max_parallelism}")
-    if node.path != "records":
-        lines.append(f"by {node.path}")
+    if node.path.startswith("columns"):
+        lines.append(path_line(node))  # why others take records is too long for a drawing
     return lines
+
+
+def path_line(node: PlanNode) -> str:
+    """Return how an operator processes records, and why."""
+    return f"by {node.path}"
 
 
 def edge_label(given: PlanInput) -> str:

@@ -32,10 +32,10 @@ from rekindle.exceptions import InvalidProgramError, SerializationError
 from rekindle.graph.compilation.compiler import compile_job
 from rekindle.graph.transformations.sinks import CollectTransformation
 from rekindle.runtime.chunk import Chunk
+from rekindle.runtime.exchange.column_routes import column_routes
 from rekindle.runtime.exchange.payload import decode, encode_chunk
 from rekindle.runtime.operators.sinks import PRINTED
 from rekindle.runtime.slot.failure import OperatorError
-from rekindle.runtime.spark.routed_source import column_routes
 from rekindle.serialization.serializer_of import serializer_of
 from support.in_process_job import InProcessJob
 

@@ -22,6 +22,7 @@ from rekindle.columns.shapes import Shape
 from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.chunk import Chunk
+from rekindle.runtime.exchange.column_routes import ColumnRoute
 from rekindle.runtime.exchange.payload import Passed, decode
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.slots.slot_directory import SlotAddress, SlotDirectory
@@ -33,7 +34,6 @@ from rekindle.runtime.spark.forwarder import (
     ForwardTick,
     RouteSource,
 )
-from rekindle.runtime.spark.routed_source import ColumnRoute
 from rekindle.runtime.wire import call
 from rekindle.runtime.wire.framing import END, HEADER, receive_frame
 from rekindle.runtime.wire.messages import OpenTask

@@ -10,11 +10,13 @@ from rekindle.columns.chains import ColumnChain, FilterStep, MapStep, Step, Time
 from rekindle.columns.combinable import may_combine
 from rekindle.columns.folds import Fold, fold_of
 from rekindle.columns.kinds import NUMBERS, Kind, kind_of, kind_of_spark, truth_of
-from rekindle.columns.purity import NotTraceable, traceable, traceable_callable
+from rekindle.columns.not_traceable import NotTraceable, naming
+from rekindle.columns.purity import traceable, traceable_callable
 from rekindle.columns.record_types import fits
 from rekindle.columns.shapes import Shape, ShapeKind
 from rekindle.columns.tracing import record, trace
 from rekindle.columns.window_grid import grid_of
+from rekindle.contracts.functions import ReduceFunction
 from rekindle.contracts.time.watermark_strategy import WatermarkKind
 from rekindle.graph.compilation.conversions import converting, may_be_chained
 from rekindle.graph.compilation.parallelism import Parallelism
@@ -38,6 +40,7 @@ _KEYS = frozenset({Kind.INT, Kind.BOOL, Kind.TEXT})
 _KEY_TYPES = {BasicType.STRING: Kind.TEXT, BasicType.BOOLEAN: Kind.BOOL, BasicType.LONG: Kind.INT}
 _NARROW_KEYS = ("tinyint", "smallint", "int")
 
+BY_RECORDS = "records"
 BY_COLUMNS = "columns"
 COMBINED = "columns, folded before the exchange"
 
@@ -91,9 +94,27 @@ def find_column_paths(
     for node in nodes:
         if node.data_frame is not None and node.transformation.passes_rows:
             draft = _Draft.of(node)
-            if draft is not None:
-                _follow(draft, node, readers, nodes, parallelism, in_loops, settings, found)
+            if isinstance(draft, _Draft):
+                stopped = _follow(draft, node, readers, parallelism, in_loops, settings, found)
+                for fused in draft.nodes if stopped else ():
+                    found.paths[fused] = f"{BY_RECORDS}: {stopped}"
+            else:
+                found.paths[node.id] = f"{BY_RECORDS}: {draft}"
+    for node in nodes:
+        if node.id not in found.paths:
+            found.paths[node.id] = f"{BY_RECORDS}: {_never_reached(node, settings)}"
     return found
+
+
+def _never_reached(node: StreamNode, settings: ColumnSettings) -> str:
+    """Return why no chain has come to an operator."""
+    if not node.inputs:
+        return "only the rows of a DataFrame come as columns"
+    if type(node.transformation) not in _BY_COLUMNS:
+        return "an operator of this kind has no column form"
+    if not settings.enabled:
+        return "rekindle.columns.enabled is false"
+    return "its input comes as records"
 
 
 @dataclass(slots=True)
@@ -110,14 +131,15 @@ class _Draft:
     shares: int = 0
 
     @staticmethod
-    def of(node: StreamNode) -> _Draft | None:
+    def of(node: StreamNode) -> _Draft | str:
+        """Begin at a source; or say why there is no chain."""
         frame: Any = node.data_frame
         schema = getattr(frame.first if isinstance(frame, DataFrameFunction) else frame, "schema", None)
         if schema is None:
-            return None  # files of text have none before they are opened
+            return "files of text are read line by line"  # they have no schema before they are opened
         names = [column.name for column in schema.fields]
         if len(set(names)) != len(names):
-            return None
+            return "two of its columns have the same name"
         types = [column.dataType.simpleString() for column in schema.fields]
         shape = Shape.row(names)
         narrow = [name in _NARROW_KEYS for name in types]
@@ -134,46 +156,64 @@ def _follow(
     draft: _Draft,
     node: StreamNode,
     readers: Mapping[int, list[tuple[StreamNode, int, StreamEdge]]],
-    nodes: Sequence[StreamNode],
     parallelism: Mapping[int, Parallelism],
     in_loops: frozenset[int],
     settings: ColumnSettings,
     found: ColumnPaths,
-) -> None:
-    """Follow a stream from operator to operator, as long as each can be traced, and note the chain if it ends well."""
+) -> str | None:
+    """Follow a stream from operator to operator, as long as each can be traced, and note the chain if it ends well.
+
+    Returns:
+        Why it does not; None: it does.
+    """
     while True:
         following = readers.get(node.id, [])
         if len(following) != 1:
-            return
+            return f"{node.name!r} is read by {len(following) or 'no'} operators" if following else "nothing reads it"
         (target, index, edge) = following[0]
-        if edge.tag is not None:
-            return
-        if edge.partitioner.kind is Partitioning.HASH:
+        if edge.partitioner.kind is Partitioning.HASH and edge.tag is None:
             break
-        if edge.partitioner.kind is not Partitioning.FORWARD or not settings.enabled:
-            return
-        if len(target.inputs) != 1 or target.id in in_loops or target.side_outputs:
-            return
-        converted = converting(edge.type_info) is not None and not may_be_chained(node, edge, target)
-        add = None if converted else _STEPS.get(type(target.transformation))
-        if add is None:
-            return
-        try:
-            add(draft, target.transformation, parallelism[target.id].parallelism)
-        except NotTraceable as reason:
-            found.paths[target.id] = f"records: {reason}"
-            return
+        refusal = _refusal(node, edge, target, in_loops, settings)
+        if refusal is None:
+            try:
+                _STEPS[type(target.transformation)](draft, target.transformation, parallelism[target.id].parallelism)
+            except NotTraceable as reason:
+                refusal = str(reason)
+        if refusal is not None:
+            found.paths[target.id] = f"{BY_RECORDS}: {refusal}"
+            return f"{target.name!r} behind it takes records"
         draft.nodes.append(target.id)
         node = target
     try:
         chain = _ended(draft, target, edge, parallelism, settings, found, in_loops)
     except NotTraceable as reason:
-        found.paths[target.id] = f"records: the key selector: {reason}"
-        return
-    if chain is not None:
-        found.chains[target.id, index] = chain
-        found.fused |= set(draft.nodes[1:])
-        found.paths.update(dict.fromkeys(draft.nodes, BY_COLUMNS))
+        found.paths[target.id] = f"{BY_RECORDS}: {reason}"
+        return f"{target.name!r} behind it takes records"
+    found.chains[target.id, index] = chain
+    found.fused |= set(draft.nodes[1:])
+    found.paths.update(dict.fromkeys(draft.nodes, BY_COLUMNS))
+    return None
+
+
+def _refusal(
+    node: StreamNode, edge: StreamEdge, target: StreamNode, in_loops: frozenset[int], settings: ColumnSettings
+) -> str | None:
+    """Return why a chain does not go on with an operator, whatever its function does; None: it may."""
+    if type(target.transformation) not in _STEPS:
+        return "an operator of this kind has no column form"
+    if not settings.enabled:
+        return "rekindle.columns.enabled is false"
+    if edge.tag is not None or target.side_outputs:
+        return "it has to do with side outputs"
+    if edge.partitioner.kind is not Partitioning.FORWARD:
+        return "its input crosses an exchange that is not by key"
+    if len(target.inputs) != 1:
+        return "it has several inputs"
+    if target.id in in_loops:
+        return "it is part of a loop"
+    if converting(edge.type_info) is not None and not may_be_chained(node, edge, target):
+        return f"records are converted to {edge.type_info} before they come to it"
+    return None
 
 
 def _ended(
@@ -184,10 +224,12 @@ def _ended(
     settings: ColumnSettings,
     found: ColumnPaths,
     in_loops: frozenset[int],
-) -> ColumnChain | None:
+) -> ColumnChain:
     """Return the chain up to an exchange by key; note what becomes of the operator behind it."""
-    if edge.partitioner.functions or not fits(converting(edge.type_info), draft.shape, draft.kinds):
-        return None  # what the key selector does depends on its open(), or records are converted
+    if edge.partitioner.functions:
+        raise NotTraceable("its key selector has open() or close()")
+    if not fits(converting(edge.type_info), draft.shape, draft.kinds):
+        raise NotTraceable(f"records are converted to {edge.type_info} on their way")
     key = _key(draft, edge.partitioner, settings)
     chain = ColumnChain(
         nodes=tuple(draft.nodes),
@@ -201,15 +243,19 @@ def _ended(
         shares=draft.shares,
     )
     if not settings.enabled or len(target.inputs) != 1 or target.id in in_loops:
+        if len(target.inputs) != 1:
+            found.paths[target.id] = f"{BY_RECORDS}: it has several inputs"
+        elif target.id in in_loops:
+            found.paths[target.id] = f"{BY_RECORDS}: it is part of a loop"
         return chain
     try:
         columns = _columns_of(target, draft)
     except NotTraceable as reason:
-        found.paths[target.id] = f"records: {reason}"
+        found.paths[target.id] = f"{BY_RECORDS}: {reason}"
         return chain
     if columns is None:
-        if isinstance(target.transformation, KeyedBatchTransformation):
-            found.paths[target.id] = BY_COLUMNS
+        batches = isinstance(target.transformation, KeyedBatchTransformation)
+        found.paths[target.id] = BY_COLUMNS if batches else f"{BY_RECORDS}: an operator of this kind has no column form"
         return chain
     found.columns[target.id] = columns
     found.paths[target.id] = BY_COLUMNS
@@ -230,18 +276,24 @@ def _ended(
 def _columns_of(target: StreamNode, draft: _Draft) -> NodeColumns | None:
     transformation = target.transformation
     if isinstance(transformation, ReduceTransformation):
-        return NodeColumns(_checked(fold_of(transformation.function, draft.shape), draft))  # type: ignore[arg-type]
+        return NodeColumns(_fold(transformation.function, draft))
     if type(transformation) is WindowTransformation:
         contents = transformation.windowing.contents
         if contents.function is None or contents.evictor is not None:
             raise NotTraceable("its windows keep all their elements")
         grid = grid_of(transformation.windowing.assigner, transformation.windowing.trigger)
-        return NodeColumns(_checked(fold_of(contents.function, draft.shape), draft), grid)
+        return NodeColumns(_fold(contents.function, draft), grid)
     return None
 
 
+def _fold(function: Any, draft: _Draft) -> Fold:
+    """Return what a function does to records, if all of it is computed by columns."""
+    method = "reduce" if isinstance(function, ReduceFunction) else "add"
+    with naming(function, method):
+        return _checked(fold_of(function, draft.shape), draft)
+
+
 def _checked(fold: Fold, draft: _Draft) -> Fold:
-    """Return a fold whose values are all computed by columns."""
     if fold.choice is not None and draft.kinds[fold.choice.place] not in NUMBERS:
         raise NotTraceable(f"values of type {draft.kinds[fold.choice.place].value} are not compared by columns")
     for each in fold.fields:
@@ -254,16 +306,17 @@ def _checked(fold: Fold, draft: _Draft) -> Fold:
 
 def _key(draft: _Draft, partitioner: Partitioner, settings: ColumnSettings) -> Any:
     """Trace the key selector; where columns are off it may name columns, and nothing else."""
-    traced = trace(traceable_callable(partitioner.key_selector), record(draft.shape))
-    if not traced.fields or traced.shape.kind is ShapeKind.ROW:
-        raise NotTraceable("it returns no field")
-    for expression in traced.fields:
-        if kind_of(expression, draft.kinds) not in _KEYS:
-            raise NotTraceable("it returns something else than integers, booleans or text")
-        if not settings.enabled and not hasattr(expression, "place"):
-            raise NotTraceable("it computes a key, and columns are switched off")
+    with naming(partitioner.key_selector, subject="its key selector"):
+        traced = trace(traceable_callable(partitioner.key_selector), record(draft.shape))
+        if not traced.fields or traced.shape.kind is ShapeKind.ROW:
+            raise NotTraceable("it returns no field")
+        for expression in traced.fields:
+            if kind_of(expression, draft.kinds) not in _KEYS:
+                raise NotTraceable("it returns something else than integers, booleans or text")
+            if not settings.enabled and not hasattr(expression, "place"):
+                raise NotTraceable("it computes a key, and rekindle.columns.enabled is false")
     if not _key_type_fits(partitioner.key_type, draft, traced):
-        raise NotTraceable("its key_type converts keys")
+        raise NotTraceable("keys are converted to their key_type")
     return traced
 
 
@@ -286,10 +339,11 @@ def _key_type_fits(key_type: TypeInformation | None, draft: _Draft, traced: Any)
 
 
 def _add_map(draft: _Draft, transformation: MapTransformation, subtasks: int) -> None:
-    traced = trace(traceable(transformation.function, "map"), record(draft.shape))
-    kinds = [kind_of(expression, draft.kinds) for expression in traced.fields]
-    if not kinds:
-        raise NotTraceable("it returns empty tuples")
+    with naming(transformation.function, "map"):
+        traced = trace(traceable(transformation.function, "map"), record(draft.shape))
+        kinds = [kind_of(expression, draft.kinds) for expression in traced.fields]
+        if not kinds:
+            raise NotTraceable("it returns empty tuples")
     places = [getattr(expression, "place", None) for expression in traced.fields]
     draft.steps.append(MapStep(traced.fields, traced.shape))
     draft.narrow = [place is not None and draft.narrow[place] for place in places]
@@ -298,10 +352,11 @@ def _add_map(draft: _Draft, transformation: MapTransformation, subtasks: int) ->
 
 
 def _add_filter(draft: _Draft, transformation: FilterTransformation, subtasks: int) -> None:
-    traced = trace(traceable(transformation.function, "filter"), record(draft.shape))
-    if traced.shape.kind is not ShapeKind.VALUE:
-        raise NotTraceable("it does not return a truth value")
-    truth_of(traced.fields[0], draft.kinds)
+    with naming(transformation.function, "filter"):
+        traced = trace(traceable(transformation.function, "filter"), record(draft.shape))
+        if traced.shape.kind is not ShapeKind.VALUE:
+            raise NotTraceable("it does not return a truth value")
+        truth_of(traced.fields[0], draft.kinds)
     draft.steps.append(FilterStep(traced.fields[0]))
 
 
@@ -313,10 +368,11 @@ def _add_timestamps(draft: _Draft, transformation: TimestampsAndWatermarksTransf
         raise NotTraceable("its watermarks wait for no idle source, or for others")
     if strategy.timestamp_assigner is None or draft.timed:
         raise NotTraceable("it gives no timestamps of its own")
-    call = traceable(strategy.timestamp_assigner, "extract_timestamp")
-    traced = trace(call, record(draft.shape), _NO_TIMESTAMP)
-    if traced.shape.kind is not ShapeKind.VALUE or kind_of(traced.fields[0], draft.kinds) is not Kind.INT:
-        raise NotTraceable("its timestamps are no integers")
+    with naming(strategy.timestamp_assigner, "extract_timestamp"):
+        call = traceable(strategy.timestamp_assigner, "extract_timestamp")
+        traced = trace(call, record(draft.shape), _NO_TIMESTAMP)
+        if traced.shape.kind is not ShapeKind.VALUE or kind_of(traced.fields[0], draft.kinds) is not Kind.INT:
+            raise NotTraceable("it returns timestamps that are no integers")
     draft.steps.append(TimestampStep(traced.fields[0]))
     draft.shares = 0 if strategy.kind is WatermarkKind.NONE else subtasks
 
@@ -326,3 +382,4 @@ _STEPS: dict[type, Callable[[_Draft, Any, int], None]] = {
     FilterTransformation: _add_filter,
     TimestampsAndWatermarksTransformation: _add_timestamps,
 }
+_BY_COLUMNS = frozenset({*_STEPS, ReduceTransformation, WindowTransformation, KeyedBatchTransformation})

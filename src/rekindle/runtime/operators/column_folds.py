@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rekindle.columns.evaluation import NotColumnar, as_numpy
+from rekindle.columns.evaluation import NotColumnar, as_numpy, columnar
 from rekindle.columns.folds import Fold, FoldKind
 from rekindle.columns.grouping import Codes, Groups, groups_of, refined
 from rekindle.columns.kernels import FoldInput, computable, fold_input, folded
@@ -19,6 +19,7 @@ from rekindle.columns.windows import assigned
 from rekindle.contracts.windowing.windows import MAX_TIMESTAMP, TimeWindow
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.column_chunk import ColumnChunk, FoldedChunk
+from rekindle.runtime.operators.result_copies import unshared
 from rekindle.state.many_keys import ManyKeys
 
 
@@ -31,14 +32,16 @@ def reduced(fold: Fold, chunk: Chunk, state: ManyKeys) -> Chunk | None:
     if not isinstance(chunk, ColumnChunk) or chunk.shape != fold.record:
         return None
     try:
-        given = fold_input(fold, chunk.fields, chunk.rows)
-        groups = groups_of(chunk.key_columns)
-        keys = chunk.keys_of(groups.first)
-        with np.errstate(all="ignore"):  # infinities and NaN come about without a word in Python, too
+        with columnar(), np.errstate(all="ignore"):  # infinities and NaN come about without a word in Python, too
+            given = fold_input(fold, chunk.fields, chunk.rows)
+            groups = groups_of(chunk.key_columns)
+            keys = chunk.keys_of(groups.first)
             values = running(fold, groups, given, state.get(keys))
     except NotColumnar:
         return None
     state.put(keys, [values[row] for row in groups.last.tolist()])
+    if any(pa.types.is_nested(field.type) for field in chunk.fields):
+        values = [unshared(value) for value in values]  # who gets a result may change lists in it
     return Chunk(values, chunk.timestamps)
 
 
@@ -75,32 +78,38 @@ class WindowFolds:
         if not isinstance(chunk, ColumnChunk) or chunk.shape != self._fold.record or chunk.stamps is None:
             return False
         try:
-            windows = assigned(self._grid, chunk.stamps)
-            ends = windows.starts + (self._grid.size - 1)
-            in_time = ends > watermark
-            if not in_time.all():
-                if keeps_late or self._lateness:
-                    return False  # some go to a side output, or make their windows fire at once
-                windows = type(windows)(
-                    np.flatnonzero(in_time) if windows.rows is None else windows.rows[in_time], windows.starts[in_time]
-                )
-            rows = windows.rows
-            if rows is not None and not len(rows):
-                return True
-            fields = chunk.fields if rows is None else [field.take(pa.array(rows)) for field in chunk.fields]
-            key_groups = groups_of(chunk.key_columns)
-            codes = key_groups.codes if rows is None else key_groups.codes[rows]
-            given = fold_input(self._fold, fields, len(codes))
-            pairs = _pairs(Groups(codes, key_groups.count), windows.starts, self._grid, whole=rows is None)
-            keys = chunk.keys_of(key_groups.first)
-            places = self._places(keys, codes, windows.starts, pairs.first)
-            held = self.state.get(places)
-            with np.errstate(all="ignore"):
-                after = folded(self._fold, pairs, given, held)
+            with columnar(), np.errstate(all="ignore"):
+                places, held, after = self._folded(chunk, chunk.stamps, watermark, keeps_late)
         except NotColumnar:
             return False
         self._scatter(places, held, after, register)
         return True
+
+    def _folded(
+        self, chunk: ColumnChunk, stamps: Codes, watermark: int, keeps_late: bool
+    ) -> tuple[list[tuple[Any, TimeWindow]], list[Any], list[Any]]:
+        """Return the keys and windows of a chunk, and their accumulators before and after it."""
+        windows = assigned(self._grid, stamps)
+        ends = windows.starts + (self._grid.size - 1)
+        in_time = ends > watermark
+        if not in_time.all():
+            if keeps_late or self._lateness:
+                raise NotColumnar("some go to a side output, or make their windows fire at once")
+            windows = type(windows)(
+                np.flatnonzero(in_time) if windows.rows is None else windows.rows[in_time], windows.starts[in_time]
+            )
+        rows = windows.rows
+        if rows is not None and not len(rows):
+            return [], [], []
+        fields = chunk.fields if rows is None else [field.take(pa.array(rows)) for field in chunk.fields]
+        key_groups = groups_of(chunk.key_columns)
+        codes = key_groups.codes if rows is None else key_groups.codes[rows]
+        given = fold_input(self._fold, fields, len(codes))
+        pairs = _pairs(Groups(codes, key_groups.count), windows.starts, self._grid, whole=rows is None)
+        keys = chunk.keys_of(key_groups.first)
+        places = self._places(keys, codes, windows.starts, pairs.first)
+        held = self.state.get(places)
+        return places, held, folded(self._fold, pairs, given, held)
 
     def _fold_folded(
         self, chunk: FoldedChunk, watermark: int, register: Callable[[tuple[Any, TimeWindow], int], None]
@@ -116,7 +125,7 @@ class WindowFolds:
         held = self.state.get(places)
         groups = Groups(np.arange(len(rows)), len(rows))  # each key and window is there once
         try:
-            with np.errstate(all="ignore"):
+            with columnar(), np.errstate(all="ignore"):
                 after = folded(self._fold, groups, _folded_input(self._fold, columns, len(rows)), held)
         except NotColumnar:
             after = _one_by_one(self._fold, columns, held)

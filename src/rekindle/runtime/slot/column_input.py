@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rekindle.columns.chains import ColumnChain
 from rekindle.columns.typed_records import leaves_unchanged
 from rekindle.contracts.key_groups import subtask_of_key_group
@@ -38,6 +40,8 @@ class ColumnInput:
         self._serializers = serializers
         self._operators: list[Operator] | None = None
         self._highest: list[int | None] = [None] * chain.shares
+        self._cursor = 0
+        self._ran: list[int] = []
         self._interval = 0
 
     def open(self, watermark_interval_ms: int) -> None:
@@ -72,6 +76,14 @@ class ColumnInput:
         if highest is not None and (known is None or highest > known):
             self._highest[share] = highest
 
+    def _see_all(self, stamps: Sequence[int | None]) -> None:
+        """See the timestamps of records, dealt out in turn: also to those shares that few records never reach."""
+        shares = len(self._highest)
+        for share in range(shares):
+            own = [stamp for stamp in stamps[(share - self._cursor) % shares :: shares] if stamp is not None]
+            self._see(share, max(own, default=None))
+        self._cursor = (self._cursor + len(stamps)) % max(1, shares)
+
     def _bound(self) -> int:
         for node in self.chain.nodes:
             transformation = self._nodes[node].transformation
@@ -85,6 +97,7 @@ class ColumnInput:
             builder = OperatorBuilder()
             self._operators = [builder.build(self._nodes[node].transformation) for node in self.chain.nodes]
         chunk: Chunk = rows.as_records()
+        ran: list[int] = []
         for node_id, operator in zip(self.chain.nodes, self._operators, strict=True):
             node = self._nodes[node_id]
             with blaming(node):
@@ -93,12 +106,18 @@ class ColumnInput:
                     assert assigner is not None
                     stamps = extracted(assigner, chunk)
                     chunk = Chunk(chunk.values, stamps)
-                    for share in range(self.chain.shares):
-                        own = [stamp for stamp in stamps[share :: self.chain.shares] if stamp is not None]
-                        self._see(share, max(own, default=None))
+                    self._see_all(stamps)
                 else:
                     chunk = operator.process(chunk) or Chunk([])
+            ran.append(chunk.size())
+        if self._slot == 0:  # the same rows came to all subtasks, and count once
+            self._ran = ran
         return self._owned(chunk)
+
+    def ran(self) -> list[int]:
+        """Return how many records each operator of the chain emitted for the rows that came last, if it ran here."""
+        ran, self._ran = self._ran, []
+        return ran
 
     def _owned(self, chunk: Chunk) -> Chunk:
         edge, target, serializer = self._edge, self._target, self._serializers.values

@@ -212,6 +212,7 @@ class OperatorGraph:
         given = self._column_inputs.get(edge_id)
         if given is not None:
             chunk = given.arrived(chunk)
+            self._count(given)
             if not chunk.size():
                 return
         self._arrive(self._edges[edge_id], chunk, output)
@@ -231,6 +232,14 @@ class OperatorGraph:
                 running.records_in += came
                 running.records_out += left
         return passed.records[0]
+
+    def _count(self, given: ColumnInput) -> None:
+        """Count the records of operators that had to run here; those of the first two were counted with their task."""
+        emitted = given.ran()
+        for place in range(1, len(emitted)):
+            running = self._nodes[given.chain.nodes[place]]
+            running.records_out += emitted[place]
+            running.records_in += emitted[place - 1] if place > 1 else 0
 
     def receive_source(self, node_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that Spark read for a source."""

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from rekindle.graph.job_graph import ClusterSource, JobGraph
+from rekindle.runtime.exchange.column_routes import column_routes
 from rekindle.runtime.master.cluster import EpochDriver
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.slot.arrivals import record_order
@@ -28,7 +29,6 @@ from rekindle.runtime.spark.forwarder import (
 )
 from rekindle.runtime.spark.planned_action import PlannedAction, rdd_of
 from rekindle.runtime.spark.positions import SourceLayout
-from rekindle.runtime.spark.routed_source import column_routes
 from rekindle.runtime.spark.row_sizes import has_small_rows
 from rekindle.runtime.spark.session import cloned_session, query_settings, use_in_this_thread
 from rekindle.runtime.spark.streaming_sources import streaming_sources

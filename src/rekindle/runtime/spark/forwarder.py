@@ -19,8 +19,8 @@ from pyspark import TaskContext
 
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.arrow_batches import encode_batch
+from rekindle.runtime.exchange.column_routes import ColumnRoute
 from rekindle.runtime.master.slots.slot_directory import SlotAddress, SlotDirectory
-from rekindle.runtime.spark.routed_source import ColumnRoute
 from rekindle.runtime.spark.worker_daemon import prepare_this_worker
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.call import call
@@ -55,9 +55,8 @@ class RouteSource:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
-        prepare_this_worker()
-        context = TaskContext.get()
-        for envelopes in self.route.envelopes(batches, 0 if context is None else context.partitionId()):
+        epoch, partition, _ = _task()
+        for envelopes in self.route.envelopes(batches, epoch, partition):
             yield _envelope_batch(envelopes)
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rekindle.config.configuration import Configuration
 from rekindle.config.configuration_layers import lay_over
 from rekindle.config.rest_options import RestOptions
-from rekindle.datastream import StreamExecutionEnvironment
-from rekindle.exceptions import NotSupportedError
+from rekindle.datastream import DataStream, StreamExecutionEnvironment
+from rekindle.exceptions import InvalidProgramError, NotSupportedError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.master.settings.state_settings import check_restore_setting
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.testing.in_process.cluster import InProcessCluster
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["LocalEnvironment", "local_environment"]
@@ -38,10 +39,34 @@ class LocalEnvironment(StreamExecutionEnvironment):
         self.cluster = cluster or InProcessCluster()
 
     def from_data_frame(
-        self, data_frame: DataFrame | Callable[[SparkSession], DataFrame], uid: str, bounded: bool | None = None
-    ) -> NoReturn:
-        """Raise NotSupportedError: only Spark can read a DataFrame."""
-        raise _needs_spark(f"from_data_frame (source {uid!r})", "Give the records with env.from_collection(…)")
+        self,
+        data_frame: pa.Table | Sequence[pa.Table] | DataFrame | Callable[[SparkSession], DataFrame],
+        uid: str,
+        bounded: bool | None = None,
+    ) -> DataStream:
+        """Make a stream of the rows of Arrow tables, which come as those of a DataFrame would on Spark.
+
+        Args:
+            data_frame: A table, in the place of a bounded DataFrame; or a list of tables, in the place of a stream that
+                brings one of them in each epoch and ends with the last. Each Arrow batch of a table is read in a task
+                of its own.
+            uid: The identity by which the position of the source is found again.
+            bounded: Not False: tables end.
+
+        Raises:
+            NotSupportedError: It is a DataFrame, which only Spark can read.
+        """
+        import pyarrow as pa
+
+        from rekindle.testing.in_process.arrow_frames import ArrowFrame
+
+        if not isinstance(data_frame, pa.Table | list | tuple):
+            instead = "Give rows as an Arrow table, or the records with env.from_collection(…)"
+            raise _needs_spark(f"from_data_frame with a DataFrame (source {uid!r})", instead)
+        if bounded is False:
+            raise InvalidProgramError(f"source {uid!r} ends with its last table: omit bounded=False")
+        frame: Any = ArrowFrame(data_frame, uid)
+        return self._rows(frame, frame.schema, uid, True)
 
     @property
     def spark_session(self) -> NoReturn:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
 
 from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.exceptions import NotSupportedError, SlotLostError, SlotProtocolError
 from rekindle.graph.job_graph import ClusterSource, JobGraph
 from rekindle.graph.transformations.sources import TextFiles
+from rekindle.runtime.exchange.column_routes import column_routes
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.cluster import Epoch
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.slot.slot import Frames
 from rekindle.runtime.wire import messages as m
+from rekindle.testing.in_process.arrow_frames import ArrowFrame, frames_of
 from rekindle.testing.in_process.epoch_loop import InProcessEpochLoop
 from rekindle.testing.in_process.slot import InProcessSlot
 from rekindle.testing.in_process.text_lines import found_files, line_batches
@@ -33,7 +36,17 @@ class InProcessEpochs:
     def __init__(self, graph: JobGraph, find_slot: FindSlot) -> None:
         self._graph = graph
         self._find_slot = find_slot
-        self._files = {source.uid: _OpenedFiles(source) for source in graph.cluster_sources}
+        self._files: dict[str, _OpenedFiles] = {}
+        self._tables: dict[str, tuple[int, ArrowFrame]] = {}
+        for source in graph.cluster_sources:
+            frame: Any = source.data_frame
+            if isinstance(frame, ArrowFrame):
+                self._tables[source.uid] = source.node, frame
+            else:
+                self._files[source.uid] = _OpenedFiles(source)
+        self._routes = column_routes(graph) if self._tables else {}
+        self._begin: dict[str, int] = {}  # the table with which each stream of tables begins
+        self._draining = False
         self._parallelism = {node.id: node.parallelism for node in graph.nodes}
         levels = {node.id: node.level for node in graph.nodes}
         self._edge_levels = [levels[edge.target] for edge in graph.edges]
@@ -41,11 +54,13 @@ class InProcessEpochs:
 
     @property
     def bounded_frames(self) -> set[str]:
-        """Return the files to be read, by the uid of their source."""
-        return set(self._files)
+        """Return the files and single tables to be read, by the uid of their source."""
+        return {*self._files, *(uid for uid, (_, frame) in self._tables.items() if not frame.streaming)}
 
     def prepare(self, positions: Mapping[str, SourcePosition], now: int) -> None:
-        """Do nothing: no stream is read here."""
+        """Let streams of tables begin where they were."""
+        for uid in self._streams():
+            self._begin[uid] = int(positions[uid].offsets[0]) if uid in positions else 0
 
     def start(self, slots: SlotDirectory, run_epoch: Callable[[Epoch], None]) -> InProcessEpochLoop:
         """Let epochs begin, once somebody asks for the first."""
@@ -53,12 +68,23 @@ class InProcessEpochs:
         return loop
 
     def positions(self, epoch: int) -> list[SourcePosition]:
-        """Return nothing: no stream is read here."""
-        return []
+        """Return which table each stream would read next."""
+        return [SourcePosition(uid, [str(self._begin[uid] + epoch)], []) for uid in sorted(self._streams())]
 
     def moved(self, epoch: int) -> set[str]:
-        """Return nothing: no stream is read here."""
-        return set()
+        """Return the streams that had a table left for an epoch."""
+        return {uid for uid in self._streams() if self._begin[uid] + epoch <= len(self._tables[uid][1].tables)}
+
+    def source_tasks(self, epoch: int) -> int:
+        """Count the tasks in which streams of tables are read."""
+        return sum(len(self._tables[uid][1].tasks(self._begin[uid] + epoch - 1)) for uid in self._streams())
+
+    def drain(self) -> None:
+        """Read no table any more."""
+        self._draining = True
+
+    def _streams(self) -> list[str]:
+        return [uid for uid, (_, frame) in self._tables.items() if frame.streaming]
 
     def close(self) -> None:
         """Do nothing: nothing is kept."""
@@ -80,7 +106,20 @@ class InProcessEpochs:
             running.run_task(task, frames, send, cancelled)
 
         attempt = directory.attempt
-        for uid in unread:
+        read = {uid: 0 for uid in self._tables if uid in unread}
+        if not self._draining:
+            read |= {uid: self._begin[uid] + epoch - 1 for uid in self._streams()}
+        for uid, place in read.items():
+            node, frame = self._tables[uid]
+            for number, batch in enumerate(frame.tasks(place)):
+                if node in self._routes:
+                    for envelopes in self._routes[node].envelopes(iter([batch]), epoch, number):
+                        for envelope in envelopes:
+                            send(envelope)
+                elif batch.num_rows:
+                    task = m.OpenTask(attempt, epoch, 0, number, 0, source=node)
+                    run_task(number % self._parallelism[node], task, frames_of(batch))
+        for uid in self._files.keys() & set(unread):
             files = self._files[uid]
             for partition, path in enumerate(files.paths):
                 task = m.OpenTask(attempt, epoch, 0, partition, 0, source=files.node)
@@ -110,11 +149,13 @@ class InProcessEpoch:
         return self._number
 
     def source_tasks(self) -> int:
-        """Return 0: no stream is read here."""
-        return 0
+        """Count the tasks in which streams of tables are read."""
+        return self._epochs.source_tasks(self._number)
 
     def run(self, unread: Collection[str], draining: bool) -> None:
         """Run all tasks of the epoch."""
+        if draining:
+            self._epochs.drain()
         self._epochs.run(self._number, self._slots, unread, self._cancelled)
 
 
@@ -127,7 +168,8 @@ class _OpenedFiles:
             what = "a directory that is monitored" if isinstance(files, TextFiles) else "a DataFrame"
             raise NotSupportedError(
                 f"source {source.uid!r} is {what}, which only Spark can read, and rekindle.testing.local_environment() "
-                "runs without it. Give the records with env.from_collection(…) in the test, or run it on Spark with "
+                "runs without it. Give the records with env.from_collection(…) in the test, or rows as an Arrow table "
+                "with env.from_data_frame(…), or run it on Spark with "
                 "StreamExecutionEnvironment.get_execution_environment()"
             )
         self.node = source.node

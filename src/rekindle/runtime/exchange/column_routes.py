@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from rekindle.columns.chains import ColumnChain
 from rekindle.columns.combining import combined
-from rekindle.columns.evaluation import NotColumnar
+from rekindle.columns.evaluation import NotColumnar, columnar
 from rekindle.columns.pipeline import KeyedRows, Observed, joined, keyed_rows
 from rekindle.graph.job_graph import JobGraph
 from rekindle.runtime.exchange.arrow_batches import encode_batch, encode_folded, encode_rows
@@ -45,16 +45,17 @@ class ColumnRoute:
     parallelism: int
     max_parallelism: int
 
-    def envelopes(self, batches: Iterator[pa.RecordBatch], task: int) -> Iterator[list[Envelope]]:
+    def envelopes(self, batches: Iterator[pa.RecordBatch], epoch: int, task: int) -> Iterator[list[Envelope]]:
         """Take the rows of a task through the chain: edges, targets and payloads, batch by batch."""
-        observed = Observed.of(self.chain, task)
+        observed = Observed.of(self.chain, epoch, task)
         gathered: list[KeyedRows] = []
         size = 0
         for batch in batches:
             if not batch.num_rows:
                 continue
             try:
-                rows = keyed_rows(self.chain, batch, observed)
+                with columnar():
+                    rows = keyed_rows(self.chain, batch, observed)
             except NotColumnar:
                 yield from self._sent(gathered)
                 gathered, size = [], 0
@@ -79,7 +80,9 @@ class ColumnRoute:
     def _sent(self, gathered: list[KeyedRows]) -> Iterator[list[Envelope]]:
         if gathered and self.chain.combined is not None:
             try:
-                yield self._folded(joined(gathered))
+                with columnar():
+                    sent = self._folded(joined(gathered))
+                yield sent
                 return
             except NotColumnar:
                 pass

@@ -1,0 +1,51 @@
+"""Why a function has no column form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class NotTraceable(Exception):  # noqa: N818 - a signal, which never leaves the driver
+    """Say why a function has no column form; the message goes into the plan.
+
+    Attributes:
+        reason: What the function does, beginning with "it" where the function is the subject.
+        line: The line in which it does so, if that is known.
+    """
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason, line)
+        self.reason = reason
+        self.line = line
+
+    def __str__(self) -> str:
+        return self.reason if self.line is None else f"{self.reason}, in line {self.line}"
+
+    def at(self, line: int | None) -> NotTraceable:
+        """Return the same with a line, unless it has one."""
+        return self if self.line is not None or line is None else NotTraceable(self.reason, line)
+
+    def of(self, subject: str, line: int | None) -> NotTraceable:
+        """Return the same with the name of the function, and the line where it begins unless a better one is known."""
+        said = self.reason[3:] if self.reason.startswith("it ") else f"cannot be traced: {self.reason}"
+        return NotTraceable(f"{subject} {said}", line if self.line is None else self.line)
+
+
+@contextmanager
+def naming(function: Any, method: str = "", subject: str = "") -> Iterator[None]:
+    """Let reasons name the function, or the method of it, that they are about, and a line of that.
+
+    Args:
+        function: The function.
+        method: The name of its method.
+        subject: What to call it, if not by its name.
+    """
+    call = getattr(function, method, function)
+    try:
+        yield
+    except NotTraceable as reason:
+        code = getattr(getattr(call, "__func__", call), "__code__", None)
+        name = getattr(call, "__name__", type(call).__name__)
+        raise reason.of(subject or f"`{name}`", getattr(code, "co_firstlineno", None)) from None
