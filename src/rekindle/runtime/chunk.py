@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -21,6 +22,10 @@ class Chunk:
         self.timestamps = timestamps
         self.keys = keys
         self.side: dict[str, Chunk] | None = None
+
+    def each(self) -> Iterable[Any]:
+        """Return the records for who looks at them once, in their order: they need not all be there at a time."""
+        return self.values
 
     def size(self) -> int:
         """Count the records of the main output."""
