@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +38,8 @@ class ColumnChunk(Chunk):
         "single_key",
         "stamps",
     )
+
+    columnar: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -74,6 +76,12 @@ class ColumnChunk(Chunk):
             return self.values
         # A row that is made when its turn comes, and gone after it, is never seen by the garbage collector.
         return rows(self.shape.names, zip(*[self._list(field) for field in self.fields], strict=True))
+
+    def samples(self) -> list[Any]:
+        if self._values is not None or self.rows <= 2:
+            return super().samples()
+        places = pa.array([0, self.rows // 2, self.rows - 1])
+        return self.shape.records([column_values(field.take(places)) for field in self.fields])
 
     def _list(self, column: pa.Array) -> list[Any]:
         values = self._lists.get(id(column))

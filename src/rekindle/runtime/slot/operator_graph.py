@@ -413,8 +413,8 @@ class OperatorGraph:
 
     def _converted(self, edge: JobEdge, chunk: Chunk) -> Chunk:
         serializer = self._serializers[edge.id].values
-        if serializer is None:
-            return chunk
+        if serializer is None or (chunk.columnar and edge.source in self._remote_sources):
+            return chunk  # rows as Spark read them are of the type that follows from their schema
         with blaming(self._nodes[edge.source].node):
             return Chunk(serializer.converted(chunk.values), chunk.timestamps, chunk.keys)
 
