@@ -15,8 +15,9 @@ from rekindle.graph.partitioning import Partitioner, Partitioning
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.column_chunk import ColumnChunk
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
+from rekindle.runtime.exchange.key_routes import KeyRoutes
 from rekindle.runtime.exchange.payload import decode, is_batch
-from rekindle.runtime.exchange.writers import Envelope, HashWriter, KeyRoutes
+from rekindle.runtime.exchange.writers import Envelope, HashWriter
 from rekindle.runtime.slot.failed_record import failed_record
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.key_hash import key_group_of

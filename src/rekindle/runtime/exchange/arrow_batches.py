@@ -14,8 +14,8 @@ from rekindle.columns.pipeline import KeyedRows
 from rekindle.columns.shapes import Shape, ShapeKind
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.column_chunk import ColumnChunk, FoldedChunk, as_stamps
+from rekindle.runtime.exchange.key_routes import KeyRoutes
 from rekindle.runtime.exchange.payload import ARROW_TAG
-from rekindle.runtime.exchange.writers import KeyRoutes
 
 _HEADER = b"rekindle"
 _KEY_COLUMNS = {int: pa.int64(), str: pa.string()}
