@@ -233,7 +233,7 @@ def jobs(records: int, keys: int, rounds: int) -> None:
         write_pairs(data, records, keys, 4 * max(2, records // 1_500_000))
         measured: dict[str, list[float]] = {}
         taken: dict[str, int] = {}
-        keyed_state.run(environment, spark, data, 4, opaque=False)  # lets the JVM compile its code
+        keyed_state.run(environment, spark, data, 4)  # lets the JVM compile its code
         every_5_s = {"execution.checkpointing.interval": "5 s", "state.checkpoints.dir": checkpoints}
         incremental = every_5_s | {"state.backend.incremental": "true"}
         rocksdb = {"state.backend": "rocksdb"}
@@ -245,7 +245,7 @@ def jobs(records: int, keys: int, rounds: int) -> None:
                 ("RocksDB", rocksdb),
                 ("RocksDB, incremental", rocksdb | incremental),
             ):
-                epochs = keyed_state.run(configured(2, settings), spark, data, 4, opaque=False)
+                epochs = keyed_state.run(configured(2, settings), spark, data, 4)
                 measured.setdefault(name, []).append(steady(epochs)[1])
                 taken[name] = epochs.checkpoints
         print(

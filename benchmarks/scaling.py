@@ -134,7 +134,7 @@ def by_parallelism(spark: SparkSession, parallelism: int, records: int) -> Step:
 def _count_window_average(spark: SparkSession, keys: int, records: int, parallelism: int) -> float:
     with tempfile.TemporaryDirectory(prefix="rekindle-benchmark-") as data:
         write_pairs(data, records, keys, FILES)
-        return steady(keyed_state.run(configured(parallelism), spark, data, FILES_PER_EPOCH, opaque=False))[1]
+        return steady(keyed_state.run(configured(parallelism), spark, data, FILES_PER_EPOCH))[1]
 
 
 def by_record_size(spark: SparkSession, size: int, records: int) -> Step:
@@ -236,7 +236,7 @@ def beside_flink(records: int, keys: int, rounds: int) -> None:
             _count_window_average(spark, 100_000, 1_000_000, 2)  # lets the JVM compile its code
             for _ in range(rounds):
                 rocksdb = configured(2, ROCKSDB)
-                ours.append(overall(keyed_state.run(rocksdb, spark, data, FILES_PER_EPOCH, opaque=False)))
+                ours.append(overall(keyed_state.run(rocksdb, spark, data, FILES_PER_EPOCH)))
                 theirs.append(flink.run("keyed_state", data, settings=flink.ROCKSDB).records_per_second)
     finally:
         environment.close()

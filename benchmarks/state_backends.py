@@ -336,14 +336,14 @@ def jobs(records: int, keys: int) -> None:
     try:
         write_pairs(data, records, keys, 12)
         measured: dict[str, list[float]] = {}
-        keyed_state.run(environment, spark, data, 4, opaque=False)  # lets the JVM compile its code
+        keyed_state.run(environment, spark, data, 4)  # lets the JVM compile its code
         for _ in range(2):
             for name, settings in (
                 ("heap", {"state.backend": "hashmap"}),
                 ("RocksDB", {"state.backend": "rocksdb"}),
                 ("RocksDB, no cache", {"state.backend": "rocksdb", "rekindle.rocksdb.cache.entries": "0"}),
             ):
-                epochs = keyed_state.run(configured(2, settings), spark, data, 4, opaque=False)
+                epochs = keyed_state.run(configured(2, settings), spark, data, 4)
                 measured.setdefault(name, []).append(steady(epochs)[1])
         heap = max(measured["heap"])
         print(f"\nthe job of keyed_state.py, {records:,} records, {keys:,} keys, parallelism 2, steady, best of 2")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 
 class Chunk:
@@ -14,6 +15,9 @@ class Chunk:
 
     __slots__ = ("keys", "side", "timestamps", "values")
 
+    columnar: ClassVar[bool] = False
+    """Whether records are columns, of which rows are made for who asks."""
+
     def __init__(
         self, values: list[Any], timestamps: list[int | None] | None = None, keys: list[Any] | None = None
     ) -> None:
@@ -21,6 +25,16 @@ class Chunk:
         self.timestamps = timestamps
         self.keys = keys
         self.side: dict[str, Chunk] | None = None
+
+    def each(self) -> Iterable[Any]:
+        """Return the records for who looks at them once, in their order: they need not all be there at a time."""
+        return self.values
+
+    def samples(self) -> list[Any]:
+        """Return the first record, the last and one in between; all if they are fewer."""
+        values = self.values
+        count = len(values)
+        return [values[0], values[count // 2], values[-1]] if count > 2 else values
 
     def size(self) -> int:
         """Count the records of the main output."""

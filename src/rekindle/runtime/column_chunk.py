@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from rekindle.columns.grouping import Codes
 from rekindle.columns.python_values import column_values
-from rekindle.columns.shapes import Shape
+from rekindle.columns.shapes import Shape, ShapeKind
 from rekindle.runtime.chunk import Chunk
+from rekindle.types.spark_rows import rows
 
 
 class ColumnChunk(Chunk):
@@ -25,7 +26,20 @@ class ColumnChunk(Chunk):
         stamps: The timestamps; None: records have none.
     """
 
-    __slots__ = ("_keys", "_timestamps", "_values", "fields", "key_columns", "rows", "shape", "single_key", "stamps")
+    __slots__ = (
+        "_keys",
+        "_lists",
+        "_timestamps",
+        "_values",
+        "fields",
+        "key_columns",
+        "rows",
+        "shape",
+        "single_key",
+        "stamps",
+    )
+
+    columnar: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -42,6 +56,7 @@ class ColumnChunk(Chunk):
         self.stamps = stamps
         self.rows = len(fields[0])
         self.side = None
+        self._lists: dict[int, list[Any]] = {}  # the values of columns, by the ids of those: a key is often a field
         self._values: list[Any] | None = None
         self._timestamps: list[int | None] | None = None
         self._keys: list[Any] | None = None
@@ -53,8 +68,26 @@ class ColumnChunk(Chunk):
     def values(self) -> list[Any]:  # type: ignore[override]
         """Return the records, one by one."""
         if self._values is None:
-            self._values = self.shape.records([column_values(field) for field in self.fields])
+            self._values = self.shape.records([self._list(field) for field in self.fields])
         return self._values
+
+    def each(self) -> Iterable[Any]:
+        if self._values is not None or self.shape.kind is not ShapeKind.ROW:
+            return self.values
+        # A row that is made when its turn comes, and gone after it, is never seen by the garbage collector.
+        return rows(self.shape.names, zip(*[self._list(field) for field in self.fields], strict=True))
+
+    def samples(self) -> list[Any]:
+        if self._values is not None or self.rows <= 2:
+            return super().samples()
+        places = pa.array([0, self.rows // 2, self.rows - 1])
+        return self.shape.records([column_values(field.take(places)) for field in self.fields])
+
+    def _list(self, column: pa.Array) -> list[Any]:
+        values = self._lists.get(id(column))
+        if values is None:
+            values = self._lists[id(column)] = column_values(column)
+        return values
 
     @property
     def timestamps(self) -> list[int | None] | None:  # type: ignore[override]
@@ -67,22 +100,24 @@ class ColumnChunk(Chunk):
     def keys(self) -> list[Any] | None:  # type: ignore[override]
         """Return the keys, one by one."""
         if self._keys is None and self.key_columns:
-            self._keys = self.keys_of(None)
+            parts = [self._list(column) for column in self.key_columns]
+            self._keys = parts[0] if self.single_key else list(zip(*parts, strict=True))
         return self._keys
 
-    def keys_of(self, rows: Codes | None) -> list[Any]:
-        """Return the keys of some rows; None: of all."""
-        columns = [column if rows is None else column.take(pa.array(rows)) for column in self.key_columns]
-        parts = [column_values(column) for column in columns]
+    def keys_of(self, rows: Codes) -> list[Any]:
+        """Return the keys of some rows."""
+        parts = [column_values(column.take(pa.array(rows))) for column in self.key_columns]
         return parts[0] if self.single_key else list(zip(*parts, strict=True))
 
     def cut(self, start: int, stop: int) -> Chunk:
         if start == 0 and stop >= self.rows:
             return self
+        columns = {id(column): column for column in (*self.fields, *self.key_columns)}
+        parts = {place: column.slice(start, stop - start) for place, column in columns.items()}
         return ColumnChunk(
-            [field.slice(start, stop - start) for field in self.fields],
+            [parts[id(field)] for field in self.fields],
             self.shape,
-            [column.slice(start, stop - start) for column in self.key_columns],
+            [parts[id(column)] for column in self.key_columns],
             self.single_key,
             None if self.stamps is None else self.stamps[start:stop],
         )

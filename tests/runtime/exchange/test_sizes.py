@@ -22,10 +22,11 @@ from rekindle.graph.job_graph import JobEdge
 from rekindle.graph.partitioning import REBALANCE, Partitioner, Partitioning
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange import sizes, writers
+from rekindle.runtime.exchange.key_routes import KeyRoutes
 from rekindle.runtime.exchange.partition_writers import BroadcastWriter, GlobalWriter
 from rekindle.runtime.exchange.payload import decode
 from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES, SPLIT_BYTES, RecordLimit, chunk_size
-from rekindle.runtime.exchange.writers import Envelope, ExchangeWriter, HashWriter, KeyRoutes, RoundRobinWriter
+from rekindle.runtime.exchange.writers import Envelope, ExchangeWriter, HashWriter, RoundRobinWriter
 from rekindle.runtime.slot.failure import OperatorError
 from support.in_process_job import InProcessJob, collect
 from support.seeds import SEED

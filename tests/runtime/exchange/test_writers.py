@@ -17,11 +17,12 @@ from rekindle.exceptions import InvalidProgramError, SerializationError
 from rekindle.graph.job_graph import JobEdge
 from rekindle.graph.partitioning import REBALANCE, Partitioner, Partitioning
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.exchange import writers
+from rekindle.runtime.exchange import key_routes
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
+from rekindle.runtime.exchange.key_routes import KeyRoutes
 from rekindle.runtime.exchange.payload import decode
 from rekindle.runtime.exchange.sizes import RecordLimit
-from rekindle.runtime.exchange.writers import Envelope, HashWriter, KeyRoutes, RoundRobinWriter
+from rekindle.runtime.exchange.writers import Envelope, HashWriter, RoundRobinWriter
 from rekindle.state.key_hash import key_group_of
 from support.seeds import SEED
 
@@ -185,7 +186,7 @@ class TestHashWriter:
 
 class TestKeyRoutes:
     def test_routes_are_remembered_up_to_a_number_and_right_beyond_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(writers, "_CACHED_KEYS", 10)
+        monkeypatch.setattr(key_routes, "_CACHED_KEYS", 10)
         routes = KeyRoutes(3, MAX_PARALLELISM)
         for key in list(range(25)) * 2:
             assert routes[key] == subtask_of_key_group(key_group_of(key, MAX_PARALLELISM), 3, MAX_PARALLELISM)
@@ -197,14 +198,14 @@ class TestKeyRoutes:
         ids=["integers", "large integers", "of several types", "none"],
     )
     def test_chunks_are_routed_as_their_keys_are(self, monkeypatch: pytest.MonkeyPatch, keys: list[Any]) -> None:
-        monkeypatch.setattr(writers, "_CACHED_INTEGERS", 2)
+        monkeypatch.setattr(key_routes, "_CACHED_INTEGERS", 2)
         routes = KeyRoutes(3, MAX_PARALLELISM)
         assert routes.targets([7, 8]) == [routes[7], routes[8]]
         expected = [subtask_of_key_group(key_group_of(key, MAX_PARALLELISM), 3, MAX_PARALLELISM) for key in keys]
         assert routes.targets(keys) == expected
 
     def test_integers_are_not_remembered_once_there_are_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(writers, "_CACHED_INTEGERS", 100)
+        monkeypatch.setattr(key_routes, "_CACHED_INTEGERS", 100)
         routes = KeyRoutes(3, MAX_PARALLELISM)
         for start in range(0, 1000, 50):
             routes.targets(list(range(start, start + 50)))

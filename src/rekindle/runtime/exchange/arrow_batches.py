@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from rekindle.columns.combining import FoldedRows
@@ -12,9 +14,11 @@ from rekindle.columns.pipeline import KeyedRows
 from rekindle.columns.shapes import Shape, ShapeKind
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.column_chunk import ColumnChunk, FoldedChunk, as_stamps
+from rekindle.runtime.exchange.key_routes import KeyRoutes
 from rekindle.runtime.exchange.payload import ARROW_TAG
 
 _HEADER = b"rekindle"
+_KEY_COLUMNS = {int: pa.int64(), str: pa.string()}
 
 
 class _Header(msgspec.Struct, frozen=True, array_like=True):
@@ -65,6 +69,42 @@ def encode_folded(rows: FoldedRows, single_key: bool, places: pa.Array | None) -
     records = rows.records if places is None else rows.records[places.to_numpy()]
     header = _Header("", fields, keys, single_key, times, int(records.sum()))
     return _encoded(columns.columns, names, header)
+
+
+def encode_parts(chunk: Chunk, keys: list[Any], routes: KeyRoutes, parallelism: int) -> list[tuple[int, bytes]] | None:
+    """Encode records that are columns for each target that gets some; None if the keys make no column.
+
+    Args:
+        chunk: The records, of columns.
+        keys: Their keys.
+        routes: Tells the target of each.
+        parallelism: How many targets there are.
+    """
+    assert isinstance(chunk, ColumnChunk)
+    column = _key_column(keys)
+    if column is None:
+        return None
+    rows = KeyedRows(list(chunk.fields), chunk.shape, [column], chunk.stamps, chunk.rows)
+    numbers = pa.types.is_integer(column.type)
+    targets = routes.targets_of_longs(column.to_numpy()) if numbers else np.array(routes.targets(keys))
+    parts = []
+    for target in range(parallelism):
+        places = np.flatnonzero(targets == target)
+        if len(places):
+            some = None if len(places) == chunk.rows else pa.array(places)
+            parts.append((target, encode_rows(rows, True, some).to_pybytes()))
+    return parts
+
+
+def _key_column(keys: Sequence[Any]) -> pa.Array | None:
+    """Return keys as a column that gives them back as they were; None where they might change."""
+    form = _KEY_COLUMNS.get(type(keys[0]))
+    if form is None or set(map(type, keys)) != {type(keys[0])}:
+        return None
+    try:
+        return pa.array(keys, form)
+    except (pa.ArrowException, OverflowError, UnicodeError):  # more than 64 bits, half a character
+        return None
 
 
 class _Columns:

@@ -26,7 +26,8 @@ import msgspec
 
 from rekindle.serialization.encodings.pickle_serializer import UNPICKLABLE, unpicklable
 from rekindle.types.row import Row, RowKind, row_from
-from rekindle.types.spark_rows import is_schema_row, row_maker
+from rekindle.types.spark_rows import is_schema_row
+from rekindle.types.spark_rows import rows as rows_of_schema
 
 _PLAIN = frozenset({int, str, float, bool, bytes, type(None)})
 
@@ -132,12 +133,12 @@ def _read_pickled_tuples(data: memoryview) -> list[Any]:
 
 def _read_pickled_rows(data: memoryview) -> list[Any]:
     columns, fields = pickle.loads(data)
-    return list(map(row_maker(fields), zip(*columns, strict=True)))
+    return list(rows_of_schema(fields, zip(*columns, strict=True)))
 
 
 def _read_rows(data: memoryview) -> list[Any]:
     fields, rows = _decode_rows(data)
-    return list(map(row_maker(fields), rows))
+    return list(rows_of_schema(fields, rows))
 
 
 def _read_flink_rows(data: memoryview) -> list[Any]:

@@ -62,13 +62,9 @@ def portion_limit() -> RecordLimit:
 
 def chunk_size(chunk: Chunk) -> int:
     """Estimate the bytes of a chunk, by the first record, the last and one in between."""
-    values = chunk.values
-    count = len(values)
-    size = 0
-    if count > 2:
-        size = count * max(object_size(values[0]), object_size(values[count // 2]), object_size(values[-1]))
-    elif count:
-        size = sum(map(object_size, values))
+    samples = chunk.samples()
+    sizes = list(map(object_size, samples))
+    size = chunk.size() * max(sizes) if len(sizes) > 2 else sum(sizes)
     if chunk.side is not None:
         size += sum(map(chunk_size, chunk.side.values()))
     return size

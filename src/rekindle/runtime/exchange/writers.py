@@ -3,65 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from typing import Any
 
-import numpy as np
-
 from rekindle.base.object_size import object_size
-from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.exceptions import InvalidProgramError, RecordTooLargeError, SerializationError
 from rekindle.graph.job_graph import JobEdge
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.edge_serializers import UNTYPED, EdgeSerializers
+from rekindle.runtime.exchange.key_routes import KeyRoutes
 from rekindle.runtime.exchange.payload import encode_chunk
 from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES, RECORD_BYTES, SPLIT_BYTES, payload_limit
-from rekindle.state.key_hash import key_group_of, key_groups_of_longs
+from rekindle.types.spark_typeinfo import SparkRowTypeInfo
 
 Envelope = tuple[int, int, bytes]
 """An edge, a target subtask, a payload."""
 
-_CACHED_KEYS = 1 << 17
-_CACHED_INTEGERS = 1 << 14  # hashing a chunk of integers at once takes less time than to look them up among more
 _WAITING_BYTES = 4 * PAYLOAD_BYTES
 
 
-class KeyRoutes(dict[Any, int]):
-    """Remember the subtasks of the keys seen lately; equal keys share a route, as they share their state."""
-
-    def __init__(self, parallelism: int, max_parallelism: int) -> None:
-        super().__init__()
-        self._parallelism = parallelism
-        self._max_parallelism = max_parallelism
-        groups = range(max_parallelism)
-        self._of_groups = np.array([subtask_of_key_group(group, parallelism, max_parallelism) for group in groups])
-
-    def targets(self, keys: list[Any]) -> list[int]:
-        """Return the subtask of each key."""
-        if len(self) >= _CACHED_INTEGERS and set(map(type, keys)) == {int}:
-            with suppress(OverflowError):  # integers of more than 64 bits
-                groups = key_groups_of_longs(np.array(keys, dtype=np.int64), self._max_parallelism)
-                targets: list[int] = self._of_groups[groups].tolist()
-                return targets
-        return list(map(self.__getitem__, keys))
-
-    def __missing__(self, key: Any) -> int:
-        if len(self) >= _CACHED_KEYS:
-            self.clear()
-        group = key_group_of(key, self._max_parallelism)
-        target = self[key] = subtask_of_key_group(group, self._parallelism, self._max_parallelism)
-        return target
-
-
-def keys_of(edge: JobEdge, name: str, values: list[Any], serializers: EdgeSerializers = UNTYPED) -> list[Any]:
+def keys_of(edge: JobEdge, name: str, values: Iterable[Any], serializers: EdgeSerializers = UNTYPED) -> list[Any]:
     """Apply the key selector of an edge to records, and the type of the keys to what it returns."""
     selector = edge.partitioner.key_selector
     assert selector is not None
-    remaining = iter(values)
     try:
-        keys = [selector(value) for value in remaining]
+        keys = _selected(selector, values)
     except BaseException as error:
         error.add_note(f"raised by the key selector of key_by, before operator {name!r}")
         raise
@@ -74,6 +41,14 @@ def keys_of(edge: JobEdge, name: str, values: list[Any], serializers: EdgeSerial
             f"the key selector of key_by before operator {name!r} returned a key that does not fit its key_type, "
             f"{edge.partitioner.key_type}: {error}"
         ) from error
+
+
+def _selected(selector: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:
+    keys: list[Any] = []
+    append = keys.append
+    for value in values:
+        append(selector(value))
+    return keys
 
 
 class ExchangeWriter(ABC):
@@ -174,12 +149,22 @@ class HashWriter(ExchangeWriter):
         self._name = name
 
     def write(self, chunk: Chunk) -> list[Envelope]:
-        keys = keys_of(self._edge, self._name, chunk.values, self._serializers)
+        keys = keys_of(self._edge, self._name, chunk.each(), self._serializers)
+        if chunk.columnar and isinstance(self._edge.type_info, SparkRowTypeInfo):
+            from rekindle.runtime.exchange.arrow_batches import encode_parts  # only who reads a DataFrame needs Arrow
+
+            parts = encode_parts(chunk, keys, self._routes, self._parallelism)
+            if parts is not None:
+                return [envelope for target, payload in parts for envelope in self._behind(target, payload)]
         try:
             targets = self._routes.targets(keys)
         except TypeError as error:
             raise unhashable_key(keys, self._name) from error
         return self._deal(chunk, targets, keys)
+
+    def _behind(self, target: int, payload: bytes) -> list[Envelope]:
+        """Send a payload to a target, and before it what waits for the target."""
+        return [*self._take(target), (self._edge.id, target, payload)]
 
 
 class RoundRobinWriter(ExchangeWriter):

@@ -131,7 +131,7 @@ class KeyedMapOperator(KeyedOperator):
         call, backend = self.function.map, self.backend  # type: ignore[attr-defined]
         values: list[Any] = []
         append = values.append
-        for backend.key, value in zip(_keys(chunk), chunk.values, strict=True):
+        for backend.key, value in zip(_keys(chunk), chunk.each(), strict=True):
             result = call(value)
             append(result if type(result) in FIXED else unshared(result))
         return Chunk(values, chunk.timestamps)
@@ -147,7 +147,7 @@ class KeyedFilterOperator(KeyedOperator):
         call, backend = self.function.filter, self.backend  # type: ignore[attr-defined]
         kept: list[bool] = []
         values: list[Any] = []
-        for backend.key, value in zip(_keys(chunk), chunk.values, strict=True):
+        for backend.key, value in zip(_keys(chunk), chunk.each(), strict=True):
             references = getrefcount(value)
             passes = bool(call(value))
             kept.append(passes)
@@ -166,8 +166,8 @@ class KeyedFlatMapOperator(KeyedOperator):
         call, backend = self.function.flat_map, self.backend  # type: ignore[attr-defined]
         values: list[Any] = []
         timestamps: list[int | None] | None = None if chunk.timestamps is None else []
-        stamps = chunk.timestamps or [None] * len(chunk.values)
-        for backend.key, value, timestamp in zip(_keys(chunk), chunk.values, stamps, strict=True):
+        stamps = chunk.timestamps or [None] * chunk.size()
+        for backend.key, value, timestamp in zip(_keys(chunk), chunk.each(), stamps, strict=True):
             append_results(call(value), values, timestamp, timestamps)
         return Chunk(values, timestamps)
 
@@ -200,7 +200,7 @@ class ReduceOperator(KeyedOperator, ColumnOperator):
         reduce, backend, state = self.function.reduce, self.backend, self._state
         values: list[Any] = []
         append = values.append
-        for backend.key, value in zip(_keys(chunk), chunk.values, strict=True):
+        for backend.key, value in zip(_keys(chunk), chunk.each(), strict=True):
             current = state.value()
             if current is not None:
                 value = reduce(current, value)
@@ -238,7 +238,7 @@ class KeyedProcessOperator(KeyedOperator, ProcessingTimeOperator):
         append = values.append
         if chunk.timestamps is None:
             context.current_timestamp = None
-            for backend.key, value in zip(_keys(chunk), chunk.values, strict=True):
+            for backend.key, value in zip(_keys(chunk), chunk.each(), strict=True):
                 results = call(value, context)
                 if results is not None:
                     for result in results:
@@ -246,7 +246,7 @@ class KeyedProcessOperator(KeyedOperator, ProcessingTimeOperator):
             return sorted_out(values)
         timestamps: list[int | None] = []
         stamp = timestamps.append
-        for backend.key, value, timestamp in zip(_keys(chunk), chunk.values, chunk.timestamps, strict=True):
+        for backend.key, value, timestamp in zip(_keys(chunk), chunk.each(), chunk.timestamps, strict=True):
             context.current_timestamp = timestamp
             results = call(value, context)
             if results is not None:

@@ -43,8 +43,14 @@ def unshared(value: Any) -> Any:
 
     Call it with a local variable that holds the only other reference the caller has.
     """
-    if type(value) in FIXED or (isinstance(value, tuple) and FIXED.issuperset(map(type, value))):
+    if type(value) in FIXED:
         return value
+    if isinstance(value, tuple):
+        for part in value:  # two thirds of the time of a set's own look at all types
+            if type(part) not in FIXED:
+                break
+        else:
+            return value
     return copied(value)
 
 

@@ -29,9 +29,15 @@ def emitted(value: Any) -> Any:
 
     As with ``unshared``, call it with a local variable that holds the only other reference the caller has.
     """
-    if type(value) in FIXED or (isinstance(value, tuple) and FIXED.issuperset(map(type, value))):
+    if type(value) in FIXED:
         return value
-    if isinstance(value, tuple) and value and isinstance(value[0], OutputTag):
+    if isinstance(value, tuple):
+        for part in value:
+            if type(part) not in FIXED:
+                break
+        else:
+            return value
+    if isinstance(value, tuple) and isinstance(value[0], OutputTag):
         if len(value) != 2:
             raise InvalidCallError(
                 f"{len(value)} values were yielded for side output {value[0].tag_id!r}, the tag among them: yield the "

@@ -36,7 +36,7 @@ class MapOperator(FunctionOperator):
         call = self._call()
         values: list[Any] = []
         append = values.append
-        for value in chunk.values:
+        for value in chunk.each():
             result = call(value)
             append(result if type(result) in FIXED else unshared(result))
         return Chunk(values, chunk.timestamps)
@@ -87,7 +87,7 @@ class ProcessOperator(FunctionOperator):
         values: list[Any] = []
         timestamps: list[int | None] = []
         append, stamp = values.append, timestamps.append
-        for value, timestamp in zip(chunk.values, chunk.timestamps or [None] * len(chunk.values), strict=True):
+        for value, timestamp in zip(chunk.each(), chunk.timestamps or [None] * chunk.size(), strict=True):
             context.current_timestamp = timestamp
             results = call(value, context)
             if results is not None:
@@ -130,7 +130,7 @@ def expand(call: Callable[[Any], Any], chunk: Chunk) -> Chunk:
     values: list[Any] = []
     if chunk.timestamps is None:
         append = values.append
-        for value in chunk.values:
+        for value in chunk.each():
             results = call(value)
             if results is not None:
                 for result in results:

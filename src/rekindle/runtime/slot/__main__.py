@@ -80,9 +80,10 @@ def main() -> int:
         control.receive_all(lambda order: None)
         return 1
     # Records and state are many small objects, hardly ever in cycles: full collections over them took a third of a
-    # slot's time. Young ones must stay frequent: they take tuples of plain values out of the collector's lists.
+    # slot's time. Young ones must stay frequent: they take tuples of plain values out of the collector's lists. But
+    # where they come several times in a chunk, they look at results that are gone with the chunk.
     gc.freeze()
-    gc.set_threshold(2_000, 20, 1_000)
+    gc.set_threshold(10_000, 10, 400)
     control.send(m.Ready(server.unix_name, server.port, control.own_host))
     handle = _dispatcher(slot, failed)
     control.receive_all(handle)

@@ -40,6 +40,7 @@ from rekindle.runtime.slot.failure import blaming
 from rekindle.runtime.slot.ordered_inputs import OrderedInputs, arrival
 from rekindle.runtime.slot.progress import InputProgress, combined_watermark
 from rekindle.runtime.slot.task_output import TaskOutput
+from rekindle.types.spark_typeinfo import SparkRowTypeInfo
 
 _NOTHING_YET = Progress(0, MIN_WATERMARK, False)
 _NO_MORE = object()
@@ -424,6 +425,8 @@ class OperatorGraph:
         serializer = self._serializers[edge.id].values
         if serializer is None:
             return chunk
+        if chunk.columnar and edge.source in self._remote_sources and isinstance(edge.type_info, SparkRowTypeInfo):
+            return chunk  # rows as Spark read them are of the type that follows from their schema
         with blaming(self._nodes[edge.source].node):
             return Chunk(serializer.converted(chunk.values), chunk.timestamps, chunk.keys)
 

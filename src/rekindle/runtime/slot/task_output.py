@@ -9,16 +9,11 @@ from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode
 from rekindle.graph.partitioning import Partitioning, rescale_targets
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
+from rekindle.runtime.exchange.key_routes import KeyRoutes
 from rekindle.runtime.exchange.partition_writers import BroadcastWriter, CustomWriter, GlobalWriter, ShuffleWriter
 from rekindle.runtime.exchange.payload import Item, Progress, decode_all, encode_progress, encode_several
 from rekindle.runtime.exchange.sizes import chunk_size, payload_limit
-from rekindle.runtime.exchange.writers import (
-    Envelope,
-    ExchangeWriter,
-    HashWriter,
-    KeyRoutes,
-    RoundRobinWriter,
-)
+from rekindle.runtime.exchange.writers import Envelope, ExchangeWriter, HashWriter, RoundRobinWriter
 from rekindle.runtime.slot.failure import blaming
 
 _MANY = 64  # envelopes for the same target: together they are cheaper to carry

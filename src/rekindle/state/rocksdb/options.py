@@ -16,6 +16,7 @@ from rekindle.state.rocksdb.settings import RocksDBSettings
 
 _KIB = 1024
 _MIB = 1024 * _KIB
+_MEMTABLE_BLOOM = 0.03  # of a write buffer: new keys are not looked for in it
 _BLOOM_BITS = 10
 _LOG_BYTES = _MIB
 _MANIFEST_BYTES = 4 * _MIB  # every checkpoint stores it again
@@ -151,5 +152,7 @@ def _column_options(values: _Values) -> Options:
     blocks.set_block_cache(Cache(values.block_cache_size))
     if values.bloom_filter:
         blocks.set_bloom_filter(_BLOOM_BITS, False)
+        options.set_memtable_whole_key_filtering(True)
+        options.set_memtable_prefix_bloom_ratio(_MEMTABLE_BLOOM)
     options.set_block_based_table_factory(blocks)
     return options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from rekindle.state.state_serializers import StateSerializers, StoredSerializers
 from rekindle.types.type_serializer import TypeSerializer
 
 _FEW = 4  # from here on a batch is faster
+_SORTED = 1 << 14  # changes
 _PROGRESS_EVERY = 250_000
 
 
@@ -139,7 +141,7 @@ class StateTable:
                     column[database_key] = data
             return
         with self._database.writer(self.spec.name) as writer:
-            for database_key, data in itertools.chain(few, changes):
+            for database_key, data in _nearly_sorted(itertools.chain(few, changes)):
                 if data is None:
                     writer.delete(database_key)
                 else:
@@ -262,3 +264,14 @@ def stamped(entries: Iterable[tuple[bytes, bytes]], now: int) -> Iterator[tuple[
     """Turn entries of a state without time-to-live into entries of one with it: just written."""
     stamp = pack_last_access(now)
     return ((database_key, stamp + data) for database_key, data in entries)
+
+
+def _nearly_sorted(changes: Iterator[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, bytes | None]]:
+    """Put changes in order, as many as are in memory at a time: RocksDB's table of new entries is sorted.
+
+    An entry next to the one before is put in with fewer steps, and most of those are in the processor's cache. Changes
+    of one entry keep their order.
+    """
+    while some := list(itertools.islice(changes, _SORTED)):
+        some.sort(key=itemgetter(0))
+        yield from some
