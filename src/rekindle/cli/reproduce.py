@@ -35,7 +35,7 @@ def reproduce(
     \b
     Examples:
       rekindle reproduce /data/checkpoints/JOB/crashes/CRASH
-      rekindle reproduce --pdb "$(rekindle crashes orders --json | jq -r .crashes[0].path)"
+      rekindle reproduce --pdb CRASH
     """
     from rekindle.checkpoint.crash_records import read_crash
     from rekindle.exceptions import CrashRecordError

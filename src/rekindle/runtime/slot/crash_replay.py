@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,7 +21,7 @@ from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator
 from rekindle.runtime.operators.operator_context import JobInfo, OperatorContext, SlotServices, TaskInfo
 from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
-from rekindle.runtime.operators.roles import ProcessingTimeOperator, TwoInputOperator
+from rekindle.runtime.operators.roles import BackgroundWork, ProcessingTimeOperator, TwoInputOperator
 from rekindle.runtime.slot.crash_program import Call, CrashProgram, opened_call, opened_program
 from rekindle.runtime.slot.failed_record import without_addresses
 from rekindle.runtime.slot.failure import raised_in
@@ -127,6 +128,8 @@ class _Replay:
         return self
 
     def __exit__(self, *raised: object) -> None:
+        with suppress(BaseException):  # what counts is the error before
+            self._operator.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def run(self) -> None:
@@ -153,6 +156,8 @@ class _Replay:
             operator.process_second(chunk)
         else:
             operator.process(chunk)
+        if isinstance(operator, BackgroundWork):
+            operator.finish()  # waits for what is under way
 
     def _restore_timers(self) -> None:
         if isinstance(self._operator, KeyedOperator):
