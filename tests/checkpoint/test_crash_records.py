@@ -21,7 +21,7 @@ from rekindle.checkpoint.crash_records import (
     store_crash,
 )
 from rekindle.checkpoint.storage import LocalCheckpointFiles
-from rekindle.exceptions import CheckpointCorruptError, CrashRecordError
+from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError, CrashRecordError
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.state.state_serializers import StoredSerializers
@@ -146,5 +146,5 @@ def test_one_that_is_elsewhere_is_not_opened(path: str) -> None:
 def test_a_directory_or_nothing_at_all_is_an_error_that_says_so(tmp_path: Path) -> None:
     with pytest.raises(CrashRecordError, match="Is a directory; give the path of one file"):
         read_crash(str(tmp_path))
-    with pytest.raises(CrashRecordError, match="No such file"):
+    with pytest.raises(CheckpointNotFoundError, match="there is no crash record"):
         read_crash(str(tmp_path / "nothing"))

@@ -1,4 +1,4 @@
-"""Crash records of real slots, which are processes that Spark starts: of state in RocksDB, and of records by columns."""
+"""Crash records of real slots, processes that Spark starts: of state in RocksDB, and of records by columns."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ def test_where_columns_fail_the_function_raises_and_has_a_record(spark: Any, tmp
     program, record = BY_COLUMNS[name]
     rows = spark.range(100).selectExpr("id", "id % 3 as key", "id - 50 as value")
     stream = program(env.from_data_frame(rows, uid="rows"))
+    assert "by columns" in env.get_execution_plan()
     path, summary = crashed(env, stream, tmp_path)
     assert summary.record in record
     assert summary.exception == "builtins.ZeroDivisionError"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -203,8 +204,13 @@ def _ends_at_three(a: Any, b: Any) -> Any:
     return a[0], a[1] + b[1]
 
 
+def _parsed(value: Any) -> Any:
+    return json.loads("[" * value[1] + "]")
+
+
 Program = Callable[[DataStream], DataStream]
 PROGRAMS: dict[str, Program] = {
+    "in a library": lambda stream: stream.key_by(_key).map(_parsed),
     "value": lambda stream: stream.key_by(_key).process(Values()),
     "changed in place": lambda stream: stream.key_by(_key).process(InPlace()),
     "list": lambda stream: stream.key_by(_key).process(Lists()),

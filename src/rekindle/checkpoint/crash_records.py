@@ -23,7 +23,7 @@ import msgspec
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
-from rekindle.exceptions import CheckpointCorruptError, CheckpointError, CrashRecordError
+from rekindle.exceptions import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError, CrashRecordError
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.operator_state.stored import StoredList
 
@@ -270,7 +270,8 @@ def read_crash(path: str) -> tuple[CrashSummary, CrashContents]:
     """Read a crash record of this machine.
 
     Raises:
-        CrashRecordError: The path is not one of this machine, or there is no such file.
+        CrashRecordError: The path is not one of this machine, or not that of a file that can be read.
+        CheckpointNotFoundError: There is no such file.
         CheckpointCorruptError: It is damaged.
     """
     if "://" in path and not path.startswith("file:"):
@@ -282,6 +283,8 @@ def read_crash(path: str) -> tuple[CrashSummary, CrashContents]:
     try:
         with open(local, "rb") as file:
             return decode_crash(file.read(), local)
+    except FileNotFoundError as error:
+        raise CheckpointNotFoundError(f"there is no crash record {local}") from error
     except OSError as error:
         hint = "; give the path of one file, as rekindle crashes lists them" if os.path.isdir(local) else ""
         raise CrashRecordError(f"cannot read {local}: {error.strerror or error}{hint}") from error
