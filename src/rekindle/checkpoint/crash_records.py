@@ -31,8 +31,6 @@ log = logging.getLogger(__name__)
 
 MAGIC = b"RKCR"
 VERSION = 1
-DIRECTORY = "crashes"
-"""The directory of a job's crash records, in that of its checkpoints."""
 
 _HEADER = struct.Struct(">4sHII")
 _NAME = re.compile(r"^crash-(\d{13,})-([0-9a-f]{8})-([0-9a-f]{16})-(before|after|none)$")
@@ -210,7 +208,7 @@ class CrashName:
 
 def crash_names(files: CheckpointFiles, job_id: str) -> list[CrashName]:
     """List the crash records of a job by their names, oldest first."""
-    matches = map(_NAME.match, files.list(paths.join(job_id, DIRECTORY)))
+    matches = map(_NAME.match, files.list(paths.join(job_id, paths.CRASHES)))
     found = [CrashName(m[0], int(m[1]), m[2], m[3], StateTaken(m[4])) for m in matches if m]
     return sorted(found, key=lambda name: (name.time, name.name))
 
@@ -229,11 +227,11 @@ def store_crash(settings: CrashRecordSettings, summary: CrashSummary, contents: 
     same = [name for name in known if name.identity == summary.identity]
     if same and (summary.state is not StateTaken.BEFORE or any(name.state is StateTaken.BEFORE for name in same)):
         return None
-    path = paths.join(job_id, DIRECTORY, crash_name(summary))
+    path = paths.join(job_id, paths.CRASHES, crash_name(summary))
     files.create(path, encode_crash(summary, contents))
     others = [name for name in known if name not in same]
     for name in [*same, *others[: max(0, len(others) + 1 - settings.max_number)]]:
-        files.delete(paths.join(job_id, DIRECTORY, name.name))
+        files.delete(paths.join(job_id, paths.CRASHES, name.name))
     return files.describe(path)
 
 
@@ -307,13 +305,13 @@ def _jobs(files: CheckpointFiles) -> Iterator[str]:
     names = files.list("")
     if any(map(_NAME.match, names)):
         yield ""
-    elif DIRECTORY in names:
-        yield DIRECTORY
+    elif paths.CRASHES in names:
+        yield paths.CRASHES
     else:
         for name in names:
             with suppress(CheckpointError):
-                if DIRECTORY in files.list(name):
-                    yield paths.join(name, DIRECTORY)
+                if paths.CRASHES in files.list(name):
+                    yield paths.join(name, paths.CRASHES)
 
 
 def _stored(files: CheckpointFiles, directory: str) -> Iterator[StoredCrash]:

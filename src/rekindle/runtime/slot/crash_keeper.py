@@ -20,7 +20,6 @@ import msgspec
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.crash_records import (
-    DIRECTORY,
     CrashContents,
     CrashKind,
     CrashRecordSettings,
@@ -121,7 +120,7 @@ class CrashKeeper:
             own = {operator_digest(node.uid) for node in self._job.graph.nodes}
             for name in crash_names(self._settings.files, self._job.job_id):
                 if name.state is StateTaken.AFTER and name.operator in own:
-                    path = paths.join(self._job.job_id, DIRECTORY, name.name)
+                    path = paths.join(self._job.job_id, paths.CRASHES, name.name)
                     contents = decode_crash(self._settings.files.read(path), name.name)[1]
                     call = opened_call(contents)
                     if call is not None and call.has_key:
