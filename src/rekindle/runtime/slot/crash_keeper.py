@@ -173,7 +173,7 @@ class CrashKeeper:
         trace = cause.__traceback__
         side = 0 if trace is None else trace.tb_frame.f_locals.get("side", 0)
         summary = CrashSummary(
-            time=int(time.time() * 1000),
+            time=self._now(),
             job_id=self._job.job_id,
             operator=node.name,
             uid=node.uid,
