@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ def test_where_columns_fail_the_function_raises_and_has_a_record(spark: Any, tmp
     program, record = BY_COLUMNS[name]
     rows = spark.range(100).selectExpr("id", "id % 3 as key", "id - 50 as value")
     stream = program(env.from_data_frame(rows, uid="rows"))
-    assert "by columns" in env.get_execution_plan()
+    paths = {node["type"]: node["path"] for node in json.loads(env.get_execution_plan())["nodes"]}
+    assert paths["Map"] == "columns"
     path, summary = crashed(env, stream, tmp_path)
     assert summary.record in record
     assert summary.exception == "builtins.ZeroDivisionError"
