@@ -245,6 +245,10 @@ class CheckpointStorageError(CheckpointError):
     """The checkpoint storage cannot be written or read."""
 
 
+class CrashRecordError(CheckpointError):
+    """A crash record cannot be opened, or does not hold what is needed to call the function again."""
+
+
 class CheckpointCorruptError(CheckpointError):
     """A checkpoint file is half written, damaged, or of an unknown version."""
 

@@ -55,6 +55,7 @@ class JobEntry(msgspec.Struct, frozen=True, kw_only=True):
         checkpoint: Its last completed checkpoint that is still there.
         savepoint: Its last savepoint.
         log: The file with the program's output; None: it has none.
+        directory: Where its checkpoints and crash records are; None: in memory.
     """
 
     version: int = VERSION
@@ -75,6 +76,7 @@ class JobEntry(msgspec.Struct, frozen=True, kw_only=True):
     checkpoint: KeptCheckpoint | None = None
     savepoint: str | None = None
     log: str | None = None
+    directory: str | None = None
 
     @property
     def file_name(self) -> str:

@@ -3,6 +3,7 @@
 <checkpoint dir>/<job id>/chk-<n>/_metadata            the commit point: a checkpoint without it does not exist
 <checkpoint dir>/<job id>/chk-<n>/slot-<i>-<attempt>   the state of slot i
 <checkpoint dir>/<job id>/shared/<n>-<i>-<attempt>-…   a file written for checkpoint n that later ones may refer to
+<checkpoint dir>/<job id>/crashes/crash-<time>-…       the record at which a function raised, see ``crash_records``
 <savepoint dir>/savepoint-<job id, 6 digits>-<random>/…  a savepoint: its metadata, and beside it all of its files
 """
 
@@ -15,6 +16,7 @@ from rekindle.exceptions import ConfigurationError
 
 METADATA = "_metadata"
 SHARED = "shared"
+CRASHES = "crashes"
 _CHECKPOINT = re.compile(r"^chk-(\d+)$")
 _LONGEST = 3_500  # bytes: most systems take 4,096, and what is written there has names of its own
 _LONGEST_NAME = 255

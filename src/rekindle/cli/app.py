@@ -19,6 +19,7 @@ import rekindle
 from rekindle.cli.cancel import CancelCommand, cancel
 from rekindle.cli.checkpoints import checkpoints
 from rekindle.cli.config import config
+from rekindle.cli.crashes import crashes
 from rekindle.cli.demo import demo
 from rekindle.cli.dispose import dispose
 from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
@@ -28,6 +29,7 @@ from rekindle.cli.info import info
 from rekindle.cli.list import list_jobs
 from rekindle.cli.logs import logs
 from rekindle.cli.output import JSON, print_error
+from rekindle.cli.reproduce import reproduce
 from rekindle.cli.run import run
 from rekindle.cli.savepoint import savepoint
 from rekindle.cli.state import state
@@ -81,6 +83,8 @@ app.command(short_help="Stop a job with a savepoint.")(stop)
 app.command(cls=CancelCommand, short_help="Cancel a job, optionally after a savepoint.")(cancel)
 app.command(short_help="Inspect a savepoint or checkpoint.")(state)
 app.command(short_help="Delete a savepoint or checkpoint.")(dispose)
+app.command(short_help="List the records at which functions of a job raised.")(crashes)
+app.command(short_help="Call a function again with the record at which it raised.")(reproduce)
 app.command(short_help="Print the settings in effect, and where they come from.")(config)
 app.command(short_help="Watch a job survive the death of a process.")(demo)
 

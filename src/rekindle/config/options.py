@@ -16,6 +16,7 @@ from rekindle.config.accepted_checkpointing_options import AcceptedCheckpointing
 from rekindle.config.config_options import ConfigOption
 from rekindle.config.configuration import Configuration
 from rekindle.config.configuration_origin import OriginKind
+from rekindle.config.crash_record_options import CrashRecordOptions
 from rekindle.config.high_availability_options import HighAvailabilityOptions
 from rekindle.config.job_options import CoreOptions, ExecutionOptions, PipelineOptions, RestartStrategyOptions
 from rekindle.config.log_options import LogOptions
@@ -38,6 +39,7 @@ from rekindle.config.state_options import (
 __all__ = [
     "CheckpointingOptions",
     "CoreOptions",
+    "CrashRecordOptions",
     "ExecutionOptions",
     "HeartbeatOptions",
     "HighAvailabilityOptions",
@@ -80,6 +82,7 @@ _GROUPS: tuple[type, ...] = (
     TaskManagerOptions,
     QueryableStateOptions,
     RekindleOptions,
+    CrashRecordOptions,
     LogOptions,
     RestOptions,
     PythonOptions,

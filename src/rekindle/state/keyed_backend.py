@@ -191,6 +191,10 @@ class KeyedStateBackend(ABC):
     def keys(self, name: str) -> Iterator[Any]:
         """Return the keys that have an entry in a state that was asked for, each once; without their namespaces."""
 
+    @abstractmethod
+    def blocks_of(self, key: Any) -> Iterator[KeyGroupBlock]:
+        """Encode what one key has in all states that were asked for, in all namespaces."""
+
     def registered_names(self) -> list[str]:
         """Name the states that were asked for."""
         return list(self._registered)

@@ -107,8 +107,19 @@ class TimerQueue:
 
     def snapshot_blocks(self, max_parallelism: int) -> Iterator[KeyGroupBlock]:
         """Encode all timers, a block per key group."""
+        live = sorted((e for e in self._heap if self._is_live(*e)), key=lambda entry: entry[:2])
+        return self.blocks([(key, timestamp) for timestamp, _, key in live], max_parallelism)
+
+    def blocks_of(self, key: Any, max_parallelism: int) -> Iterator[KeyGroupBlock]:
+        """Encode the timers of one key."""
+        live = [entry for entry in self._live.items() if self._state_key(entry[0][0]) == key]
+        own = [timer for timer, _ in sorted(live, key=lambda entry: (entry[0][1], entry[1]))]
+        return self.blocks(own, max_parallelism)
+
+    def blocks(self, ordered: Iterable[tuple[Any, int]], max_parallelism: int) -> Iterator[KeyGroupBlock]:
+        """Encode some timers, each as :meth:`pop_due` gives it, a block per key group."""
         groups: dict[int, list[tuple[Any, int]]] = {}
-        for timestamp, _, key in sorted((e for e in self._heap if self._is_live(*e)), key=lambda entry: entry[:2]):
+        for key, timestamp in ordered:
             groups.setdefault(key_group_of(self._state_key(key), max_parallelism), []).append((key, timestamp))
         if not groups:
             return

@@ -53,7 +53,7 @@ class IntervalJoinOperator(KeyedOperator, TwoInputOperator):
             assert isinstance(buffer, RangedMapState)
             self._buffers.append(buffer)
         self._timers = NamespaceTimerQueue(EVENT_TIMERS, backend.owner, serializer_of(_BUCKET))
-        self._restore_timers(context.restored.timers)
+        self.restore_timers(context.restored.timers)
 
     def timer_queues(self) -> tuple[NamespaceTimerQueue]:
         return (self._timers,)

@@ -65,7 +65,9 @@ class KeyedOperator(UserFunctionOperator, KeyedStateOwner):
     def _prepare(self, context: OperatorContext) -> None:
         """Set up what the operator itself keeps, before the function is opened."""
 
-    def _restore_timers(self, restored: Iterable[KeyGroupBlock]) -> None:
+    def restore_timers(self, restored: Iterable[KeyGroupBlock]) -> None:
+        """Take over timers, besides those that are there; once open."""
+        restored = list(restored)
         for queue in self.timer_queues():
             own = (block for block in restored if block.state == queue.name)
             queue.restore_blocks(own, self.backend.max_parallelism)
@@ -223,7 +225,7 @@ class KeyedProcessOperator(KeyedOperator, ProcessingTimeOperator):
 
     def _prepare(self, context: OperatorContext) -> None:
         self._context = self._new_context(context)
-        self._restore_timers(context.restored.timers)
+        self.restore_timers(context.restored.timers)
 
     def _new_context(self, context: OperatorContext) -> KeyedContext:
         return KeyedContext(context.slot.clock, self.backend)

@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 import msgspec
@@ -47,9 +48,13 @@ def main() -> int:
     failing = threading.Lock()
 
     show_records = True
+    slot: Slot | None = None
 
     def failed(error: BaseException) -> str:
-        failure = describe_failure(error, deployment.slot, show_records)
+        if slot is None:
+            failure = describe_failure(error, deployment.slot, show_records)
+        else:
+            failure = slot.describe(error)
         with failing, contextlib.suppress(OSError):
             control.send(failure)
         return failure.summary
@@ -71,7 +76,8 @@ def main() -> int:
             return 0  # the attempt does not come about
         if opening.restore is not None:
             job.restore = RestoredCheckpoint.ordered(opening.restore, job.snapshots.files)
-        slot = Slot(job, deployment.slot, deployment.attempt, SystemClock(), control.send)
+        program = partial(load_job, deployment.job)
+        slot = Slot(job, deployment.slot, deployment.attempt, SystemClock(), control.send, program)
         control.at_exit = slot.abandon
         server = DataServer(slot, deployment.secret, control.own_host if deployment.listen_tcp else None, failed)
         slot.open()

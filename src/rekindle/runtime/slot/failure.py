@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import struct
+import sysconfig
 import traceback
 from pathlib import Path
 
@@ -49,6 +50,8 @@ _NAME = 500
 _SUMMARY = 2_000
 _TRACEBACK = 20_000
 _CAUSES = 20
+_MESSAGE = 10_000
+_FRAMES = 100
 
 
 class OperatorError(Exception):
@@ -100,12 +103,22 @@ def describe_failure(error: BaseException, slot: int, show_records: bool = True)
         operator=cut(operator, _NAME),
         subtask=slot,
         summary=_summary(error),
-        traceback=_trimmed_traceback(error),
+        traceback=user_traceback(error),
         kind=_kind(error),
         uid=cut(uid, _NAME),
         record=record.text if record is not None and show_records else "",
         identity=digest(operator, uid, type(error).__qualname__, *_lines(error), at),
     )
+
+
+def raised_in(error: BaseException) -> tuple[str, str, tuple[str, ...]]:
+    """Return the class of an error, what it says, and the lines in which it was raised, from the outside in."""
+    kind = type(error)
+    try:
+        message = str(error)
+    except BaseException as problem:
+        message = f"(it cannot be described: that raises {type(problem).__name__})"
+    return f"{kind.__module__}.{kind.__qualname__}", cut(message, _MESSAGE), tuple(_lines(error)[-_FRAMES:])
 
 
 def is_curable(failure: SlotFailed) -> bool:
@@ -163,7 +176,7 @@ def _is_no_iterable(error: BaseException) -> bool:
     return bool(frames) and os.path.abspath(frames[-1].filename).startswith(_OPERATORS)
 
 
-def _trimmed_traceback(error: BaseException) -> str:
+def user_traceback(error: BaseException) -> str:
     """Format the traceback without Rekindle's own frames, unless there are no others; cut what is too long."""
     try:
         _shorten_chain(error)
@@ -182,6 +195,13 @@ def _lines(error: BaseException) -> list[str]:
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     user = [(file, line) for file, line in frames if not os.path.abspath(file).startswith(_PACKAGE)]
     return [f"{file}:{line}" for file, line in user or frames]
+
+
+def is_users(file: str) -> bool:
+    """Return whether a file is of the user's program: neither Rekindle's, nor Python's, nor that of a library."""
+    libraries = {sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    path = os.path.abspath(file)
+    return not path.startswith((_PACKAGE, *libraries)) and not file.startswith("<frozen")
 
 
 def _shorten_chain(error: BaseException) -> None:

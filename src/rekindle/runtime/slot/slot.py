@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from threading import Condition, RLock
@@ -31,8 +31,9 @@ from rekindle.runtime.operators.roles import CheckpointObserver, OutputCommitter
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.runtime.slot.chunk_portions import Portions
+from rekindle.runtime.slot.crash_keeper import CrashKeeper
 from rekindle.runtime.slot.failed_record import failed_record
-from rekindle.runtime.slot.failure import OperatorError, blaming
+from rekindle.runtime.slot.failure import OperatorError, blaming, describe_failure
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.metrics_report import metrics_report
@@ -53,6 +54,7 @@ from rekindle.state.state_owner import StateOwner
 _POLL_RECORDS = 10_000
 _EPOCH_WAIT_SECONDS = 60.0
 _DONE = object()
+_WRITTEN = "wrote a crash record; to call the function with it again: rekindle reproduce {path}"
 _Role = TypeVar("_Role")
 
 Frames = Iterator[tuple[int, bytearray]]
@@ -62,7 +64,25 @@ Frames = Iterator[tuple[int, bytearray]]
 class Slot:
     """Run the operators of one subtask index."""
 
-    def __init__(self, job: SlotJob, slot: int, attempt: int, clock: Clock, send: Callable[[m.ToMaster], None]) -> None:
+    def __init__(
+        self,
+        job: SlotJob,
+        slot: int,
+        attempt: int,
+        clock: Clock,
+        send: Callable[[m.ToMaster], None],
+        program: Callable[[], SlotJob] | None = None,
+    ) -> None:
+        """Build the operators.
+
+        Args:
+            job: The job.
+            slot: The subtask index.
+            attempt: The attempt.
+            clock: Tells the time.
+            send: Sends a message to the job master.
+            program: Loads the job anew, with functions as they were deployed; None: no crash records are written.
+        """
         self.index = slot
         self.attempt = attempt
         self._job = job
@@ -89,6 +109,9 @@ class Slot:
         self._partition_functions: list[Function] = []
         self._metrics = MetricRegistry(clock)
         self._services = SlotServices(clock, EventLoopThread(), lambda: send(m.RequestEpoch()), self._local.fresh)
+        self._crashes: CrashKeeper | None = None
+        if job.crash_records is not None and program is not None:
+            self._crashes = CrashKeeper(job.crash_records, job, slot, attempt, program, clock.now)
         graph = self._graph
         self._observers = [(n, o) for n in graph.checkpointed if isinstance(o := n.operator, CheckpointObserver)]
         self._committers = [(n, o) for n in graph.checkpointed if isinstance(o := n.operator, OutputCommitter)]
@@ -102,6 +125,10 @@ class Slot:
         except BaseException:
             self._clear_local(job_over=False)
             raise
+        if self._crashes is not None:
+            watched = self._crashes.watched()
+            for running in self._graph:
+                self._crashes.watch(running, watched)
         self._graph.open_inputs(self._job.watermark_interval_ms)
         self._positions = self._current_positions()
 
@@ -137,7 +164,8 @@ class Slot:
     def end_epoch(self, order: m.EndEpoch) -> None:
         """Close an epoch and report on it."""
         with self._lock:
-            self._finish_spark_fed()
+            with self._watching():
+                self._finish_spark_fed()
             self._positions = self._current_positions()
             self._metrics.note_rates()
             report = m.EpochReport(
@@ -165,6 +193,8 @@ class Slot:
         with self._lock:
             if order.restore_point:
                 self._snapshotter.completed(order.checkpoint_id)
+                if self._crashes is not None:
+                    self._crashes.completed(order.checkpoint_id)
                 self._each(self._observers, lambda operator: operator.notify_complete(order.checkpoint_id))
             else:
                 self._each(self._committers, lambda operator: operator.savepoint_completed(order.checkpoint_id))
@@ -327,7 +357,8 @@ class Slot:
                 )
             self._seen.add(delivery)
             if task.level > 0:
-                self._finish_spark_fed()
+                with self._watching():
+                    self._finish_spark_fed()
 
     @contextmanager
     def _at_work(self, task: m.OpenTask) -> Iterator[None]:
@@ -337,8 +368,34 @@ class Slot:
             started = time.monotonic()
             try:
                 yield
+            except OperatorError as error:
+                self._crashed(error)
+                raise
             finally:
                 self._busy += time.monotonic() - started
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Take what an operator leaves behind that fails, while the lock is held."""
+        try:
+            yield
+        except OperatorError as error:
+            self._crashed(error)
+            raise
+
+    def _crashed(self, error: OperatorError) -> None:
+        if self._crashes is not None:
+            running = next((running for running in self._graph if running.node is error.node), None)
+            self._crashes.take(error, running)
+
+    def describe(self, error: BaseException) -> m.SlotFailed:
+        """Turn an error into the message for the job master, and write a crash record if it has one."""
+        failure = describe_failure(error, self.index, self._job.show_records)
+        path = None if self._crashes is None else self._crashes.write(error, failure)
+        if path is not None:
+            with suppress(OSError):  # the job master has gone
+                self._send(m.Output(m.NOTICE, -1, _WRITTEN.format(path=path).encode("utf-8", "surrogateescape")))
+        return failure
 
     def _check_current(self, task: m.OpenTask) -> None:
         if self._epoch is None or self._epoch.epoch != task.epoch:

@@ -7,6 +7,7 @@ import socket
 import sys
 from dataclasses import dataclass, field
 
+from rekindle.checkpoint.crash_records import CrashRecordSettings
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.exceptions import InvalidProgramError
@@ -66,6 +67,7 @@ class SlotJob:
     local_name: str | None = None  # of the job's directories on local disks; None: its id
     watermark_interval_ms: int = 200  # how often periodic watermarks are asked for; 0: never
     show_records: bool = True  # whether errors of user code name the record
+    crash_records: CrashRecordSettings | None = None  # None: none are written
 
 
 def load_job(data: bytes) -> SlotJob:

@@ -49,6 +49,10 @@ class HeapKeyedStateBackend(KeyedStateBackend):
             return iter(list(dict.fromkeys(key for key, _ in table.entries)))
         return iter(list(table.entries))
 
+    def blocks_of(self, key: Any) -> Iterator[KeyGroupBlock]:
+        for table in self._tables.values():
+            yield from table.blocks_of(key, self.max_parallelism)
+
     def clear(self) -> None:
         """Drop all state, of all keys."""
         for table in self._tables.values():

@@ -111,6 +111,15 @@ class HeapTable:
         for key_group, keys in self._by_key_group(list(entries), max_parallelism):
             yield from self._whole(key_group, keys, list(map(entries.__getitem__, keys)))
 
+    def blocks_of(self, key: Any, max_parallelism: int) -> Iterator[KeyGroupBlock]:
+        """Encode the entries of one key, in all its namespaces."""
+        if self.spec.namespaced:
+            own = [entry for entry in self.entries if entry[0] == key]
+        else:
+            own = [key] if key in self.entries else []
+        for key_group, keys in self._by_key_group(own, max_parallelism):
+            yield from self._whole(key_group, keys, list(map(self.entries.__getitem__, keys)))
+
     def _whole(self, key_group: int, keys: list[Any], values: list[Any]) -> Iterator[KeyGroupBlock]:
         """Encode entries, in several blocks where they are large: what a block holds is in memory several times."""
         at_once = max(1, BLOCK_BYTES // typical_size(values))

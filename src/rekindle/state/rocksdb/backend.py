@@ -19,7 +19,7 @@ from rekindle.state.restored_state import check_same_state
 from rekindle.state.rocksdb.cache import WriteBackCache
 from rekindle.state.rocksdb.database import Database, walk
 from rekindle.state.rocksdb.layout import end_of_key
-from rekindle.state.rocksdb.native import drop_expired, native_blocks
+from rekindle.state.rocksdb.native import drop_expired, key_blocks, native_blocks
 from rekindle.state.rocksdb.native_part import NativePart
 from rekindle.state.rocksdb.options import plain_options, settle_options
 from rekindle.state.rocksdb.pending_checkpoint import PendingCheckpoint
@@ -103,6 +103,11 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             return iter(())
         self._caches[name].flush()
         return _distinct_keys(table, walk(table.column, b""))
+
+    def blocks_of(self, key: Any) -> Iterator[KeyGroupBlock]:
+        for name, cache in self._caches.items():
+            cache.flush()
+            yield from key_blocks(self._database, name, key, self.max_parallelism)
 
     def sweep(self, name: str, limit: int, cleanup: TtlCleanup) -> None:
         self._sweepers[name].sweep(limit, cleanup)

@@ -60,6 +60,11 @@ class Layout:
         self._placed = (prefix, exact)
         return self._placed
 
+    def of_key(self, key: Any) -> tuple[bytes, bytes]:
+        """Return where what a key has in all its namespaces begins, and what stands behind it."""
+        prefix = _pack_group(key_group_of(key, self._max_parallelism)) + sized(encode(key)[0])
+        return prefix, prefix + b"\xff\xff"  # a long namespace starts with one 0xff
+
     def split(self, database_key: bytes) -> int:
         """Return where in a database key the tail starts."""
         end = end_of_key(database_key)

@@ -16,7 +16,7 @@ from rekindle.state.block_encoding import BLOCK_BYTES, BlockEncoder
 from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.rocksdb.codec import last_access_of, split_value
 from rekindle.state.rocksdb.database import Database, damage_reported, walk
-from rekindle.state.rocksdb.layout import key_group_at, key_group_start
+from rekindle.state.rocksdb.layout import Layout, key_group_at, key_group_start
 from rekindle.state.rocksdb.options import plain_options
 from rekindle.state.rocksdb.table import StateTable
 from rekindle.state.state_serializers import restored_key_serializers
@@ -77,6 +77,20 @@ def state_blocks(
         key_groups: The key groups to read.
         expired_until: The last access up to which entries are left out; None: all are in.
     """
+    return _blocks_between(
+        database, name, key_group_start(key_groups.start), key_group_start(key_groups.end + 1), expired_until
+    )
+
+
+def key_blocks(database: Database, name: str, key: Any, max_parallelism: int) -> Iterator[KeyGroupBlock]:
+    """Read what one key has in a state, in all its namespaces."""
+    layout = Layout(max_parallelism, database.states[name].namespaced)
+    return _blocks_between(database, name, *layout.of_key(key))
+
+
+def _blocks_between(
+    database: Database, name: str, start: bytes, end: bytes, expired_until: int | None = None
+) -> Iterator[KeyGroupBlock]:
     stored = database.states[name].serializers
     try:
         serializers = restored_key_serializers(stored)
@@ -85,7 +99,7 @@ def state_blocks(
     table = StateTable(database, name, _NO_MATTER, serializers)
     encoder = BlockEncoder(table.spec, serializers, stored)
     threshold = expired_until if table.spec.ttl else None
-    entries = walk(table.column, key_group_start(key_groups.start), key_group_start(key_groups.end + 1))
+    entries = walk(table.column, start, end)
     for key_group, own in itertools.groupby(entries, lambda entry: key_group_at(entry[0])):
         for part in _parts(own, table.layout.split):
             block = _block(table, encoder, key_group, part, threshold)

@@ -8,6 +8,7 @@ import queue
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from rekindle.base.clock import SystemClock
 from rekindle.exceptions import SlotLostError, SlotProtocolError
@@ -56,7 +57,8 @@ class InProcessSlot:
         self._name = name
         self._hears = hears
         self._obeys = obeys
-        self._job = load_job(job)
+        self._program = partial(load_job, job)
+        self._job = self._program()
         self._listener: SlotListener | None = None  # until the attempt begins
         self._slot: Slot | None = None
         self._opened = False
@@ -126,7 +128,10 @@ class InProcessSlot:
             raise SlotLostError(f"slot {self.index} went away in the middle of a task", self.index)
 
     def _failed(self, error: BaseException) -> str:
-        failure = describe_failure(error, self.index, self._job.show_records)
+        if self._slot is None:
+            failure = describe_failure(error, self.index, self._job.show_records)
+        else:
+            failure = self._slot.describe(error)
         self.say(failure)
         return failure.summary
 
@@ -163,7 +168,7 @@ class InProcessSlot:
     def _open(self, order: m.OpenJob) -> None:
         if order.restore is not None:
             self._job.restore = RestoredCheckpoint.ordered(order.restore, self._job.snapshots.files)
-        self._slot = Slot(self._job, self.index, self.registration.attempt, SystemClock(), self.say)
+        self._slot = Slot(self._job, self.index, self.registration.attempt, SystemClock(), self.say, self._program)
         self._slot.open()
         self._opened = True
         self.say(m.Ready(self._name, 0, ""))

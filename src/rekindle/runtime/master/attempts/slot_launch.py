@@ -84,4 +84,5 @@ def _slot_job(shared: JobShared) -> SlotJob:
         local_name=settings.local_name,
         watermark_interval_ms=settings.watermark_interval_ms,
         show_records=settings.show_records,
+        crash_records=settings.crash_records,
     )

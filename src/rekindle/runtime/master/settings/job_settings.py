@@ -6,6 +6,7 @@ import logging
 import random
 from dataclasses import dataclass, field
 
+from rekindle.checkpoint.crash_records import CrashRecordSettings, StateCopies
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
 from rekindle.checkpoint.settings.checkpoint_storage import (
@@ -19,6 +20,7 @@ from rekindle.config.configuration import Configuration
 from rekindle.config.execution_config import ExecutionConfig
 from rekindle.config.options import (
     CheckpointingOptions,
+    CrashRecordOptions,
     HeartbeatOptions,
     JobManagerOptions,
     PipelineOptions,
@@ -73,6 +75,7 @@ class JobSettings:
     batch: bool = False
     exception_history_size: int = 16
     show_records: bool = True
+    crash_records: CrashRecordSettings | None = None
     high_availability: HighAvailabilitySettings | None = None
     watermark_interval_ms: int = 200
     signal_action: SignalAction = SignalAction.CANCEL
@@ -187,6 +190,20 @@ def settle(
         exception_history_size=configuration.get(RestOptions.EXCEPTION_HISTORY_SIZE),
         watermark_interval_ms=execution_config.get_auto_watermark_interval(),
         show_records=configuration.get(RekindleOptions.SHOW_RECORDS),
+        crash_records=_crash_records(files, configuration),
+    )
+
+
+def _crash_records(files: CheckpointFiles | None, configuration: Configuration) -> CrashRecordSettings | None:
+    """Return how crash records are written: only where checkpoints go, and where people may see records."""
+    wanted = configuration.get(CrashRecordOptions.ENABLED) and configuration.get(RekindleOptions.SHOW_RECORDS)
+    if files is None or not wanted:
+        return None
+    return CrashRecordSettings(
+        files,
+        configuration.get(CrashRecordOptions.MAX_NUMBER),
+        configuration.get(CrashRecordOptions.MAX_SIZE),
+        StateCopies(configuration.get(CrashRecordOptions.COPY_STATE)),
     )
 
 

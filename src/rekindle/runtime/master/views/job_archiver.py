@@ -66,7 +66,7 @@ class JobArchiver:
         self._over = threading.Event()
         self._stored: tuple[CompletedCheckpoint, int] | None = None
         self._savepoint: str | None = None
-        pid = os.getpid()
+        pid, files = os.getpid(), settings.checkpoint_files
         self._entry = JobEntry(
             job_id=settings.job_id,
             job_name=settings.job_name,
@@ -79,6 +79,7 @@ class JobArchiver:
             started=history.start_time,
             parallelism=parallelism,
             log=os.environ.get(LOG_FILE),
+            directory=None if files is None else files.describe(settings.job_id),
         )
 
     def begin(self) -> None:

@@ -107,7 +107,7 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator, ColumnOperator):
             window_type = SerializerTypeInfo(serializer)
             pairs = Types.LIST(Types.TUPLE([window_type, window_type]))
             self._open_windows = backend.get_or_create(ValueStateDescriptor(_MERGING, pairs))  # type: ignore[assignment]
-        self._restore_timers(context.restored.timers)
+        self.restore_timers(context.restored.timers)
         self._folds = self._column_folds()
 
     def _column_folds(self) -> WindowFolds | None:
