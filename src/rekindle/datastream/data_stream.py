@@ -105,6 +105,7 @@ _FOR_KEYED_STREAMS = {
     "max_by",
     "min",
     "min_by",
+    "process_batches",
     "reduce",
     "sum",
     "window",

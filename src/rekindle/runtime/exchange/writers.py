@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Any
 
@@ -27,8 +27,11 @@ def keys_of(edge: JobEdge, name: str, values: Iterable[Any], serializers: EdgeSe
     """Apply the key selector of an edge to records, and the type of the keys to what it returns."""
     selector = edge.partitioner.key_selector
     assert selector is not None
+    keys: list[Any] = []
+    append = keys.append
     try:
-        keys = _selected(selector, values)
+        for value in values:
+            append(selector(value))
     except BaseException as error:
         error.add_note(f"raised by the key selector of key_by, before operator {name!r}")
         raise
@@ -41,14 +44,6 @@ def keys_of(edge: JobEdge, name: str, values: Iterable[Any], serializers: EdgeSe
             f"the key selector of key_by before operator {name!r} returned a key that does not fit its key_type, "
             f"{edge.partitioner.key_type}: {error}"
         ) from error
-
-
-def _selected(selector: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:
-    keys: list[Any] = []
-    append = keys.append
-    for value in values:
-        append(selector(value))
-    return keys
 
 
 class ExchangeWriter(ABC):
