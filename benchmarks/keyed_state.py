@@ -2,8 +2,8 @@
 
 Prints the throughput in steady state (the first epoch apart) and its ratio to a loop over a list on one core that does
 the same with a dict. The job runs five times, and the median of the last three counts: a fresh JVM compiles its code
-during the first millions of records, and a job that runs for days does not see that. With ``--opaque-key`` it also runs with a key that
-a function computes which cannot be traced, in turn with the column, and with one that can be.
+during the first millions of records, and a job that runs for days does not see that. With ``--opaque-key`` it also runs
+with a key that a function computes which cannot be traced, in turn with the column, and with one that can be.
 
     python benchmarks/keyed_state.py [--records N] [--keys K] [--parallelism P] [--epochs E] [--opaque-key]
 """
