@@ -83,7 +83,13 @@ def main() -> int:
     # slot's time. Young ones must stay frequent: they take tuples of plain values out of the collector's lists.
     gc.freeze()
     gc.set_threshold(2_000, 20, 1_000)
-    control.send(m.Ready(server.unix_name, server.port, control.own_host))
+    try:
+        queries = slot.listen_for_queries(control.own_host if deployment.listen_tcp else None)
+    except BaseException as error:
+        failed(error)
+        control.receive_all(lambda order: None)
+        return 1
+    control.send(m.Ready(server.unix_name, server.port, control.own_host, queries))
     handle = _dispatcher(slot, failed)
     control.receive_all(handle)
     server.close()

@@ -8,6 +8,7 @@ from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle
 from rekindle.checkpoint.slot_snapshot import OperatorSnapshot, SlotSnapshot
 from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.iteration_phase import IterationPhase
+from rekindle.runtime.wire.state_locations import ServerAddress, StateLocation
 
 
 class _Message(msgspec.Struct, frozen=True, tag=True):
@@ -102,6 +103,13 @@ class AskMetrics(_Message, frozen=True):
     request: int
 
 
+class StateLocations(_Message, frozen=True):
+    """Say where queryable states are: which there are, and where the slots, by their numbers, answer queries."""
+
+    servers: list[ServerAddress]
+    states: list[StateLocation]
+
+
 class Heartbeat(_Message, frozen=True):
     """Say that one is alive; goes both ways."""
 
@@ -133,6 +141,13 @@ class Ready(_Message, frozen=True):
     unix_name: str
     port: int
     address: str
+    queries: ServerAddress | None = None  # where queries of state are answered, if they are
+
+
+class StatePublished(_Message, frozen=True):
+    """Say that a state of this slot can be queried."""
+
+    location: StateLocation
 
 
 class IterationReport(msgspec.Struct, frozen=True, array_like=True):
@@ -265,6 +280,7 @@ ToSlot = (
     | NotifyAborted
     | CommitFinal
     | AskMetrics
+    | StateLocations
     | Heartbeat
     | Shutdown
 )
@@ -278,6 +294,7 @@ ToMaster = (
     | SnapshotFailed
     | CommitDone
     | MetricsReport
+    | StatePublished
     | SlotFailed
     | Heartbeat
 )

@@ -49,6 +49,9 @@ class HeapKeyedStateBackend(KeyedStateBackend):
             return iter(list(dict.fromkeys(key for key, _ in table.entries)))
         return iter(list(table.entries))
 
+    def stored(self, name: str, key: Any) -> Any:
+        return self._tables[name].entries.get(key)
+
     def clear(self) -> None:
         """Drop all state, of all keys."""
         for table in self._tables.values():

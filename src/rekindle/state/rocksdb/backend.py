@@ -104,6 +104,9 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         self._caches[name].flush()
         return _distinct_keys(table, walk(table.column, b""))
 
+    def stored(self, name: str, key: Any) -> Any:
+        return self._caches[name].stored(key)
+
     def sweep(self, name: str, limit: int, cleanup: TtlCleanup) -> None:
         self._sweepers[name].sweep(limit, cleanup)
 

@@ -84,4 +84,5 @@ def _slot_job(shared: JobShared) -> SlotJob:
         local_name=settings.local_name,
         watermark_interval_ms=settings.watermark_interval_ms,
         show_records=settings.show_records,
+        queries=None if settings.queries is None else settings.queries.for_slots(graph.slots, shared.secret),
     )
