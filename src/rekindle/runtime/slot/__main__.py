@@ -84,7 +84,7 @@ def main() -> int:
     gc.freeze()
     gc.set_threshold(2_000, 20, 1_000)
     try:
-        queries = slot.listen_for_queries(control.own_host if deployment.listen_tcp else None)
+        queries = slot.listen_for_queries(control.own_host if deployment.listen_tcp else None, opening.proxy_ports)
     except BaseException as error:
         failed(error)
         control.receive_all(lambda order: None)

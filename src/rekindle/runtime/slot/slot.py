@@ -7,7 +7,7 @@ lock makes each chunk of records, each order and each snapshot atomic.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -132,13 +132,16 @@ class Slot:
             self._job.job_id, self._job.graph, self.index, settings, self._reads, checkpoints, metrics, self._send
         )
 
-    def listen_for_queries(self, host: str | None) -> ServerAddress | None:
+    def listen_for_queries(self, host: str | None, proxy_ports: Sequence[int]) -> ServerAddress | None:
         """Begin to answer queries of state, and return where; None: queryable state is off.
 
         Args:
             host: The address by which other slots reach this one; None: all are on this machine.
+            proxy_ports: Where the slots of the attempt before did: clients know that port.
         """
-        return None if self._queries is None else self._queries.listen(host)
+        if self._queries is None:
+            return None
+        return self._queries.listen(host, proxy_ports[self.index] if self.index < len(proxy_ports) else 0)
 
     def locate(self, order: m.StateLocations) -> None:
         """Learn which slots own which states."""

@@ -42,6 +42,7 @@ class OpenJob(_Message, frozen=True):
     """Restore state, and open the functions; the first order of all. Answered by Ready."""
 
     restore: RestoreOrder | None
+    proxy_ports: list[int] = []  # where the slots of the attempt before let their state be queried
 
 
 class BeginEpoch(_Message, frozen=True):

@@ -168,7 +168,7 @@ class InProcessSlot:
         self._slot = Slot(self._job, self.index, self.registration.attempt, SystemClock(), self.say)
         self._slot.open()
         self._opened = True
-        self.say(m.Ready(self._name, 0, "", self._slot.listen_for_queries(None)))
+        self.say(m.Ready(self._name, 0, "", self._slot.listen_for_queries(None, order.proxy_ports)))
         if self.lost:
             self._slot.stop_queries()
 

@@ -54,6 +54,7 @@ class AttemptSlots:
         ready = self._ready.wait()
         self._times.mark(Phase.RESTORE)
         self._states.served([served.queries for served in ready])
+        shared.proxy_ports = [port for _, port in self._states.proxies()]
         addresses = (
             SlotAddress(slot.host, served.unix_name, served.address, served.port)
             for slot, served in zip(registered, ready, strict=True)
@@ -101,9 +102,9 @@ class AttemptSlots:
 
 def _open_order(shared: JobShared, restore: StoredCheckpoint | None) -> m.OpenJob:
     if restore is None:
-        return m.OpenJob(None)
+        return m.OpenJob(None, shared.proxy_ports)
     settings = shared.settings
     own_files = restore.files is settings.checkpoint_files
     root = None if own_files or restore.files is None else restore.files.root
     own = own_files and restore.metadata.job_id == settings.job_id and not restore.metadata.savepoint
-    return m.OpenJob(m.RestoreOrder(restore.metadata, root, restore.directory, own))
+    return m.OpenJob(m.RestoreOrder(restore.metadata, root, restore.directory, own), shared.proxy_ports)

@@ -48,7 +48,7 @@ def check_queryable_states(graph: JobGraph, enabled: bool) -> None:
     Raises:
         InvalidProgramError: Queryable state is off, or a name is used twice.
     """
-    known: dict[str, tuple[str, str]] = {}
+    known: dict[str, tuple[str, tuple[str, str]]] = {}
     for node in graph.nodes:
         for descriptor in _descriptors(node):
             name, place = descriptor.get_queryable_state_name(), (node.name, descriptor.get_name())
@@ -58,13 +58,14 @@ def check_queryable_states(graph: JobGraph, enabled: bool) -> None:
                     f"state {place[1]!r} of operator {place[0]!r} is to be queried as {name!r}, but queryable state is "
                     f"off: set {Options.ENABLE.key} to true, or make the state one that is not queryable"
                 )
-            if known.setdefault(name, place) != place:
-                raise name_used_twice(name, known[name], place)
+            if known.setdefault(name, (node.uid, place)) != (node.uid, place):
+                raise name_used_twice(name, known[name][1], place)
 
 
 def _descriptors(node: JobNode) -> Iterator[StateDescriptor]:
     """Return the queryable descriptors that the function of an operator holds."""
     function = getattr(node.transformation, "function", None)
     for held in vars(function).values() if hasattr(function, "__dict__") else ():
-        if isinstance(held, StateDescriptor) and held.is_queryable():
-            yield held
+        for each in held if isinstance(held, list | tuple) else (held,):
+            if isinstance(each, StateDescriptor) and each.is_queryable():
+                yield each

@@ -95,11 +95,12 @@ class SlotQueries:
             )
         )
 
-    def listen(self, host: str | None) -> ServerAddress:
+    def listen(self, host: str | None, proxy_port: int = 0) -> ServerAddress:
         """Begin to listen, and return where.
 
         Args:
             host: The address by which other slots reach this one; None: all are on this machine.
+            proxy_port: The port that clients know; 0: they know none.
         """
         settings, name = self._settings, f"of slot {self._slot}"
         server_host = host or "127.0.0.1"
@@ -113,7 +114,9 @@ class SlotQueries:
         )
         self._ports.append(server)
         proxy = QueryPort(
-            listening_socket(settings.bind_address, settings.proxy_ports),
+            listening_socket(
+                settings.bind_address, (proxy_port, *settings.proxy_ports) if proxy_port else settings.proxy_ports
+            ),
             settings.token.encode(),
             f"Queryable State Proxy Server {name}",
             self._proxy.handle,
