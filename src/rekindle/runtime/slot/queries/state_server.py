@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
-import msgspec
-
+from rekindle.contracts.state import AggregatingStateDescriptor
 from rekindle.exceptions import (
     NoStateOwnerError,
     QueryableStateError,
@@ -22,8 +23,6 @@ from rekindle.runtime.queries.query_types import QueryTypes, decode_key, plain
 from rekindle.runtime.slot.queries.live_reads import LiveReads, Read
 from rekindle.state.plain_values import as_json
 from rekindle.state.queryable_state import QueryableState
-
-_encode_json = msgspec.json.encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ class StateServer:
         except QueryableStateError:
             self._metrics.failed(len(query.keys), time.monotonic() - started)
             raise
-        write = _json_value if query.form is p.Form.JSON else types.encode
+        write = partial(_json_value, served.state) if query.form is p.Form.JSON else types.encode
         if query.consistency is p.Consistency.LIVE:
             self._reads.add(_LiveRead(served.state, keys, write, done))
             return
@@ -230,5 +229,8 @@ def _result(state: QueryableState, key: _Key, value: Any, write: Callable[[Any],
         return p.Result(None, p.Code.FAILED, f"the value of key {key.key!r} in state {state.name!r}: {what}")
 
 
-def _json_value(value: Any) -> p.QueriedValue:
-    return p.QueriedValue(_encode_json(as_json(value)))
+def _json_value(state: QueryableState, value: Any) -> p.QueriedValue:
+    """Write what people see of a value: of an aggregation its result."""
+    if isinstance(state.descriptor, AggregatingStateDescriptor):
+        value = state.descriptor.get_agg_function().get_result(value)
+    return p.QueriedValue(json.dumps(as_json(value)).encode())
