@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -128,6 +129,15 @@ def test_what_is_wrong_with_a_look_up_is_said(
         rest.get(f"/jobs/{job.job_id}/state/{path}")
     assert caught.value.status == status
     assert words in str(caught.value)
+
+
+def test_queries_are_among_the_metrics_for_prometheus(job: RunningJob, rest: RestClient) -> None:
+    job.ask("value", "a/b")
+    with urlopen(f"{rest.url}/metrics") as answer:
+        text = answer.read().decode()
+    for place in ("proxy", "stateServer"):
+        assert f"{place}_numQueries" in text
+        assert f"{place}_queryLatency" in text
 
 
 def test_the_command_looks_up_and_lists(job: RunningJob, rest: RestClient) -> None:
