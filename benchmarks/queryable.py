@@ -20,6 +20,8 @@ import threading
 import time
 from typing import Any
 
+from measuring import Epochs
+
 from rekindle.common import Configuration, Types, WatermarkStrategy
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext, SourceFunction, StreamExecutionEnvironment
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
@@ -65,7 +67,7 @@ class OneOfEach(SourceFunction):
         self._running = False
 
 
-def start(environment: StreamExecutionEnvironment, keys: int, busy: bool) -> JobMaster:
+def start(environment: StreamExecutionEnvironment, keys: int, busy: bool, epochs: Epochs) -> JobMaster:
     """Run the job."""
     if busy:
         source = NumberSequenceSource(0, 1 << 60)
@@ -73,7 +75,7 @@ def start(environment: StreamExecutionEnvironment, keys: int, busy: bool) -> Job
     else:
         stream = environment.add_source(OneOfEach(keys), "keys", LONG)
     stream.key_by(lambda number: number % keys, LONG).process(Count())
-    master: JobMaster = environment.execute_async("queried")._master  # type: ignore[attr-defined]
+    master = environment._submit("queried", None, epochs)
     while not (states := master.queryable_states()) or not states.proxies():
         time.sleep(0.05)
     time.sleep(SETTLING)
@@ -129,11 +131,12 @@ def outcome(reader: subprocess.Popen[bytes]) -> dict[str, Any]:
     return found
 
 
-def records_per_second(master: JobMaster, seconds: float) -> float:
-    """Measure how many records the job reads."""
-    before, started = master.history.progress().records_in, time.monotonic()
+def records_per_second(epochs: Epochs, seconds: float) -> float:
+    """Measure how many records the job reads, from the end of one epoch to that of another."""
+    before = len(epochs.finished)
     time.sleep(seconds)
-    return (master.history.progress().records_in - before) / (time.monotonic() - started)
+    ended = epochs.finished[before:]
+    return sum(summary.records for _, summary in ended[1:]) / (ended[-1][0] - ended[0][0])
 
 
 def main() -> None:
@@ -160,7 +163,8 @@ def main() -> None:
     environment = StreamExecutionEnvironment.get_execution_environment(configuration)
     environment.set_parallelism(1)
     for busy in (False, True):
-        master = start(environment, options.keys, busy)
+        epochs = Epochs()
+        master = start(environment, options.keys, busy, epochs)
         print(f"{'busy' if busy else 'idle'} slot, {options.keys:,} keys, {options.backend}")
         for threads in (1, READERS):
             for batch in (1, options.batch):
@@ -172,10 +176,10 @@ def main() -> None:
         if busy:
             without, beside = [], []
             for _ in range(options.turns):
-                without.append(records_per_second(master, options.seconds))
+                without.append(records_per_second(epochs, options.seconds))
                 reader = reading(master, options.keys, READERS, 1, options.seconds + 3)
                 time.sleep(2.0)  # its process starts
-                beside.append(records_per_second(master, options.seconds))
+                beside.append(records_per_second(epochs, options.seconds))
                 outcome(reader)
             ratio = statistics.median(beside) / statistics.median(without)
             print(

@@ -23,7 +23,7 @@ from rekindle.queryable_state import (
     UnknownStateNameError,
     WrongStateTypeError,
 )
-from rekindle.testing import local_environment
+from rekindle.testing import OperatorHarness, local_environment
 from support.queryable_jobs import KINDS, Feed, descriptor, keeps_all, running, settings
 
 LONG, STRING = Types.LONG(), Types.STRING()
@@ -186,3 +186,7 @@ class NamesBySubtask(KeyedProcessFunction):
 
 def _named_by_subtask(env: Any, stream: Any) -> None:
     stream.key_by(lambda record: record[0], STRING).process(NamesBySubtask())
+
+
+def test_functions_with_queryable_state_run_in_the_harness() -> None:
+    assert OperatorHarness.keyed(Makes("x", "asked"), lambda number: number).process(1) == []

@@ -160,11 +160,6 @@ class KeyedStateBackend(ABC):
                 f"state {name!r} of operator {self.owner.name!r} cannot be queried as {queried_as!r}: it belongs to a "
                 "window, and queries are for the state of a key. Remove set_queryable, or keep it in the global state"
             )
-        if self.owner.publish is None:
-            raise InvalidProgramError(
-                f"state {name!r} of operator {self.owner.name!r} is to be queried as {queried_as!r}, but queryable "
-                "state is off: set queryable-state.enable to true, or remove set_queryable"
-            )
         registered.published = queried_as
         self.owner.publish(
             QueryableState(

@@ -16,6 +16,10 @@ def _ignore(line: str) -> None:
     """Tell nobody."""
 
 
+def _ignore_queries(state: QueryableState) -> None:
+    """Let nobody query a state."""
+
+
 @dataclass(frozen=True, slots=True)
 class StateOwner:
     """Describe an operator to its backend.
@@ -25,14 +29,14 @@ class StateOwner:
         uid: Its uid, for messages.
         key_serializer: Serializes its keys.
         report: Shows a line of progress to whoever runs the job.
-        publish: Lets clients query a state; None: they cannot.
+        publish: Lets clients query a state; by default there are none.
     """
 
     name: str
     uid: str = ""
     key_serializer: TypeSerializer[Any] = PickleSerializer()  # noqa: RUF009 - it keeps nothing
     report: Callable[[str], None] = _ignore
-    publish: Callable[[QueryableState], None] | None = None
+    publish: Callable[[QueryableState], None] = _ignore_queries
 
     def state(self, name: str) -> StateName:
         """Name one of its states."""

@@ -40,7 +40,7 @@ from rekindle.runtime.slot.metrics_report import metrics_report
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
 from rekindle.runtime.slot.queries.checkpointed_reads import CheckpointedReads
 from rekindle.runtime.slot.queries.live_reads import LiveReads
-from rekindle.runtime.slot.queries.slot_queries import SlotQueries
+from rekindle.runtime.slot.queries.slot_queries import SlotQueries, refuse_queries
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
 from rekindle.runtime.slot.slot_job import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.slot_loops import SlotIterations
@@ -489,7 +489,7 @@ class Slot:
             node.uid,
             PickleSerializer() if key_type is None else serializer_of(key_type),
             lambda line: self._send(m.Output(m.NOTICE, node.id, line.encode("utf-8", "surrogateescape"))),
-            None if self._queries is None else self._queries.publish,
+            refuse_queries if self._queries is None else self._queries.publish,
         )
 
     def _report(self, outcome: m.SnapshotDone | m.SnapshotFailed) -> None:

@@ -191,14 +191,10 @@ class CheckpointedReads:
             if not reader.knows(node):
                 return None
             restored = reader.keyed(node, groups, part.state or None)
-            owner = StateOwner(state.operator, state.uid, state.serializers.key, publish=_nothing)
+            owner = StateOwner(state.operator, state.uid, state.serializers.key)
             backend = create_backend(
                 settings, owner, groups, state.max_parallelism, self._clock.now, self._databases.fresh
             )
             restore_backend(backend, restored.native, restored.blocks)
             restored.forget()
         return backend
-
-
-def _nothing(state: QueryableState) -> None:
-    """Publish nothing: what is read here is a copy."""

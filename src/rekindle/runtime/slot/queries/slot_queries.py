@@ -140,6 +140,18 @@ class SlotQueries:
         self.checkpoints.close()
 
 
+def refuse_queries(state: QueryableState) -> None:
+    """Refuse to let a state be queried.
+
+    Raises:
+        InvalidProgramError: Always.
+    """
+    raise InvalidProgramError(
+        f"state {state.descriptor.get_name()!r} of operator {state.operator!r} is to be queried as {state.name!r}, but "
+        "queryable state is off: set queryable-state.enable to true, or remove set_queryable"
+    )
+
+
 def key_serializers(graph: JobGraph) -> Callable[[str], TypeSerializer[Any]]:
     """Return what gives the serializer of an operator's keys, given its uid."""
     types = {node.uid: node.transformation.key_type for node in graph.nodes}

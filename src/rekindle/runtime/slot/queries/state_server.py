@@ -22,7 +22,7 @@ from rekindle.runtime.queries.query_metrics import QueryMetrics
 from rekindle.runtime.queries.query_types import QueryTypes, decode_key, plain
 from rekindle.runtime.slot.queries.live_reads import LiveReads, Read
 from rekindle.state.plain_values import as_json
-from rekindle.state.queryable_state import QueryableState
+from rekindle.state.queryable_state import QueryableState, StateBusyError
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +207,18 @@ class _LiveRead(Read):
         self._results: list[p.Result] = []
 
     def step(self) -> bool:
-        state = self._state
         key = self._keys[len(self._results)]
-        self._results.append(key.error or _result(state, key, state.peek(key.key), self._write))
+        self._results.append(key.error or self._read(key))
         return len(self._results) == len(self._keys)
+
+    def _read(self, key: _Key) -> p.Result:
+        try:
+            return _result(self._state, key, self._state.peek(key.key), self._write)
+        except StateBusyError:
+            raise
+        except Exception as error:  # a database, or a class of the user's, may raise anything
+            what = f"{type(error).__name__}: {error}"
+            return p.Result(None, p.Code.FAILED, f"state {self._state.name!r} cannot be read: {what}")
 
     def finish(self) -> None:
         self._done(p.Answer(self._results, self._state.kind.name))
