@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -58,8 +59,9 @@ class QueryableStateClient:
         self._timeout = timeout
         self._counts = ClientCounts()
         self._codecs: dict[Any, QueryCodec] = {}
-        self._lock = threading.Lock()  # the next four
         self._connection: QueryConnection | None = None
+        self._lock = threading.Lock()  # the next four
+        self._dialling: socket.socket | None = None
         self._under_way: set[_Query] = set()
         self._watching: threading.Thread | None = None
         self._closed = False
@@ -138,8 +140,7 @@ class QueryableStateClient:
         """Hang up; queries under way fail. Returns a future that is done when nothing is left of the client."""
         with self._lock:
             self._closed = True
-            under_way, connection = list(self._under_way), self._connection
-            watching = self._watching
+            under_way, watching, dialling = list(self._under_way), self._watching, self._dialling
         for query in under_way:
             self._fail(query, StateServerGoneError("the client was shut down"))
         over: Future[None] = Future()
@@ -148,9 +149,12 @@ class QueryableStateClient:
             self._due.set()
             if watching is not None:
                 watching.join()
+            if dialling is not None:
+                with suppress(OSError):
+                    dialling.shutdown(socket.SHUT_RDWR)
             self._connecting.shutdown(wait=True, cancel_futures=True)
-            if connection is not None:
-                connection.close()
+            if self._connection is not None:
+                self._connection.close()
             over.set_result(None)
 
         threading.Thread(target=end, daemon=True, name="queryable state client shutdown").start()
@@ -204,7 +208,7 @@ class QueryableStateClient:
             if self._connection is None or not self._connection.usable:
                 if self._connection is not None:
                     self._connection.close()
-                self._connection = QueryConnection(self._address, self._secret, _CONNECT_SECONDS)
+                self._connection = QueryConnection(self._address, self._secret, _CONNECT_SECONDS, self._dialled)
         except QueryRefusedError as error:
             query.refusals += 1
             self._again(query, error) if query.refusals < _REFUSALS else self._fail(query, error)
@@ -212,6 +216,14 @@ class QueryableStateClient:
             self._again(query, error)
         else:
             self._send(query)
+
+    def _dialled(self, sock: socket.socket) -> None:
+        """Keep a socket at hand, for the case that the client is shut down before anybody answers."""
+        with self._lock:
+            self._dialling = sock
+            closed = self._closed
+        if closed:
+            raise StateServerGoneError("the client was shut down")
 
     def _take(self, query: _Query, answered: Future[p.Answer]) -> None:
         error = answered.exception()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import socket
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 
-from rekindle.exceptions import QueryRefusedError, SlotProtocolError, StateServerGoneError
+from rekindle.exceptions import QueryableStateError, QueryRefusedError, SlotProtocolError, StateServerGoneError
 from rekindle.runtime.queries import protocol as p
 from rekindle.runtime.wire.framing import MESSAGE, receive_exactly, send_frame
 from rekindle.runtime.wire.handshake import connect
@@ -22,16 +23,23 @@ class QueryConnection:
     Args:
         address: Host and port.
         secret: What is to be proven.
-        seconds: How long it may take to connect, and to send a request.
+        seconds: How long it may take to connect.
+        dialled: Is given the socket before the handshake: who shuts it down ends that.
 
     Raises:
         StateServerGoneError: Nobody listens there.
         QueryRefusedError: Whoever listens there does not take the secret, or speaks another protocol.
     """
 
-    def __init__(self, address: tuple[str, int], secret: bytes, seconds: float = _SECONDS) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        secret: bytes,
+        seconds: float = _SECONDS,
+        dialled: Callable[[socket.socket], None] = lambda sock: None,
+    ) -> None:
         self._where = f"{address[0]}:{address[1]}"
-        self._socket = self._connected(address, secret, seconds)
+        self._socket = self._connected(address, secret, seconds, dialled)
         self._sending = threading.Lock()
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
@@ -40,15 +48,25 @@ class QueryConnection:
         self._thread = threading.Thread(target=self._read, daemon=True, name=f"answers of {self._where}")
         self._thread.start()
 
-    def _connected(self, address: tuple[str, int], secret: bytes, seconds: float) -> socket.socket:
+    def _connected(
+        self,
+        address: tuple[str, int],
+        secret: bytes,
+        seconds: float,
+        dialled: Callable[[socket.socket], None],
+    ) -> socket.socket:
         try:
             sock = socket.create_connection(address, timeout=seconds)
         except OSError as error:
             raise StateServerGoneError(f"nobody answers queries at {self._where}: {error.strerror or error}") from error
         try:
+            dialled(sock)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connect(sock, secret)
             send_frame(sock, MESSAGE, 0, p.HELLO)
+        except QueryableStateError:
+            sock.close()
+            raise
         except SlotProtocolError as error:
             sock.close()
             raise QueryRefusedError(f"{self._where} does not know the token") from error

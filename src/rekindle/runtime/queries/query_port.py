@@ -1,8 +1,9 @@
 """A port at which queries are answered: by clients at a proxy, by proxies at a state server.
 
 Whoever connects has to prove a secret first (:class:`rekindle.runtime.wire.listener.Listener`). Then a few network
-threads read the requests of all peers, without waiting for any of them, and query threads answer. What a peer can take
-up is bounded: its requests under way, the bytes of each, the time for sending one, the answers that it does not fetch.
+threads read the requests of all peers, without waiting for any of them. They see to small ones themselves, which takes
+less time than to wake another thread; query threads see to large ones. What a peer can take up is bounded: its requests
+under way, the bytes of each, the time for sending one, the answers that it does not fetch.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rekindle.runtime.wire.listener import Listener
 log = logging.getLogger(__name__)
 
 _READ = 1 << 16
+_SMALL = 1 << 12  # bytes of a request that is seen to where it was read
 _UNDER_WAY = 64  # requests of one peer; more are read when some have been answered
 _PEERS = 512
 _SECONDS = 10.0  # for a request to arrive as a whole, and for an answer to be fetched
@@ -49,9 +51,9 @@ class QueryPort:
         listening: The socket, which listens already. It is closed here.
         secret: What peers have to know.
         name: Names the port in the log, and the threads.
-        handle: Sees to a query, in one of the query threads.
+        handle: Sees to a query, without waiting for anything.
         network_threads: How many threads read requests.
-        query_threads: How many threads see to them.
+        query_threads: How many threads see to large ones.
         seconds: How long a request may take to arrive, and an answer to be fetched.
     """
 
@@ -112,6 +114,9 @@ class QueryPort:
             peer.send(_framed(request, answer))
             answered()
 
+        if len(body) <= _SMALL:
+            self._see_to(body, reply)
+            return
         try:
             self._queries.submit(self._see_to, body, reply)
         except RuntimeError:  # the port is being closed
@@ -156,6 +161,17 @@ class Peer:
             done = self._flush()
         if not done:
             self.wants_write()
+
+    def begun(self) -> None:
+        """Count a request that is under way."""
+        with self._lock:
+            self.under_way += 1
+
+    def ended(self) -> bool:
+        """Count a request that was answered; return whether others have waited for that."""
+        with self._lock:
+            self.under_way -= 1
+            return self.under_way == _UNDER_WAY - 1
 
     def flush(self) -> bool:
         """Send what is waiting; return whether nothing is left."""
@@ -229,8 +245,9 @@ class NetworkThread:
 
     def _order(self, what: Callable[[], None]) -> None:
         self._orders.append(what)
-        with suppress(OSError):
-            self._wake.send(b".")
+        if self._thread is not threading.current_thread():  # it looks for orders before it waits
+            with suppress(OSError):
+                self._wake.send(b".")
 
     # --- the thread ---
 
@@ -282,10 +299,11 @@ class NetworkThread:
 
     def _take_requests(self, peer: Peer) -> None:
         try:
-            for request, body in requests_in(peer.received, _UNDER_WAY - peer.under_way):
-                peer.under_way += 1
+            while requests := requests_in(peer.received, _UNDER_WAY - peer.under_way):
                 peer.receiving_since = None
-                self._receive(peer, request, body, lambda: self._order(lambda: self._answered(peer)))
+                for request, body in requests:
+                    peer.begun()
+                    self._receive(peer, request, body, lambda: self._answered(peer))
         except p.MalformedFrameError as error:
             self._drop(peer, f"a peer was dropped: {error}")
             return
@@ -296,8 +314,12 @@ class NetworkThread:
         self._watch(peer)
 
     def _answered(self, peer: Peer) -> None:
-        peer.under_way -= 1
-        if peer in self._peers and peer.under_way == _UNDER_WAY - 1:
+        """Learn, from any thread, that a request was answered."""
+        if peer.ended():
+            self._order(lambda: self._take_more(peer))
+
+    def _take_more(self, peer: Peer) -> None:
+        if peer in self._peers:
             self._take_requests(peer)
 
     def _watch(self, peer: Peer) -> None:

@@ -31,8 +31,6 @@ from rekindle.runtime.slot.slot_job import RestoredCheckpoint, load_job
 from rekindle.runtime.wire import messages as m
 from rekindle.serialization.snapshots.snapshot_aliases import adopt_aliases
 
-_SWITCH_SECONDS = 0.002  # with queryable state
-
 
 def main() -> int:
     """Run until the job master says so or is gone."""
@@ -91,10 +89,6 @@ def main() -> int:
         failed(error)
         control.receive_all(lambda order: None)
         return 1
-    if queries is not None:
-        # Whoever answers queries waits that long for the interpreter, several times for each, while records are
-        # processed. The default of 5 ms gave half as many look-ups; 1 ms took more from the job than readers may.
-        sys.setswitchinterval(_SWITCH_SECONDS)
     control.send(m.Ready(server.unix_name, server.port, control.own_host, queries))
     handle = _dispatcher(slot, failed)
     control.receive_all(handle)
