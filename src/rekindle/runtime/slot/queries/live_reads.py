@@ -24,7 +24,7 @@ SHARE = 8
 
 _LEAST_SECONDS = 0.0003
 _IDLE_SECONDS = 0.005  # for reads while no records come; a task that wants the lock waits no longer
-_LOOK_SECONDS = 0.003  # between two tries to take the lock while somebody else has it
+_LOOK_SECONDS = 0.01  # between two tries to take the lock while somebody else has it
 _ENDING_SECONDS = 1.0
 
 
