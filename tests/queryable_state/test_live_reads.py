@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from threading import RLock
 from typing import Any
 
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from rekindle.common import Types
 from rekindle.datastream.functions import KeyedProcessFunction, RuntimeContext
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from rekindle.queryable_state import UnknownKeyError
+from rekindle.exceptions import NoStateOwnerError
+from rekindle.queryable_state import QueryableStateError, UnknownKeyError
 from rekindle.runtime.slot.queries.live_reads import LiveReads, Read
 from rekindle.state.queryable_state import StateBusyError
 from support.queryable_jobs import running, settings
@@ -95,6 +97,36 @@ def test_a_live_read_never_shows_a_value_that_no_record_produced(
     assert wrong == []
 
 
+class FailsHalfWay(KeyedProcessFunction):
+    """Leave behind what nobody should see, and raise."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        described = ValueStateDescriptor("value", Types.LONG())
+        described.set_queryable("value")
+        self._value = runtime_context.get_state(described)
+
+    def process_element(self, value: tuple[str, int], ctx: KeyedProcessFunction.Context) -> None:
+        self._value.update(-1)
+        if value[1] < 0:
+            raise ValueError("half way")
+        self._value.update(value[1])
+
+
+def test_nobody_sees_what_a_function_that_raised_has_left_behind(local_cluster: object) -> None:
+    def build(env: Any, stream: Any) -> None:
+        stream.key_by(lambda record: record[0], Types.STRING()).process(FailsHalfWay())
+
+    seen: set[int] = set()
+    with running(build, {**settings(), "restart-strategy.type": "none"}, 1) as job:
+        job.feed.put(("a", 1))
+        job.shows("value", "a", 1)
+        job.feed.put(("a", -1))
+        while not job.master.result.done():
+            with suppress(QueryableStateError):
+                seen.add(job.ask("value", "a", timeout=0.1))
+    assert seen <= {1}
+
+
 class Steps(Read):
     """Take some steps, each of which takes some time of a clock that only moves with them."""
 
@@ -136,6 +168,8 @@ def test_reads_take_no_more_than_a_share_of_the_time_of_a_chunk(monkeypatch: pyt
         assert len(served) == 100
     assert read.finished.wait(30)
     reads.close()
+    with pytest.raises(NoStateOwnerError):
+        reads.add(read)
 
 
 def test_a_read_that_has_to_wait_holds_up_nobody_else() -> None:

@@ -380,11 +380,14 @@ class Slot:
             started = time.monotonic()
             try:
                 yield
+            except BaseException:
+                self._reads.end()  # a record may be half processed, and nobody is to see that
+                raise
             finally:
                 worked = time.monotonic() - started
                 self._busy += worked
-                if self._reads.waiting:
-                    self._reads.after_chunk(worked)
+            if self._reads.waiting:
+                self._reads.after_chunk(worked)
 
     def _check_current(self, task: m.OpenTask) -> None:
         if self._epoch is None or self._epoch.epoch != task.epoch:

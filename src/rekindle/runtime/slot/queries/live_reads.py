@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import Any
 
+from rekindle.exceptions import NoStateOwnerError
 from rekindle.state.queryable_state import StateBusyError
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,13 @@ class LiveReads:
         self._thread: threading.Thread | None = None
 
     def add(self, read: Read) -> None:
-        """Have something read; from any thread."""
+        """Have something read; from any thread.
+
+        Raises:
+            NoStateOwnerError: The slot has failed, or is being closed.
+        """
+        if self._closed:
+            raise NoStateOwnerError("the slot that has the state is being closed: the job ends or restarts")
         self.waiting.append(read)
         if self._thread is None:
             self._start()
@@ -74,12 +81,16 @@ class LiveReads:
         """Serve reads for a share of the time that a chunk has taken. The slot's lock must be held."""
         self._serve(max(_LEAST_SECONDS, seconds / SHARE))
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Serve nobody any more."""
-        with self._starting:
-            self._closed = True
+        self._closed = True
         self._woken.set()
         self.waiting.clear()
+
+    def close(self) -> None:
+        """Serve nobody any more, and wait until nobody is being served."""
+        with self._starting:
+            self.end()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(_ENDING_SECONDS)
 
