@@ -239,6 +239,9 @@ def settings(rocksdb: bool = False, **more: str) -> dict[str, str]:
         "queryable-state.server.ports": "0",
         "queryable-state.proxy.ports": "0",
         "state.backend": "rocksdb" if rocksdb else "hashmap",
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": "20",
+        "restart-strategy.fixed-delay.delay": "0 s",
         **{key.replace("__", "-"): value for key, value in more.items()},
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import struct
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
@@ -15,6 +16,7 @@ from rekindle.runtime.wire.framing import MESSAGE, receive_exactly, send_frame
 from rekindle.runtime.wire.handshake import connect
 
 _SECONDS = 10.0
+_SENDING = struct.pack("@ll", 2, 0)  # seconds, microseconds
 
 
 class QueryConnection:
@@ -63,6 +65,7 @@ class QueryConnection:
             dialled(sock)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connect(sock, secret)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SENDING)  # who sends must not wait for ever
             send_frame(sock, MESSAGE, 0, p.HELLO)
         except QueryableStateError:
             sock.close()

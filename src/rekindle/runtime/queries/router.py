@@ -15,11 +15,12 @@ from rekindle.exceptions import NoStateOwnerError, QueryableStateError, UnknownS
 from rekindle.runtime.queries import protocol as p
 from rekindle.runtime.queries.keys_meant import KeysMeant
 from rekindle.runtime.queries.query_connection import QueryConnection
+from rekindle.runtime.queries.query_port import Reply
 from rekindle.runtime.wire.state_locations import ServerAddress, StateLocation
 from rekindle.types.type_serializer import TypeSerializer
 
-Ask = Callable[[p.Query], "Future[p.Answer]"]
-"""Asks a state server."""
+Ask = Callable[[p.Query, Reply], None]
+"""Asks a state server in this process."""
 
 _CONNECTING = 2  # threads that connect to other slots
 
@@ -117,6 +118,9 @@ class Router:
         by_slot: dict[int, list[int]] = {}
         for index, key in enumerate(query.keys):
             by_slot.setdefault(location.owner(key.hash), []).append(index)
+        if len(by_slot) == 1 and self._own_slot in by_slot and self._ask_own is not None:
+            self._ask_own(query, lambda answer: done(_as_answer(answer, len(query.keys))))
+            return
         gathering = _Gathering(len(query.keys), len(by_slot), done)
         for slot, indexes in by_slot.items():
             part = query
@@ -135,7 +139,7 @@ class Router:
 
     def _ask(self, slot: int, locations: Locations, query: p.Query) -> Future[p.Answer]:
         if slot == self._own_slot and self._ask_own is not None:
-            return self._ask_own(query)
+            return _own_answer(self._ask_own, query)
         server = locations.servers[slot]
         address = (server.host, server.server_port)
         known = self._connections.get(address)
@@ -182,6 +186,22 @@ class Router:
         if before is None:
             raise NoStateOwnerError("the proxy is being closed")
         return before
+
+
+def _own_answer(ask: Ask, query: p.Query) -> Future[p.Answer]:
+    answer: Future[p.Answer] = Future()
+    try:
+        ask(query, lambda reply: answer.set_result(_as_answer(reply, len(query.keys))))
+    except QueryableStateError as error:
+        answer.set_exception(error)
+    return answer
+
+
+def _as_answer(reply: p.Answer | p.Failure, keys: int) -> p.Answer:
+    """Return what a state server says as an answer for each key."""
+    if isinstance(reply, p.Answer):
+        return reply
+    return p.Answer([p.Result(None, reply.code, reply.message)] * keys)
 
 
 class _Gathering:

@@ -61,7 +61,7 @@ class SlotQueries:
         self._published: dict[str, QueryableState] = {}
         self._parallelism = {node.uid: node.parallelism for node in graph.nodes}
         self._server = StateServer(job_id, reads, checkpoints, QueryMetrics(metrics.add_group("stateServer")))
-        self._router = Router(settings.secret, key_serializers(graph), slot, self._server.ask)
+        self._router = Router(settings.secret, key_serializers(graph), slot, self._server.handle)
         self._proxy = ClientProxy(job_id, self._router, QueryMetrics(metrics.add_group("proxy")))
         self._ports: list[QueryPort] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from rekindle.exceptions import (
 )
 from rekindle.runtime.queries import protocol as p
 from rekindle.runtime.queries.query_metrics import QueryMetrics
+from rekindle.runtime.queries.query_port import Reply
 from rekindle.runtime.queries.query_types import QueryTypes, decode_key, plain
 from rekindle.runtime.slot.queries.live_reads import LiveReads, Read
 from rekindle.state.plain_values import as_json
@@ -72,23 +73,7 @@ class StateServer:
         """Answer queries of a state from now on."""
         self._states[state.state.name] = state
 
-    def ask(self, query: p.Query) -> Future[p.Answer]:
-        """Answer a query of the proxy in this slot."""
-        future: Future[p.Answer] = Future()
-
-        def reply(answer: p.Answer | p.Failure) -> None:
-            if isinstance(answer, p.Answer):
-                future.set_result(answer)
-            else:
-                future.set_exception(p.error_of(answer.code, answer.message))
-
-        try:
-            self.handle(query, reply)
-        except QueryableStateError as error:
-            future.set_exception(error)
-        return future
-
-    def handle(self, query: p.Query, reply: Callable[[p.Answer | p.Failure], None]) -> None:
+    def handle(self, query: p.Query, reply: Reply) -> None:
         """See to a query.
 
         Raises:
