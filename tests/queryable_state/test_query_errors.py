@@ -111,6 +111,14 @@ def test_proxies_that_everybody_can_reach_need_a_token() -> None:
         env.execute()
 
 
+def test_an_address_that_the_machine_does_not_have_fails_the_job_at_once(local_cluster: object) -> None:
+    more = {"queryable-state.proxy.bind-address": "192.0.2.1", "queryable-state.token": "t"}
+    env = local_environment(1, settings(**more))
+    env.from_collection([1]).print()
+    with pytest.raises(JobExecutionError, match=r"cannot answer queries at 192\.0\.2\.1"):
+        env.execute()
+
+
 class Holds(KeyedProcessFunction):
     """Hold a descriptor."""
 

@@ -9,8 +9,9 @@ from urllib.request import urlopen
 
 import pytest
 
+from rekindle.cli.query import _watch
 from rekindle.client.rest_client import RestClient
-from rekindle.common import Types
+from rekindle.common import JobStatus, Types
 from rekindle.datastream.functions import KeyedProcessFunction, RuntimeContext
 from rekindle.datastream.state import MapStateDescriptor
 from rekindle.exceptions import NotFoundError, RestError
@@ -170,3 +171,29 @@ def test_a_job_without_queryable_state_says_so() -> None:
         rest.get(f"/jobs/{job_id}/state/x/y")
     with pytest.raises(NotFoundError):
         rest.get(f"/jobs/{'0' * 32}/state")
+
+
+class Changing:
+    """Seem to be a job whose value changes with every look, through a restart, until somebody presses Ctrl-C."""
+
+    def __init__(self) -> None:
+        restarting = RestError("The job is restarting", 503)
+        self._looks: list[Any] = [NotFoundError("Nothing", 404), 1, 1, restarting, 2, KeyboardInterrupt()]
+
+    def query_state(self, name: str, key: str, consistency: str) -> dict[str, Any]:
+        look = self._looks.pop(0)
+        if isinstance(look, BaseException):
+            raise look
+        return {"value": look}
+
+    def queryable_states(self) -> dict[str, Any]:
+        return {"states": [{"name": "value"}]}
+
+    def status(self) -> JobStatus:
+        return JobStatus.RESTARTING
+
+
+def test_watching_prints_what_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        _watch(Changing(), "value", "a", "live", 0.001, False)  # type: ignore[arg-type]
+    assert capsys.readouterr().out == "null\n1\n2\n"

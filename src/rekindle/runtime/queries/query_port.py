@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import cycle
 
-from rekindle.exceptions import QueryableStateError
+from rekindle.exceptions import ConfigurationError, QueryableStateError
 from rekindle.runtime.queries import protocol as p
 from rekindle.runtime.wire.limited_warnings import LimitedWarnings
 from rekindle.runtime.wire.listener import Listener
@@ -385,17 +385,24 @@ def requests_in(received: bytearray, most: int) -> list[tuple[int, bytes]]:
 
 
 def listening_socket(host: str, ports: tuple[int, ...]) -> socket.socket:
-    """Listen on the first free port of a range, or on any if none of them is free."""
+    """Listen on the first free port of a range, or on any if none of them is free.
+
+    Raises:
+        ConfigurationError: This machine does not have that address.
+    """
     for port in (*ports, 0):
         sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind((host, port))
             sock.listen(_BACKLOG)
-        except OSError:
+        except OSError as error:
             sock.close()
             if port == 0:
-                raise
+                raise ConfigurationError(
+                    f"{socket.gethostname()} cannot answer queries at {host}: {error.strerror or error}. Set "
+                    "queryable-state.proxy.bind-address to an address of every machine that has slots, such as 0.0.0.0"
+                ) from error
         else:
             return sock
     raise AssertionError("port 0 is any that is free")
