@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rekindle.config.options import QueryableStateOptions
 from rekindle.exceptions import QueryableStateError
-from rekindle.runtime.queries import plain_data, query_port
+from rekindle.runtime.queries import network_thread, plain_data, query_port
 from rekindle.runtime.queries import protocol as p
 from rekindle.runtime.slot.queries import checkpointed_reads, live_reads
 
@@ -34,7 +34,7 @@ def test_every_code_form_and_consistency_is_named() -> None:
 def test_the_limits_are_those_of_the_code() -> None:
     assert p.MAX_REQUEST == 1 << 20
     assert p.MAX_ANSWER == 64 << 20
-    assert f"{query_port._UNDER_WAY} requests may be under way, each of 1 MiB and {p.MAX_KEYS:,} keys" in FLOWING
+    assert f"{network_thread.UNDER_WAY} requests may be under way, each of 1 MiB and {p.MAX_KEYS:,} keys" in FLOWING
     assert f"answers of 64 MiB; {query_port._PEERS} peers may be connected" in FLOWING
     assert f"more than {query_port._SECONDS:g} s for a request" in FLOWING
     assert live_reads.SHARE == 8

@@ -204,6 +204,8 @@ class QueryableStateClient:
             self._connecting.submit(self._connect_and_send, query)
 
     def _connect_and_send(self, query: _Query) -> None:
+        if query.future.done():
+            return  # its time was over before its turn came
         try:
             if self._connection is None or not self._connection.usable:
                 if self._connection is not None:
@@ -211,7 +213,10 @@ class QueryableStateClient:
                 self._connection = QueryConnection(self._address, self._secret, _CONNECT_SECONDS, self._dialled)
         except QueryRefusedError as error:
             query.refusals += 1
-            self._again(query, error) if query.refusals < _REFUSALS else self._fail(query, error)
+            if query.refusals < _REFUSALS:
+                self._again(query, error)
+            else:
+                self._fail(query, error)
         except QueryableStateError as error:
             self._again(query, error)
         else:
@@ -226,18 +231,14 @@ class QueryableStateClient:
             raise StateServerGoneError("the client was shut down")
 
     def _take(self, query: _Query, answered: Future[p.Answer]) -> None:
-        error = answered.exception()
-        if error is not None:
-            curable = isinstance(error, NoStateOwnerError | StateServerGoneError)
-            self._again(query, error) if curable else self._fail(query, error)
-            return
-        answer = answered.result()
-        passing = next((result for result in answer.results if result.code in p.CURABLE), None)
-        if passing is not None and passing.code is not None:
-            self._again(query, p.error_of(passing.code, passing.message))
-            return
         try:
+            answer = answered.result()
+            for result in answer.results:
+                if result.code in p.CURABLE:
+                    raise p.error_of(result.code, result.message)
             value = query.read(answer)
+        except (NoStateOwnerError, StateServerGoneError) as passing:
+            self._again(query, passing)
         except Exception as failure:
             self._fail(query, failure)
         else:

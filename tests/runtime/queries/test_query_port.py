@@ -17,8 +17,9 @@ import pytest
 
 from rekindle.exceptions import QueryableStateError, QueryRefusedError, StateServerGoneError
 from rekindle.runtime.queries import protocol as p
+from rekindle.runtime.queries.network_thread import requests_in
 from rekindle.runtime.queries.query_connection import QueryConnection
-from rekindle.runtime.queries.query_port import Handle, QueryPort, Reply, listening_socket, requests_in
+from rekindle.runtime.queries.query_port import Handle, QueryPort, Reply, listening_socket
 from rekindle.runtime.wire.framing import MESSAGE, send_frame
 from rekindle.runtime.wire.handshake import connect
 from support.processes import wait_until
