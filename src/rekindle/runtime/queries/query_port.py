@@ -153,7 +153,10 @@ def listening_socket(host: str, ports: tuple[int, ...]) -> socket.socket:
 def _framed(request: int, answer: p.Answer | p.Failure) -> bytes:
     if isinstance(answer, p.Failure):
         return _failure(request, answer.code, answer.message)
-    body = p.encode(answer)
+    try:
+        body = p.encode(answer)
+    except UnicodeError as error:  # in a message
+        return _failure(request, p.Code.FAILED, f"the answer cannot be written: {error}")
     if len(body) > p.MAX_ANSWER:
         message = f"the answer has {len(body):,} bytes, more than the {p.MAX_ANSWER:,} allowed: ask for fewer keys"
         return _failure(request, p.Code.REFUSED, message)

@@ -22,7 +22,7 @@ from rekindle.runtime.queries.query_metrics import QueryMetrics
 from rekindle.runtime.queries.query_port import Reply
 from rekindle.runtime.queries.query_types import QueryTypes, decode_key, plain
 from rekindle.runtime.slot.queries.live_reads import LiveReads, Read
-from rekindle.state.plain_values import as_json
+from rekindle.state.plain_values import as_json, as_text
 from rekindle.state.queryable_state import QueryableState, StateBusyError
 
 
@@ -212,14 +212,14 @@ class _LiveRead(Read):
 def _result(state: QueryableState, key: _Key, value: Any, write: Callable[[Any], p.QueriedValue]) -> p.Result:
     """Write what a state holds for a key, while nobody changes it."""
     if value is None or (state.kind.shape.several and not value):
-        return p.Result(None, p.Code.UNKNOWN_KEY, f"state {state.name!r} holds nothing for key {key.key!r}")
+        return p.Result(None, p.Code.UNKNOWN_KEY, f"state {state.name!r} holds nothing for key {as_text(key.key)}")
     try:
         return p.Result(write(value))
     except WrongStateTypeError as error:
-        return p.Result(None, p.Code.WRONG_TYPE, f"the value of key {key.key!r} in state {state.name!r}: {error}")
+        code, what = p.Code.WRONG_TYPE, str(error)
     except Exception as error:  # a serializer of the user's may raise anything
-        what = f"{type(error).__name__}: {error}"
-        return p.Result(None, p.Code.FAILED, f"the value of key {key.key!r} in state {state.name!r}: {what}")
+        code, what = p.Code.FAILED, f"{type(error).__name__}: {error}"
+    return p.Result(None, code, f"the value of key {as_text(key.key)} in state {state.name!r}: {what}")
 
 
 def _json_value(state: QueryableState, value: Any) -> p.QueriedValue:
