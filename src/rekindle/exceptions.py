@@ -25,6 +25,17 @@ RekindleError
 │   ├── UnreachableError        nobody answers there, or the token is refused
 │   ├── NotFoundError           there is no such job, checkpoint or operator
 │   └── AmbiguousJobError       more than one job goes by that name
+├── QueryableStateError         a query of a running job's state was not answered
+│   ├── UnknownJobError         the proxy that was asked does not serve this job
+│   ├── UnknownStateNameError   the job has no queryable state of that name
+│   ├── UnknownKeyError         the state holds nothing for that key
+│   ├── WrongStateTypeError     key or state are of another type than the client says
+│   ├── NoStateOwnerError       the job is starting or restarting: nobody owns the key yet
+│   ├── NoCheckpointError       no checkpoint of the job has been completed that could be read
+│   ├── StateServerGoneError    nobody answers, or the connection broke
+│   ├── QueryTimeoutError       no answer came in time
+│   ├── QueryRefusedError       the query is malformed, too large, or not allowed
+│   └── ImmutableStateError     a state that a query returned was to be changed
 └── CheckpointError
     ├── StopFailedError         the job was not stopped with a savepoint, or not cleanly
     ├── CheckpointStorageError  the checkpoint storage cannot be written or read
@@ -231,6 +242,50 @@ class NotFoundError(RestError):
 
 class AmbiguousJobError(RestError):
     """More than one job goes by that name."""
+
+
+class QueryableStateError(RekindleError):
+    """A query of a running job's state was not answered."""
+
+
+class UnknownJobError(QueryableStateError):
+    """The proxy that was asked does not serve this job."""
+
+
+class UnknownStateNameError(QueryableStateError):
+    """The job has no queryable state of that name."""
+
+
+class UnknownKeyError(QueryableStateError, LookupError):
+    """The state holds nothing for that key."""
+
+
+class WrongStateTypeError(QueryableStateError, TypeError):
+    """Key or state are of another type than the client says, or of one that no query can carry."""
+
+
+class NoStateOwnerError(QueryableStateError):
+    """The job is starting or restarting: nobody owns the key yet. Asking again will help."""
+
+
+class NoCheckpointError(QueryableStateError):
+    """No checkpoint of the job has been completed that could be read."""
+
+
+class StateServerGoneError(QueryableStateError, ConnectionError):
+    """Nobody answers, or the connection broke: the job has ended, or is restarting."""
+
+
+class QueryTimeoutError(QueryableStateError, TimeoutError):
+    """No answer came in time."""
+
+
+class QueryRefusedError(QueryableStateError):
+    """The query is malformed, too large, or not allowed."""
+
+
+class ImmutableStateError(QueryableStateError):
+    """A state that a query returned was to be changed: it is a copy, and the job would not see it."""
 
 
 class CheckpointError(RekindleError):

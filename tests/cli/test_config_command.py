@@ -134,5 +134,5 @@ def test_secrets_are_told_by_their_names(key: str) -> None:
     assert shown[key] == "******"
 
 
-def test_no_option_but_the_token_is_taken_for_a_secret() -> None:
-    assert {option.key for option in all_options() if is_secret(option.key)} <= {"rest.token"}
+def test_no_option_but_the_tokens_is_taken_for_a_secret() -> None:
+    assert {option.key for option in all_options() if is_secret(option.key)} <= {"rest.token", "queryable-state.token"}

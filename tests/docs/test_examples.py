@@ -412,6 +412,18 @@ def iteration(names: Names, printed: list[str]) -> None:
     same(printed, expected + [f"{town} is on the island of {island}" for town, island in islands.items()])
 
 
+@of("queryable_state.py")
+def queryable_state(names: Names, printed: list[str]) -> None:
+    prices = [price for user, price in names["PURCHASES"] if user == "ann"]
+    assert printed == [
+        f"ann has spent {sum(prices)}",
+        f"for {prices}",
+        "and no failure takes that back",
+        "bob's last purchase: ('bob', 5)",
+        "of three, the job knows ann, cyd",
+    ]
+
+
 # --- fault tolerance ---
 
 

@@ -9,10 +9,11 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rekindle.base.loopback import is_loopback
 from rekindle.common import Configuration
 from rekindle.exceptions import ConfigurationError
 from rekindle.rest.messages import Handler, answer
-from rekindle.rest.settings import RestSettings, is_loopback
+from rekindle.rest.settings import RestSettings
 from support.rest_jobs import Client
 
 TOKEN = "a-token"

@@ -196,7 +196,8 @@ def test_pickles_of_classes_that_are_not_here_say_what_they_can() -> None:
 def test_a_serializer_that_is_not_here_gives_bytes(tmp_path: Path) -> None:
     from rekindle.serialization import PickleSerializer
     from rekindle.serialization.snapshots.stored_snapshot import snapshot_to_bytes
-    from rekindle.state_processor.stored_types import RawBytes, readable_serializer, type_name
+    from rekindle.state.plain_values import RawBytes
+    from rekindle.state_processor.stored_types import readable_serializer, type_name
 
     stored = snapshot_to_bytes(PickleSerializer().snapshot_configuration())
     name = b"rekindle.serialization.encodings.pickle_serializer:PickleSerializerSnapshot"

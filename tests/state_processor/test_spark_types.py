@@ -27,8 +27,8 @@ from rekindle.datastream.window import TimeWindow
 from rekindle.exceptions import ConfigurationError
 from rekindle.serialization import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
-from rekindle.state_processor.key_text import keys_meant
-from rekindle.state_processor.plain_values import as_json
+from rekindle.state.key_text import keys_meant
+from rekindle.state.plain_values import as_json
 from rekindle.state_processor.routing import Column, ColumnPairs, checked_keys
 from rekindle.state_processor.spark_types import column_of, converter_to
 from rekindle.types.type_serializer import TypeSerializer

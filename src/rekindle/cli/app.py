@@ -29,6 +29,7 @@ from rekindle.cli.info import info
 from rekindle.cli.list import list_jobs
 from rekindle.cli.logs import logs
 from rekindle.cli.output import JSON, print_error
+from rekindle.cli.query import query
 from rekindle.cli.reproduce import reproduce
 from rekindle.cli.run import run
 from rekindle.cli.savepoint import savepoint
@@ -82,6 +83,7 @@ app.command(short_help="Take a savepoint of a job that continues to run.")(savep
 app.command(short_help="Stop a job with a savepoint.")(stop)
 app.command(cls=CancelCommand, short_help="Cancel a job, optionally after a savepoint.")(cancel)
 app.command(short_help="Inspect a savepoint or checkpoint.")(state)
+app.command(short_help="Look up what a running job keeps for a key.")(query)
 app.command(short_help="Delete a savepoint or checkpoint.")(dispose)
 app.command(short_help="List the records at which functions of a job raised.")(crashes)
 app.command(short_help="Call a function again with the record at which it raised.")(reproduce)

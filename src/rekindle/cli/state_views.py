@@ -20,6 +20,7 @@ from rekindle.cli.output import console as plain_console
 from rekindle.cli.progress import progress_bar
 from rekindle.exceptions import CheckpointCorruptError, StateRestoreError
 from rekindle.state.kinds.state_kind import kind_named
+from rekindle.state.plain_values import as_json, as_text
 from rekindle.state_processor.description import (
     KeyedStateDescription,
     OperatorDescription,
@@ -27,7 +28,6 @@ from rekindle.state_processor.description import (
     describe,
 )
 from rekindle.state_processor.key_search import FoundEntry
-from rekindle.state_processor.plain_values import as_json, as_text
 from rekindle.state_processor.snapshot import Snapshot
 from rekindle.state_processor.state_entries import StateEntries
 

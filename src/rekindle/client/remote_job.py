@@ -46,6 +46,15 @@ class RemoteJob:
         """Read how the job takes checkpoints."""
         return self.rest.get(f"{self._path}/checkpoints/config")
 
+    def queryable_states(self) -> dict[str, Any]:
+        """Read which states of the job can be queried, and where."""
+        return self.rest.get(f"{self._path}/state")
+
+    def query_state(self, name: str, key: str, consistency: str) -> dict[str, Any]:
+        """Read what a queryable state holds for a key, which is given as people type it."""
+        place = f"{quote(name, safe='')}/{quote(key, safe='')}"
+        return self.rest.get(f"{self._path}/state/{place}?consistency={quote(consistency, safe='')}")
+
     def last_failure(self) -> str | None:
         """Read why the job failed last; None if it did not."""
         entries = self.rest.get(f"{self._path}/exceptions?maxExceptions=1")["exceptionHistory"]["entries"]

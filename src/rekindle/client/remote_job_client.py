@@ -72,6 +72,13 @@ class RemoteJobClient(JobClient):
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         return CompletableFuture.completed({})
 
+    def get_queryable_state_proxies(self) -> CompletableFuture[list[tuple[str, int]]]:
+        return _in_background(self._proxies)
+
+    def _proxies(self) -> list[tuple[str, int]]:
+        places = (str(place).rpartition(":") for place in self._job.queryable_states()["proxies"])
+        return [(host, int(port)) for host, _, port in places]
+
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         return _in_background(self._result)
 

@@ -92,6 +92,18 @@ class QueryableStateOptions:
         .with_fallback_keys("query.proxy.ports")
         .with_description("Ports for the proxies.")
     )
+    BIND_ADDRESS = (
+        _key("queryable-state.proxy.bind-address")
+        .string_type()
+        .default_value("127.0.0.1")
+        .with_description("The address on which proxies listen. Beyond this machine, clients need a token.")
+    )
+    TOKEN = (
+        _key("queryable-state.token")
+        .string_type()
+        .no_default_value()
+        .with_description("What clients of queryable state have to show; needed if proxies listen beyond loopback.")
+    )
     SERVER_NETWORK_THREADS = _threads(
         "queryable-state.server.network-threads", "query.server.network-threads", "the state server's network"
     )

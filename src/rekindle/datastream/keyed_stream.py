@@ -28,11 +28,16 @@ from rekindle.contracts.functions.function_adapters import (
     as_reduce_function,
     require,
 )
-from rekindle.contracts.state import ValueStateDescriptor
+from rekindle.contracts.state import StateDescriptor, ValueStateDescriptor
 from rekindle.contracts.windowing.count_assigners import count_windows
 from rekindle.contracts.wrong_arguments import wrong_kind
 from rekindle.datastream.data_stream import DataStream
-from rekindle.datastream.refused_methods import declare_unsupported, refuse_method, refuse_methods_of_operators
+from rekindle.datastream.queryable_state_stream import (
+    KeepForQueries,
+    QueryableStateStream,
+    queryable_descriptor,
+)
+from rekindle.datastream.refused_methods import refuse_method, refuse_methods_of_operators
 from rekindle.datastream.running_aggregates import FieldReductions
 from rekindle.datastream.stateful_functions import (
     FilterWithState,
@@ -200,6 +205,21 @@ class KeyedStream(DataStream, FieldReductions):
         declared = declared_type(state_type, "state_type of filter_with_state")
         return self.filter(FilterWithState("filter_with_state", func, declared))
 
+    def as_queryable_state(
+        self, queryable_state_name: str, state_descriptor: StateDescriptor | None = None
+    ) -> QueryableStateStream:
+        """Keep the records in a state that clients can query; nothing follows it.
+
+        Args:
+            queryable_state_name: The name under which clients query it, which must be unique in the job.
+            state_descriptor: A ValueStateDescriptor (the last record of each key counts, as it does without one), a
+                ReducingStateDescriptor or a FoldingStateDescriptor.
+        """
+        descriptor = queryable_descriptor(queryable_state_name, state_descriptor, self._type_info)
+        kept = self.process(KeepForQueries(descriptor))
+        kept.name(f"Queryable state: {queryable_state_name}")
+        return QueryableStateStream(queryable_state_name, descriptor, kept_key_type(self))
+
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: RecordType | None = None
     ) -> KeyedStream:
@@ -235,5 +255,3 @@ refuse_methods_of_operators(KeyedStream, _ELSEWHERE)
 refuse_method(KeyedStream, "cache", "Cache for KeyedStream is not supported.", _ELSEWHERE)
 for _method in ("shuffle", "rescale", "rebalance", "forward", "global_", "broadcast", "partition_custom"):
     refuse_method(KeyedStream, _method, "Cannot override partitioning for KeyedStream.", _PARTITIONED)
-
-declare_unsupported(KeyedStream, "as_queryable_state")

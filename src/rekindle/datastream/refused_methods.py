@@ -1,4 +1,4 @@
-"""Methods that a kind of stream inherits and cannot have, which raise what PyFlink raises, and those not there yet."""
+"""Methods that a kind of stream inherits and cannot have, which raise what PyFlink raises."""
 
 from __future__ import annotations
 
@@ -44,17 +44,9 @@ def refuse_method(cls: type, method: str, words: str, why: str) -> None:
     setattr(cls, method, _refusing(method, words, why))
 
 
-def declare_unsupported(cls: type, *methods: str) -> None:
-    """Return a class the methods that PyFlink has and Rekindle has not yet; each raises, naming itself."""
-    for method in methods:
-        words = f"{cls.__name__}.{method} is not supported yet"
-        why = "Not supported yet: raises NotImplementedError."
-        setattr(cls, method, _refusing(method, words, why, NotImplementedError))
-
-
-def _refusing(method: str, words: str, why: str, kind: type[Exception] = Exception) -> Callable[..., NoReturn]:
+def _refusing(method: str, words: str, why: str) -> Callable[..., NoReturn]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise kind(words)
+        raise Exception(words)
 
     refuse.__name__ = method
     refuse.__doc__ = why

@@ -72,6 +72,7 @@ from rekindle.runtime.master.collected_records import CollectedRecords
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.running_jobs import running_jobs
 from rekindle.runtime.master.settings.job_settings import settle
+from rekindle.runtime.master.settings.query_settings import check_queryable_states
 from rekindle.runtime.master.settings.state_settings import check_restore_setting
 from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, watch_signals
 from rekindle.runtime.master.views.progress import ProgressView
@@ -436,6 +437,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             self._state_backend,
             graph.batch,
         )
+        check_queryable_states(graph, settings.queries is not None)
         warn_of_overridden_settings(name, self._configuration, self._config, self._state_backend)
         if collected is not None:
             collected.held_back = settings.ends_with_checkpoint

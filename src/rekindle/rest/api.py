@@ -11,6 +11,7 @@ from rekindle.rest.messages import Handler
 from rekindle.rest.metric_requests import MetricRequests
 from rekindle.rest.operations import Operations
 from rekindle.rest.savepoint_requests import SavepointRequests
+from rekindle.rest.state_requests import StateRequests
 from rekindle.runtime.master.running_jobs import RunningJobs
 
 
@@ -29,6 +30,7 @@ class RestApi:
             *CheckpointRequests(jobs).handlers(),
             *SavepointRequests(jobs, self._operations, _dispose).handlers(),
             *MetricRequests(jobs).handlers(),
+            *StateRequests(jobs).handlers(),
         ]
 
     def linger(self, seconds: float) -> None:

@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+from rekindle.base.loopback import is_loopback
 from rekindle.rest.messages import RequestError
-from rekindle.rest.settings import RestSettings, is_loopback
+from rekindle.rest.settings import RestSettings
 
 PROBE = b"/healthz"
 MAX_TARGET = 4 << 10

@@ -18,10 +18,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rekindle.base.loopback import is_loopback
 from rekindle.base.process_identity import start_ticks
 from rekindle.exceptions import ConfigurationError
 from rekindle.rest.discovery import Endpoint, publish
-from rekindle.rest.settings import RestSettings, is_loopback
+from rekindle.rest.settings import RestSettings
 
 if TYPE_CHECKING:
     import uvicorn

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import secrets
 from dataclasses import dataclass, field
 
+from rekindle.base.loopback import is_loopback
 from rekindle.config.configuration import Configuration
 from rekindle.config.rest_options import RestOptions
 from rekindle.exceptions import ConfigurationError
-
-_LOOPBACK_NAMES = ("localhost", "ip6-localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +56,3 @@ class RestSettings:
             token=token,
             max_content_length=configuration.get(RestOptions.MAX_CONTENT_LENGTH),
         )
-
-
-def is_loopback(address: str) -> bool:
-    """Return whether an address is reached from this machine only."""
-    if address.lower() in _LOOPBACK_NAMES:
-        return True
-    try:
-        return ipaddress.ip_address(address.strip("[]")).is_loopback
-    except ValueError:
-        return False

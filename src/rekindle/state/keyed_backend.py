@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rekindle.contracts.key_groups import KeyGroupRange
@@ -13,9 +14,10 @@ from rekindle.contracts.state import (
     StateDescriptor,
     StateTtlConfig,
 )
-from rekindle.exceptions import InvalidProgramError, NotSupportedError, StateAccessError
+from rekindle.exceptions import InvalidProgramError, StateAccessError
 from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateSpec
 from rekindle.state.kinds.state_kind import StateKind, kind_of
+from rekindle.state.queryable_state import QueryableState
 from rekindle.state.restored_state import ClaimedBlocks, RestoredStates
 from rekindle.state.scope import NamespacedState, NamespaceScope, Scope
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
@@ -50,8 +52,10 @@ NO_KEY = _NoKey()
 class _Registered:
     descriptor: StateDescriptor
     kind: StateKind[Any]
+    serializers: StateSerializers
     state: State
     scope: NamespaceScope | None
+    published: str | None = None
 
 
 class KeyedStateBackend(ABC):
@@ -129,21 +133,47 @@ class KeyedStateBackend(ABC):
                     f"state {name!r} of operator {self.owner.name!r} was first asked for with {known.descriptor!r} and "
                     f"now with {descriptor!r}; give the second state another name"
                 )
+            self._publish(known, descriptor)
             return known
         if name in RESERVED_NAMES:
             raise InvalidProgramError(
                 f"state name {name!r} of operator {self.owner.name!r} is Rekindle's own; choose another"
             )
-        if descriptor.is_queryable():
-            raise NotSupportedError(f"StateDescriptor.set_queryable is not supported yet (state {name!r})")
         scope = NamespaceScope(self) if namespaced else None
         kind = kind_of(descriptor)
         serializers = kind.serializers(descriptor, self.owner.key_serializer, namespace_serializer)
         serializers.stored(self.owner.state(name))  # raises now, rather than at the first snapshot
         state = kind.open(descriptor, self._primitives(descriptor, kind, serializers, scope))
         self._restored.claim(name)
-        created = self._registered[name] = _Registered(descriptor, kind, state, scope)
+        created = self._registered[name] = _Registered(descriptor, kind, serializers, state, scope)
+        self._publish(created, descriptor)
         return created
+
+    def _publish(self, registered: _Registered, descriptor: StateDescriptor) -> None:
+        """Let clients query a state, if its descriptor says so; once."""
+        queried_as = descriptor.get_queryable_state_name()
+        if queried_as is None or registered.published == queried_as:
+            return
+        name = descriptor.get_name()
+        if registered.scope is not None:
+            raise InvalidProgramError(
+                f"state {name!r} of operator {self.owner.name!r} cannot be queried as {queried_as!r}: it belongs to a "
+                "window, and queries are for the state of a key. Remove set_queryable, or keep it in the global state"
+            )
+        registered.published = queried_as
+        self.owner.publish(
+            QueryableState(
+                queried_as,
+                self.owner.uid,
+                self.owner.name,
+                descriptor,
+                registered.kind,
+                registered.serializers,
+                self.key_groups,
+                self.max_parallelism,
+                partial(self.peek, name),
+            )
+        )
 
     def _primitives(
         self,
@@ -194,6 +224,26 @@ class KeyedStateBackend(ABC):
     @abstractmethod
     def blocks_of(self, key: Any) -> Iterator[KeyGroupBlock]:
         """Encode what one key has in all states that were asked for, in all namespaces."""
+
+    @abstractmethod
+    def stored(self, name: str, key: Any) -> Any:
+        """Return what a state without namespaces keeps for a key, as its shape says; None: nothing. Changes nothing.
+
+        What is returned may change with the state.
+
+        Raises:
+            StateBusyError: It cannot be read without waiting.
+        """
+
+    def peek(self, name: str, key: Any) -> Any:
+        """Return what a state keeps for a key that has not expired; None: nothing. Changes nothing."""
+        value = self.stored(name, key)
+        config = self.ttl_configs.get(name)
+        if config is None or not value:
+            return value
+        shape = self._registered[name].kind.shape
+        left = shape.unexpired(value, self.now() - config.get_ttl().to_milliseconds())
+        return None if left is None else shape.split(left)[0]
 
     def registered_names(self) -> list[str]:
         """Name the states that were asked for."""

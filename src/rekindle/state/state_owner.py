@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
+from rekindle.state.queryable_state import QueryableState
 from rekindle.state.state_evolution import StateName
 from rekindle.types.type_serializer import TypeSerializer
 
 
 def _ignore(line: str) -> None:
     """Tell nobody."""
+
+
+def _ignore_queries(state: QueryableState) -> None:
+    """Let nobody query a state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +29,14 @@ class StateOwner:
         uid: Its uid, for messages.
         key_serializer: Serializes its keys.
         report: Shows a line of progress to whoever runs the job.
+        publish: Lets clients query a state; by default there are none.
     """
 
     name: str
     uid: str = ""
     key_serializer: TypeSerializer[Any] = PickleSerializer()  # noqa: RUF009 - it keeps nothing
     report: Callable[[str], None] = _ignore
+    publish: Callable[[QueryableState], None] = _ignore_queries
 
     def state(self, name: str) -> StateName:
         """Name one of its states."""

@@ -23,11 +23,12 @@ from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, RAW_STATE, RE
 from rekindle.state.kinds.state_kind import kind_named
 from rekindle.state.namespace_timers import decode_timers
 from rekindle.state.operator_state.encoding import broadcast_pairs
+from rekindle.state.plain_values import RawBytes
 from rekindle.state.restored_state import merged_entries
 from rekindle.state.state_evolution import StateName
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers
 from rekindle.state_processor.snapshot import Snapshot
-from rekindle.state_processor.stored_types import RawBytes, readable_serializer, readable_serializers
+from rekindle.state_processor.stored_types import readable_serializer, readable_serializers
 
 _PIECES = 256  # at most so many steps to read what one subtask has of a state
 

@@ -11,9 +11,9 @@ from rekindle.checkpoint.snapshot_file import SnapshotIndex
 from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.state.blocks import RESERVED_NAMES
 from rekindle.state.key_hash import key_group_of
+from rekindle.state.key_text import keys_meant
 from rekindle.state.state_serializers import StoredSerializers
 from rekindle.state_processor.contents import Entry, SnapshotContents, Timer
-from rekindle.state_processor.key_text import keys_meant
 from rekindle.state_processor.stored_types import readable_serializers
 
 

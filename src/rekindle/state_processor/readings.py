@@ -11,10 +11,11 @@ from pyspark.sql import types as t
 
 from rekindle.contracts.key_groups import KeyGroupRange
 from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
+from rekindle.state.plain_values import RawBytes
 from rekindle.state_processor.contents import Entry, SnapshotContents
 from rekindle.state_processor.spark_types import Convert, SparkColumn, column_of, converter_to
 from rekindle.state_processor.state_types import StateType
-from rekindle.state_processor.stored_types import RawBytes, RawSerializer, readable_serializer
+from rekindle.state_processor.stored_types import RawSerializer, readable_serializer
 from rekindle.types.type_serializer import TypeSerializer
 
 Part = KeyGroupRange | range

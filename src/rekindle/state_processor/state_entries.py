@@ -9,8 +9,8 @@ from typing import Any
 from rekindle.exceptions import ConfigurationError, StateNotFoundError
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, RAW_STATE, RESERVED_NAMES
 from rekindle.state.operator_state.stored import DistributionMode
+from rekindle.state.plain_values import RawBytes
 from rekindle.state_processor.contents import TIMER_DOMAINS, SnapshotContents
-from rekindle.state_processor.stored_types import RawBytes
 
 Row = dict[str, Any]
 

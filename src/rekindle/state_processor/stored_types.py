@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
@@ -11,23 +11,13 @@ from rekindle.serialization.classes.fields_evolution import NamedFieldsSerialize
 from rekindle.serialization.encodings.stand_ins import stand_ins_for_missing_classes
 from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.serialization.snapshots.stored_snapshot import snapshot_from_bytes
+from rekindle.state.plain_values import RawBytes
 from rekindle.state.state_serializers import PICKLED, UNUSED, StateSerializers, StoredSerializers
 from rekindle.types.data_views import DataInputView
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.types.type_serializer import TypeSerializer
 
 _MAGIC_BYTES = 5  # of a stored snapshot, before the name of its class
-
-
-@dataclass(frozen=True, slots=True)
-class RawBytes:
-    """Hold a value as it was written: what could read it is not here."""
-
-    data: bytes
-
-    def __repr__(self) -> str:
-        shown = self.data[:32].hex()
-        return f"<{len(self.data)} bytes: {shown}{'…' if len(self.data) > 32 else ''}>"
 
 
 class RawSerializer(TypeSerializer[Any]):

@@ -77,6 +77,13 @@ class JobClient(ABC):
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         """Ask for the accumulators as they are now."""
 
+    def get_queryable_state_proxies(self) -> CompletableFuture[list[tuple[str, int]]]:
+        """Ask where clients can query the job's state: host and port of each slot's proxy. PyFlink does not have this.
+
+        There are none while the job starts or restarts, and where queryable state is off.
+        """
+        return CompletableFuture.completed([])
+
     def _repr_html_(self) -> str:
         """Show the job in a notebook."""
         try:

@@ -42,6 +42,10 @@ class LocalJobClient(JobClient):
     def get_job_status(self) -> CompletableFuture[JobStatus]:
         return CompletableFuture.completed(self._master.status)
 
+    def get_queryable_state_proxies(self) -> CompletableFuture[list[tuple[str, int]]]:
+        states = self._master.queryable_states()
+        return CompletableFuture.completed([] if states is None else states.proxies())
+
     def cancel(self) -> CompletableFuture[None]:
         self._master.cancel()
         done: Future[None] = Future()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rekindle.base.clock import Clock
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
@@ -35,3 +35,4 @@ class JobShared:
     stopping: Stopping
     ownership: JobOwnership
     io: CheckpointIO
+    proxy_ports: list[int] = field(default_factory=list)  # where clients queried state last, by slot

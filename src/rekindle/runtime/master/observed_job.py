@@ -14,6 +14,7 @@ from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.master.attempts.attempt import Attempt
 from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotReadings
+from rekindle.runtime.master.slots.state_registry import StateRegistry
 from rekindle.runtime.master.views.job_history import Failure, JobHistory, SlotPlace
 
 
@@ -79,6 +80,11 @@ class ObservedJob:
     def metrics(self) -> list[MetricValue]:
         """Ask the slots for the metrics of all operators and functions."""
         return self.read_metrics().metrics()
+
+    def queryable_states(self) -> StateRegistry | None:
+        """Return the states that can be queried now, and whom to ask; None: the job does not run."""
+        with self._lock:
+            return None if self._attempt is None else self._attempt.states
 
     def _slot_places(self) -> dict[int, SlotPlace]:
         with self._lock:

@@ -18,6 +18,7 @@ from rekindle.graph.plan import Plan
 from rekindle.graph.vertex_plan import vertex_plan
 from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotReadings
+from rekindle.runtime.master.slots.state_registry import StateRegistry
 from rekindle.runtime.master.views.job_history import JobHistory
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ class OperableJob(Protocol):
     @property
     def alive(self) -> bool: ...
     def read_metrics(self) -> SlotReadings: ...
+    def queryable_states(self) -> StateRegistry | None: ...
     def checkpoint_statistics(self) -> CheckpointsOverview: ...
     def trigger_savepoint(self, directory: str | None) -> Future[str]: ...
     def cancel_with_savepoint(self, directory: str | None) -> Future[str]: ...
@@ -94,6 +96,11 @@ class RegisteredJob:
         """Ask its slots what they count and measure."""
         master = self._master
         return NO_READINGS if master is None else master.read_metrics()
+
+    def queryable_states(self) -> StateRegistry | None:
+        """Return the states that can be queried now, and whom to ask; None: the job does not run."""
+        master = self._master
+        return None if master is None else master.queryable_states()
 
     def trigger_savepoint(self, directory: str | None) -> Future[str]:
         """Take a savepoint."""

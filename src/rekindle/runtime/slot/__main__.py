@@ -90,7 +90,13 @@ def main() -> int:
     # where they come several times in a chunk, they look at results that are gone with the chunk.
     gc.freeze()
     gc.set_threshold(10_000, 10, 400)
-    control.send(m.Ready(server.unix_name, server.port, control.own_host))
+    try:
+        queries = slot.listen_for_queries(control.own_host if deployment.listen_tcp else None, opening.proxy_ports)
+    except BaseException as error:
+        failed(error)
+        control.receive_all(lambda order: None)
+        return 1
+    control.send(m.Ready(server.unix_name, server.port, control.own_host, queries))
     handle = _dispatcher(slot, failed)
     control.receive_all(handle)
     server.close()

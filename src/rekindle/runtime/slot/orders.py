@@ -23,3 +23,5 @@ def carry_out(slot: Slot, order: m.ToSlot) -> None:
             slot.commit_final()
         case m.AskMetrics():
             slot.report_metrics(order)
+        case m.StateLocations():
+            slot.locate(order)

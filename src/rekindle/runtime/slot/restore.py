@@ -77,17 +77,23 @@ class StateReader:
         """Return whether the checkpoint holds anything of an operator."""
         return node.uid in self._operators
 
-    def keyed(self, node: JobNode) -> RestoredKeyedState:
-        """Return what an operator's key groups in this slot had."""
+    def keyed(self, node: JobNode, wanted: KeyGroupRange | None = None, only: str | None = None) -> RestoredKeyedState:
+        """Return what an operator's key groups in this slot had.
+
+        Args:
+            node: The operator.
+            wanted: The only key groups that are wanted; None: all that the slot owns.
+            only: The only state that is wanted, as far as states are stored apart; None: all are.
+        """
         operator = self._operators[node.uid]
         state = RestoredKeyedState()
         if not operator.keyed_states:
             return state
-        own = key_group_range(self._slot, node.parallelism, operator.max_parallelism)
+        own = wanted or key_group_range(self._slot, node.parallelism, operator.max_parallelism)
         for old in range(operator.parallelism):
             written = key_group_range(old, operator.parallelism, operator.max_parallelism)
             if written.intersects(own):
-                self.add_blocks(state, node.uid, old, own)
+                self.add_blocks(state, node.uid, old, own, only)
                 state.native += self.native_of(node.uid, old)
         if operator.parallelism == node.parallelism and len(state.native) == 1 and not state.blocks:
             self.taken_over.add(node.uid)

@@ -7,7 +7,7 @@ lock makes each chunk of records, each order and each snapshot atomic.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -30,6 +30,7 @@ from rekindle.runtime.operators.restored_operator_state import RestoredOperatorS
 from rekindle.runtime.operators.roles import CheckpointObserver, OutputCommitter, RecordKeeper
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.source_operator import SourceOperator
+from rekindle.runtime.queries.settings import QuerySettings
 from rekindle.runtime.slot.chunk_portions import Portions
 from rekindle.runtime.slot.crash_keeper import CrashKeeper
 from rekindle.runtime.slot.failed_record import failed_record
@@ -38,12 +39,16 @@ from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.metrics_report import metrics_report
 from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
+from rekindle.runtime.slot.queries.checkpointed_reads import CheckpointedReads
+from rekindle.runtime.slot.queries.live_reads import LiveReads
+from rekindle.runtime.slot.queries.slot_queries import SlotQueries, refuse_queries
 from rekindle.runtime.slot.restore import RestoredKeyedState, StateReader
 from rekindle.runtime.slot.slot_job import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.slot_loops import SlotIterations
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
 from rekindle.runtime.wire import messages as m
+from rekindle.runtime.wire.state_locations import ServerAddress
 from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.state.backend_settings import BackendSettings
@@ -96,8 +101,9 @@ class Slot:
         self._local = LocalDirectory(job.backend.local_directories, local_name, slot, attempt)
         self._databases = LocalDirectory(job.backend.database_directories, local_name, slot, attempt)
         self._copies = LocalCopies(self._local.copies) if job.backend.local_recovery else None
-        self._snapshotter = Snapshotter(self._graph.checkpointed, job, slot, attempt, send, self._copies)
+        self._snapshotter = Snapshotter(self._graph.checkpointed, job, slot, attempt, self._report, self._copies)
         self._lock = RLock()
+        self._reads = LiveReads(self._lock)
         self._epoch_opened = Condition(self._lock)
         self._epoch: m.BeginEpoch | None = None
         self._seen: set[tuple[int, int, int]] = set()
@@ -108,6 +114,7 @@ class Slot:
         self._positions: Lists = {}
         self._partition_functions: list[Function] = []
         self._metrics = MetricRegistry(clock)
+        self._queries = None if job.queries is None else self._made_queries(job.queries)
         self._services = SlotServices(clock, EventLoopThread(), lambda: send(m.RequestEpoch()), self._local.fresh)
         self._crashes: CrashKeeper | None = None
         if job.crash_records is not None and program is not None:
@@ -143,6 +150,35 @@ class Slot:
                 self._open(running, reader if reader.knows(running.node) else None)
             if restore.own:
                 self._snapshotter.adopt(restore.metadata, reader.taken_over)
+
+    def _made_queries(self, settings: QuerySettings) -> SlotQueries:
+        nodes = [running.node for running in self._graph]
+        checkpoints = CheckpointedReads(self._job, self.index, nodes, self._local, self._databases, self._clock)
+        metrics = self._metrics.group("", "Queryable state", self.index)
+        return SlotQueries(
+            self._job.job_id, self._job.graph, self.index, settings, self._reads, checkpoints, metrics, self._send
+        )
+
+    def listen_for_queries(self, host: str | None, proxy_ports: Sequence[int]) -> ServerAddress | None:
+        """Begin to answer queries of state, and return where; None: queryable state is off.
+
+        Args:
+            host: The address by which other slots reach this one; None: all are on this machine.
+            proxy_ports: Where the slots of the attempt before did: clients know that port.
+        """
+        if self._queries is None:
+            return None
+        return self._queries.listen(host, proxy_ports[self.index] if self.index < len(proxy_ports) else 0)
+
+    def locate(self, order: m.StateLocations) -> None:
+        """Learn which slots own which states."""
+        if self._queries is not None:
+            self._queries.locate(order)
+
+    def stop_queries(self) -> None:
+        """Answer no queries any more."""
+        if self._queries is not None:
+            self._queries.close()
 
     # --- orders of the job master, in the order in which they were sent ---
 
@@ -186,6 +222,8 @@ class Slot:
         heard = self._clock.now()
         with self._lock:
             delays = (max(0, heard - order.timestamp), max(0, self._clock.now() - heard))
+            if self._queries is not None:
+                self._queries.checkpoints.begun(order.checkpoint_id, order.savepoint is not None)
             self._snapshotter.take(order, self._positions, *delays)
 
     def notify_complete(self, order: m.NotifyComplete) -> None:
@@ -195,6 +233,8 @@ class Slot:
                 self._snapshotter.completed(order.checkpoint_id)
                 if self._crashes is not None:
                     self._crashes.completed(order.checkpoint_id)
+                if self._queries is not None:
+                    self._queries.checkpoints.completed(order.checkpoint_id)
                 self._each(self._observers, lambda operator: operator.notify_complete(order.checkpoint_id))
             else:
                 self._each(self._committers, lambda operator: operator.savepoint_completed(order.checkpoint_id))
@@ -204,6 +244,8 @@ class Slot:
         """Forget a checkpoint."""
         with self._lock:
             self._snapshotter.aborted(order.checkpoint_id)
+            if self._queries is not None:
+                self._queries.checkpoints.aborted(order.checkpoint_id)
             self._each(self._observers, lambda operator: operator.notify_aborted(order.checkpoint_id))
 
     def commit_final(self) -> None:
@@ -218,6 +260,7 @@ class Slot:
 
     def close(self, job_over: bool) -> None:
         """Close all operators, and leave nothing behind but what the next attempt may need."""
+        self.stop_queries()
         try:
             with self._lock, ExitStack() as closing:  # one that raises keeps no other from being closed
                 for function in reversed(self._partition_functions):
@@ -368,11 +411,16 @@ class Slot:
             started = time.monotonic()
             try:
                 yield
-            except OperatorError as error:
-                self._crashed(error)
+            except BaseException as error:
+                self._reads.end()  # a record may be half processed, and nobody is to see that
+                if isinstance(error, OperatorError):
+                    self._crashed(error)
                 raise
             finally:
-                self._busy += time.monotonic() - started
+                worked = time.monotonic() - started
+                self._busy += worked
+            if self._reads.waiting:
+                self._reads.after_chunk(worked)
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
@@ -500,7 +548,14 @@ class Slot:
             node.uid,
             PickleSerializer() if key_type is None else serializer_of(key_type),
             lambda line: self._send(m.Output(m.NOTICE, node.id, line.encode("utf-8", "surrogateescape"))),
+            refuse_queries if self._queries is None else self._queries.publish,
         )
+
+    def _report(self, outcome: m.SnapshotDone | m.SnapshotFailed) -> None:
+        """Tell the job master what became of a snapshot."""
+        if self._queries is not None and isinstance(outcome, m.SnapshotDone):
+            self._queries.checkpoints.taken(outcome)
+        self._send(outcome)
 
     @staticmethod
     def _each(players: list[tuple[RunningNode, _Role]], action: Callable[[_Role], None]) -> None:

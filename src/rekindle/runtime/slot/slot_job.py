@@ -12,6 +12,7 @@ from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobGraph
+from rekindle.runtime.queries.settings import QuerySettings
 from rekindle.runtime.wire.messages import RestoreOrder
 from rekindle.state.backend_settings import BackendSettings
 
@@ -68,6 +69,7 @@ class SlotJob:
     watermark_interval_ms: int = 200  # how often periodic watermarks are asked for; 0: never
     show_records: bool = True  # whether errors of user code name the record
     crash_records: CrashRecordSettings | None = None  # None: none are written
+    queries: QuerySettings | None = None  # how queries of state are answered; None: not at all
 
 
 def load_job(data: bytes) -> SlotJob:

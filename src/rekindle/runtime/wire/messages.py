@@ -8,6 +8,7 @@ from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle
 from rekindle.checkpoint.slot_snapshot import OperatorSnapshot, SlotSnapshot
 from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.iteration_phase import IterationPhase
+from rekindle.runtime.wire.state_locations import ServerAddress, StateLocation
 
 
 class _Message(msgspec.Struct, frozen=True, tag=True):
@@ -41,6 +42,7 @@ class OpenJob(_Message, frozen=True):
     """Restore state, and open the functions; the first order of all. Answered by Ready."""
 
     restore: RestoreOrder | None
+    proxy_ports: list[int] = []  # where the slots of the attempt before let their state be queried
 
 
 class BeginEpoch(_Message, frozen=True):
@@ -102,6 +104,13 @@ class AskMetrics(_Message, frozen=True):
     request: int
 
 
+class StateLocations(_Message, frozen=True):
+    """Say where queryable states are: which there are, and where the slots, by their numbers, answer queries."""
+
+    servers: list[ServerAddress]
+    states: list[StateLocation]
+
+
 class Heartbeat(_Message, frozen=True):
     """Say that one is alive; goes both ways."""
 
@@ -133,6 +142,13 @@ class Ready(_Message, frozen=True):
     unix_name: str
     port: int
     address: str
+    queries: ServerAddress | None = None  # where queries of state are answered, if they are
+
+
+class StatePublished(_Message, frozen=True):
+    """Say that a state of this slot can be queried."""
+
+    location: StateLocation
 
 
 class IterationReport(msgspec.Struct, frozen=True, array_like=True):
@@ -265,6 +281,7 @@ ToSlot = (
     | NotifyAborted
     | CommitFinal
     | AskMetrics
+    | StateLocations
     | Heartbeat
     | Shutdown
 )
@@ -278,6 +295,7 @@ ToMaster = (
     | SnapshotFailed
     | CommitDone
     | MetricsReport
+    | StatePublished
     | SlotFailed
     | Heartbeat
 )

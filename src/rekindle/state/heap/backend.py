@@ -53,6 +53,9 @@ class HeapKeyedStateBackend(KeyedStateBackend):
         for table in self._tables.values():
             yield from table.blocks_of(key, self.max_parallelism)
 
+    def stored(self, name: str, key: Any) -> Any:
+        return self._tables[name].entries.get(key)
+
     def clear(self) -> None:
         """Drop all state, of all keys."""
         for table in self._tables.values():

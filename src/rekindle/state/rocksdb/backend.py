@@ -109,6 +109,9 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
             cache.flush()
             yield from key_blocks(self._database, name, key, self.max_parallelism)
 
+    def stored(self, name: str, key: Any) -> Any:
+        return self._caches[name].stored(key)
+
     def sweep(self, name: str, limit: int, cleanup: TtlCleanup) -> None:
         self._sweepers[name].sweep(limit, cleanup)
 

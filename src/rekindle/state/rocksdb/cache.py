@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any
 
 from rekindle.base.object_size import object_size
+from rekindle.state.queryable_state import StateBusyError
 from rekindle.state.rocksdb.table import StateTable
 
 _MOST_BYTES = 64 << 20
@@ -146,6 +147,20 @@ class WriteBackCache(ABC):
         self.dirty.pop(scope_key, None)
         self.clean.pop(scope_key, None)
         self.old.pop(scope_key, None)
+
+    @abstractmethod
+    def stored(self, scope_key: Any) -> Any:
+        """Return what a scope key has, for somebody who only looks: it is not kept here, and nothing is written.
+
+        Raises:
+            StateBusyError: A checkpoint has to be written first.
+        """
+
+    def _entries_at_once(self, scope_key: Any) -> Iterator[tuple[bytes, bytes]]:
+        """Walk through what RocksDB has of a scope key, unless a checkpoint has to be waited for."""
+        if self.table.frozen:
+            raise StateBusyError
+        return self.table.entries(scope_key)
 
     @abstractmethod
     def expire(self, scope_key: Any, threshold: int) -> int:

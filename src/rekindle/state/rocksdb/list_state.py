@@ -137,6 +137,13 @@ class ListCache(WriteBackCache):
         if self.room <= 0:
             self.make_room(scope_key)
 
+    def stored(self, scope_key: Any) -> list[Any]:
+        places = (self.dirty, self.clean, self.old)
+        cell = next((cells[scope_key] for cells in places if scope_key in cells), Elements())
+        if cell.complete:
+            return list(cell)
+        return [self.table.codec.decode(data) for _, data in self._entries_at_once(scope_key)] + cell
+
     def expire(self, scope_key: Any, threshold: int) -> int:
         cell = self.dirty.get(scope_key, ())
         if any(pair[1] <= threshold for pair in cell):

@@ -50,6 +50,13 @@ class MapCache(WriteBackCache):
         self.flush_key(scope_key)
         return self.table.entries(scope_key)
 
+    def stored(self, scope_key: Any) -> dict[Any, Any]:
+        table = self.table
+        at, entries = len(table.layout.place(scope_key)[0]), self._entries_at_once(scope_key)
+        found = {table.map_key(entry, at, data): table.codec.decode(data) for entry, data in entries}
+        found.update(self.dirty.get(scope_key, {}))
+        return {map_key: value for map_key, value in found.items() if value is not _REMOVED}
+
     def expire(self, scope_key: Any, threshold: int) -> int:
         cell = self.dirty.get(scope_key, {})
         for map_key, pair in cell.items():

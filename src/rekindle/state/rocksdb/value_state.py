@@ -33,6 +33,13 @@ class ValueCache(WriteBackCache):
                 self.make_room()
         return value
 
+    def stored(self, scope_key: Any) -> Any:
+        for cells in (self.dirty, self.clean, self.old):
+            value = cells.get(scope_key, _UNKNOWN)
+            if value is not _UNKNOWN:
+                return value
+        return self.table.read(scope_key)
+
     def expire(self, scope_key: Any, threshold: int) -> int:
         pair = self.dirty.get(scope_key)
         if pair is not None and pair[1] <= threshold:

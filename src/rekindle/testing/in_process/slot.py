@@ -93,6 +93,8 @@ class InProcessSlot:
             already, self.lost = self.lost or self.left, True
             self._changed.notify_all()
         self._orders.put(None)
+        if self._slot is not None:
+            self._slot.stop_queries()
         if not already and why is not None and self._listener is not None:
             self._listener.slot_lost(self.index, why)
 
@@ -171,7 +173,9 @@ class InProcessSlot:
         self._slot = Slot(self._job, self.index, self.registration.attempt, SystemClock(), self.say, self._program)
         self._slot.open()
         self._opened = True
-        self.say(m.Ready(self._name, 0, ""))
+        self.say(m.Ready(self._name, 0, "", self._slot.listen_for_queries(None, order.proxy_ports)))
+        if self.lost:
+            self._slot.stop_queries()
 
     def _close(self, job_over: bool) -> None:
         if self._slot is not None:

@@ -145,10 +145,14 @@ class Beyond(Partitioner):
         return num_partitions
 
 
-def queryable(name: str) -> ValueStateDescriptor:
-    descriptor = ValueStateDescriptor(name, Types.INT())
-    descriptor.set_queryable("asked")
-    return descriptor
+class AsksForQueryableState(KeyedProcessFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        descriptor = ValueStateDescriptor("x", Types.INT())
+        descriptor.set_queryable("asked")
+        self._state = runtime_context.get_state(descriptor)
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
+        pass
 
 
 def keyed(function: KeyedProcessFunction) -> Program:
@@ -191,7 +195,7 @@ NEVER_WORKS: dict[str, tuple[Program, str]] = {
         lambda numbers: numbers.map(lambda n: str(n), Types.INT()).key_by(lambda n: n).map(lambda n: n),
         "INT",
     ),
-    "queryable state": (keyed(Asks(queryable("x"))), "set_queryable is not supported"),
+    "queryable state": (keyed(AsksForQueryableState()), "set queryable-state.enable to true"),
     "timers without a key": (lambda numbers: numbers.process(SetsTimers()), "timers can be set only on a keyed stream"),
     "timers on two streams": (
         lambda numbers: numbers.connect(numbers).key_by(lambda n: n, lambda n: n).process(SetsTimersOnTwo()),

@@ -27,6 +27,7 @@ from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import (
     CheckpointCorruptError,
     CheckpointError,
+    InvalidProgramError,
     JobCancelledError,
     JobExecutionError,
     SlotLostError,
@@ -45,6 +46,7 @@ from rekindle.runtime.master.epochs.epoch_runner import EpochRunner
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.restarts.failures import slot_error
 from rekindle.runtime.master.slots.slot_metrics import SlotMetrics, SlotReadings
+from rekindle.runtime.master.slots.state_registry import StateRegistry
 from rekindle.runtime.master.views.job_history import SlotPlace
 from rekindle.runtime.master.views.start_times import Phase, StartTimes
 from rekindle.runtime.wire import messages as m
@@ -64,6 +66,7 @@ class Attempt:
     something for a next attempt.
 
     Attributes:
+        states: The queryable states of the attempt.
         damage: What a slot said about the checkpoint it was to restore, if that is damaged.
 
     Args:
@@ -96,7 +99,8 @@ class Attempt:
         )
         self._epochs = EpochRunner(shared, self._events.put, lambda error: self._fail(error, primary=False))
         self._times = times
-        self._running_slots = AttemptSlots(shared, number, times, launch)
+        self.states = StateRegistry(shared.graph, shared.secret, shared.slot_pool.broadcast)
+        self._running_slots = AttemptSlots(shared, number, times, self.states, launch)
         self._metrics = SlotMetrics(lambda: len(shared.slot_pool.registered()), shared.slot_pool.broadcast)
         self._driver: EpochDriver | None = None
         self._stopping = False
@@ -128,6 +132,7 @@ class Attempt:
             failure: What the attempt has failed by.
         """
         self._stopping = True
+        self.states.close()
         self._epochs.stop()
         self._running_slots.fail(JobExecutionError("the attempt has ended"))
         if self._driver is not None:
@@ -354,6 +359,11 @@ class Attempt:
                 self._slot_failed(message)
             case m.MetricsReport():
                 self._metrics.answer(slot, message)
+            case m.StatePublished(location):
+                try:
+                    self.states.published(location)
+                except InvalidProgramError as error:
+                    self._fail(error)
             case m.Register():
                 self._running_slots.registered(slot, message)
             case m.Ready():

@@ -9,6 +9,7 @@ from rekindle.runtime.master.attempts.slot_launch import SlotLaunch
 from rekindle.runtime.master.job_shared import JobShared
 from rekindle.runtime.master.slots.slot_answers import SlotAnswers
 from rekindle.runtime.master.slots.slot_directory import SlotAddress, SlotDirectory
+from rekindle.runtime.master.slots.state_registry import StateRegistry
 from rekindle.runtime.master.views.job_history import SlotPlace
 from rekindle.runtime.master.views.start_times import Phase, StartTimes
 from rekindle.runtime.wire import messages as m
@@ -21,14 +22,23 @@ class AttemptSlots:
         shared: The job.
         number: The attempt.
         times: What follows how long all of it takes.
+        states: The queryable states of the attempt.
         launch: Its slots, if they were started already.
     """
 
-    def __init__(self, shared: JobShared, number: int, times: StartTimes, launch: SlotLaunch | None = None) -> None:
+    def __init__(
+        self,
+        shared: JobShared,
+        number: int,
+        times: StartTimes,
+        states: StateRegistry,
+        launch: SlotLaunch | None = None,
+    ) -> None:
         self._shared = shared
         self._number = number
         self._launch = launch
         self._times = times
+        self._states = states
         self._slots = shared.graph.slots
         self._registered: SlotAnswers[m.Register] = SlotAnswers(self._slots)
         self._ready: SlotAnswers[m.Ready] = SlotAnswers(self._slots)
@@ -43,6 +53,8 @@ class AttemptSlots:
         shared.slot_pool.broadcast(_open_order(shared, restore))
         ready = self._ready.wait()
         self._times.mark(Phase.RESTORE)
+        self._states.served([served.queries for served in ready])
+        shared.proxy_ports = [port for _, port in self._states.proxies()]
         addresses = (
             SlotAddress(slot.host, served.unix_name, served.address, served.port)
             for slot, served in zip(registered, ready, strict=True)
@@ -90,9 +102,9 @@ class AttemptSlots:
 
 def _open_order(shared: JobShared, restore: StoredCheckpoint | None) -> m.OpenJob:
     if restore is None:
-        return m.OpenJob(None)
+        return m.OpenJob(None, shared.proxy_ports)
     settings = shared.settings
     own_files = restore.files is settings.checkpoint_files
     root = None if own_files or restore.files is None else restore.files.root
     own = own_files and restore.metadata.job_id == settings.job_id and not restore.metadata.savepoint
-    return m.OpenJob(m.RestoreOrder(restore.metadata, root, restore.directory, own))
+    return m.OpenJob(m.RestoreOrder(restore.metadata, root, restore.directory, own), shared.proxy_ports)

@@ -33,6 +33,7 @@ from rekindle.contracts.externalized_checkpoint_retention import ExternalizedChe
 from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.master.restarts.restart_strategies import RestartStrategy, restart_strategy_for
 from rekindle.runtime.master.settings.ha_settings import HighAvailabilitySettings, settle_high_availability
+from rekindle.runtime.master.settings.query_settings import settle_queries
 from rekindle.runtime.master.settings.signal_action import SignalAction, settle_signal_action
 from rekindle.runtime.master.settings.state_settings import (
     settle_asynchronous,
@@ -40,6 +41,7 @@ from rekindle.runtime.master.settings.state_settings import (
     settle_savepoint_directory,
     settle_storage,
 )
+from rekindle.runtime.queries.settings import QuerySettings
 from rekindle.state.backend_settings import BackendSettings
 
 log = logging.getLogger(__name__)
@@ -76,6 +78,7 @@ class JobSettings:
     exception_history_size: int = 16
     show_records: bool = True
     crash_records: CrashRecordSettings | None = None
+    queries: QuerySettings | None = None  # None: state cannot be queried
     high_availability: HighAvailabilitySettings | None = None
     watermark_interval_ms: int = 200
     signal_action: SignalAction = SignalAction.CANCEL
@@ -191,6 +194,7 @@ def settle(
         watermark_interval_ms=execution_config.get_auto_watermark_interval(),
         show_records=configuration.get(RekindleOptions.SHOW_RECORDS),
         crash_records=_crash_records(files, configuration),
+        queries=settle_queries(configuration),
     )
 
 

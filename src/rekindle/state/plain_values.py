@@ -13,10 +13,20 @@ from typing import Any
 import msgspec
 
 from rekindle.serialization.encodings.stand_ins import PickledStandIn
-from rekindle.state_processor.stored_types import RawBytes
 from rekindle.types.row import Row
 
 _SHOWN = 200  # characters of a value in a table
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RawBytes:
+    """Hold a value as it was written: what could read it is not here."""
+
+    data: bytes
+
+    def __repr__(self) -> str:
+        shown = self.data[:32].hex()
+        return f"<{len(self.data)} bytes: {shown}{'…' if len(self.data) > 32 else ''}>"
 
 
 def as_text(value: Any, limit: int = _SHOWN) -> str:

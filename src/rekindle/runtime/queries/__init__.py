@@ -1,0 +1,1 @@
+"""Queries of state: the protocol between clients, proxies and state servers, and both of its ends."""

@@ -1,0 +1,1 @@
+"""What a slot does to let its state be queried."""
