@@ -528,7 +528,7 @@ def test_an_operator_that_is_not_there_is_not_found() -> None:
         ("DELETE", f"/jobs/{JOB}", "GET, HEAD, PATCH"),
         ("OPTIONS", f"/jobs/{JOB}", "GET, HEAD, PATCH"),
         ("GET", f"/jobs/{JOB}/savepoints", "POST"),
-        ("POST", f"/jobs/{JOB}/checkpoints", "GET, HEAD"),
+        ("PATCH", f"/jobs/{JOB}/checkpoints", "GET, HEAD, POST"),
     ],
 )
 def test_other_methods_are_not_allowed(method: str, path: str, allowed: str) -> None:

@@ -19,6 +19,7 @@ from rekindle.rest.api import RestApi
 from rekindle.rest.app import rest_app
 from rekindle.rest.messages import Handler
 from rekindle.rest.settings import RestSettings
+from rekindle.runtime.master.checkpoints.requested_checkpoints import CheckpointKind, check_kind
 from rekindle.runtime.master.running_jobs import RunningJobs
 from rekindle.runtime.master.settings.job_settings import settle
 from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotReadings
@@ -58,6 +59,7 @@ class FakeMaster:
         self.readings: SlotReadings = NO_READINGS
         self.asked: list[tuple[Any, ...]] = []
         self.savepoint: Future[str] = Future()
+        self.checkpoint: Future[int] = Future()
         self.alive = True
 
     def suspend(self) -> None:
@@ -85,6 +87,11 @@ class FakeMaster:
 
     def trigger_savepoint(self, directory: str | None) -> Future[str]:
         return self._asked("savepoint", directory)
+
+    def trigger_checkpoint(self, kind: CheckpointKind) -> Future[int]:
+        check_kind(self.settings, kind)
+        self.asked.append(("checkpoint", kind.name))
+        return self.checkpoint
 
     def cancel_with_savepoint(self, directory: str | None) -> Future[str]:
         return self._asked("cancel", directory)

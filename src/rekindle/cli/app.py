@@ -17,6 +17,7 @@ from typer.main import get_command
 
 import rekindle
 from rekindle.cli.cancel import CancelCommand, cancel
+from rekindle.cli.checkpoint import checkpoint
 from rekindle.cli.checkpoints import checkpoints
 from rekindle.cli.config import config
 from rekindle.cli.demo import demo
@@ -76,6 +77,7 @@ app.command(context_settings=_OWN_OPTIONS_FIRST, short_help="Print the plan of a
 app.command("list", short_help="List jobs, with -a also those that have ended.")(list_jobs)
 app.command(short_help="Print the log of a job that was started with run -d.")(logs)
 app.command(short_help="Show the checkpoints of a job.")(checkpoints)
+app.command(short_help="Take a checkpoint now, beside the periodic ones.")(checkpoint)
 app.command(short_help="Take a savepoint of a job that continues to run.")(savepoint)
 app.command(short_help="Stop a job with a savepoint.")(stop)
 app.command(cls=CancelCommand, short_help="Cancel a job, optionally after a savepoint.")(cancel)

@@ -26,7 +26,7 @@ class RestApi:
         self.handlers: list[tuple[str, str, Handler]] = [
             *DriverRequests(jobs).handlers(),
             *JobRequests(jobs).handlers(),
-            *CheckpointRequests(jobs).handlers(),
+            *CheckpointRequests(jobs, self._operations).handlers(),
             *SavepointRequests(jobs, self._operations, _dispose).handlers(),
             *MetricRequests(jobs).handlers(),
         ]

@@ -16,6 +16,7 @@ from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.plan import Plan
 from rekindle.graph.vertex_plan import vertex_plan
+from rekindle.runtime.master.checkpoints.requested_checkpoints import CheckpointKind
 from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotReadings
 from rekindle.runtime.master.views.job_history import JobHistory
@@ -38,6 +39,7 @@ class OperableJob(Protocol):
     def read_metrics(self) -> SlotReadings: ...
     def checkpoint_statistics(self) -> CheckpointsOverview: ...
     def trigger_savepoint(self, directory: str | None) -> Future[str]: ...
+    def trigger_checkpoint(self, kind: CheckpointKind) -> Future[int]: ...
     def cancel_with_savepoint(self, directory: str | None) -> Future[str]: ...
     def stop_with_savepoint(self, directory: str | None, drain: bool) -> Future[str]: ...
     def cancel(self) -> None: ...
@@ -99,6 +101,10 @@ class RegisteredJob:
         """Take a savepoint."""
         return self._running_master().trigger_savepoint(directory)
 
+    def trigger_checkpoint(self, kind: CheckpointKind) -> Future[int]:
+        """Take a checkpoint."""
+        return self._running_master("checkpoint").trigger_checkpoint(kind)
+
     def cancel_with_savepoint(self, directory: str | None) -> Future[str]:
         """Take a savepoint, and cancel the job."""
         return self._running_master().cancel_with_savepoint(directory)
@@ -129,11 +135,11 @@ class RegisteredJob:
                 log.warning("the statistics of job %s are lost", self.job_id, exc_info=True)
             self._master = None
 
-    def _running_master(self) -> OperableJob:
+    def _running_master(self, wanted: str = "savepoint") -> OperableJob:
         master = self._master
         if master is None:
             raise CheckpointError(
-                f"no savepoint was taken: job {self.settings.job_name!r} has ended ({self.history.status.name})"
+                f"no {wanted} was taken: job {self.settings.job_name!r} has ended ({self.history.status.name})"
             )
         return master
 

@@ -88,7 +88,7 @@ class Attempt:
         self._events: queue.SimpleQueue[a.Event] = queue.SimpleQueue()
         self._lock = threading.Lock()  # what the machine knows
         self._machine = AttemptMachine(
-            attempt_settings(shared, number), coordinator, shared.savepoints, shared.stopping
+            attempt_settings(shared, number), coordinator, shared.savepoints, shared.stopping, shared.requested
         )
         settings = shared.settings
         self._writer = CheckpointWriter(
@@ -311,6 +311,10 @@ class Attempt:
             case a.FailSavepoint(checkpoint_id, message):
                 log.warning(message)
                 savepoints.failed(checkpoint_id, message)
+            case a.CompleteRequested(checkpoint_id):
+                self._shared.requested.completed(checkpoint_id)
+            case a.FailRequested(checkpoint_id, message):
+                self._shared.requested.failed(checkpoint_id, message)
             case a.GiveUpStop(request, message, then):
                 request.give_up(message, then)
             case a.InterruptStop(message):
