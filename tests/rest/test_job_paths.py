@@ -344,6 +344,7 @@ def test_failures_are_listed_with_where_they_were_and_what_followed() -> None:
         "exceptionName": "rekindle.exceptions.UserCodeError",
         "timestamp": 1_000,
         "failureLabels": {},
+        "attempt": 0,
         "taskName": "Map (subtask 1)",
         "endpoint": "there:22",
         "taskManagerId": "slot-1",
@@ -354,6 +355,7 @@ def test_failures_are_listed_with_where_they_were_and_what_followed() -> None:
     assert newest == {
         "exceptionName": "rekindle.exceptions.SlotLostError",
         "stacktrace": "slot 0 was lost: it died",
+        "attempt": 1,
         "timestamp": 1_010,
         "failureLabels": {},
         "taskName": None,

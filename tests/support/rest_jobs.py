@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from starlette.routing import Route
+
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.common import Configuration, ExecutionConfig, JobStatus
 from rekindle.datastream.checkpoint_config import CheckpointConfig
@@ -138,8 +140,9 @@ class Client:
         handlers: Iterable[tuple[str, str, Handler]],
         settings: RestSettings | None = None,
         time_limit: float = 30.0,
+        routes: Iterable[Route] = (),
     ) -> None:
-        self._app = rest_app(settings or RestSettings(), handlers, time_limit)
+        self._app = rest_app(settings or RestSettings(), handlers, time_limit, routes)
 
     def ask(
         self,
@@ -198,7 +201,8 @@ class Client:
 
 def served(*masters: FakeMaster, settings: RestSettings | None = None) -> Client:
     """Return a client of an interface over some jobs."""
-    return Client(RestApi(registered(*masters)).handlers, settings)
+    api = RestApi(registered(*masters))
+    return Client(api.handlers, settings, routes=api.routes)
 
 
 def registered(*masters: FakeMaster) -> RunningJobs:

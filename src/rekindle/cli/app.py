@@ -25,6 +25,7 @@ from rekindle.cli.dispose import dispose
 from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
 from rekindle.cli.flink_options import advice_for
 from rekindle.cli.help import plain_arguments
+from rekindle.cli.history import history
 from rekindle.cli.info import info
 from rekindle.cli.list import list_jobs
 from rekindle.cli.logs import logs
@@ -83,6 +84,7 @@ app.command(short_help="Stop a job with a savepoint.")(stop)
 app.command(cls=CancelCommand, short_help="Cancel a job, optionally after a savepoint.")(cancel)
 app.command(short_help="Inspect a savepoint or checkpoint.")(state)
 app.command(short_help="Delete a savepoint or checkpoint.")(dispose)
+app.command(short_help="Show in a browser what jobs have left behind.")(history)
 app.command(short_help="Print the settings in effect, and where they come from.")(config)
 app.command(short_help="Watch a job survive the death of a process.")(demo)
 

@@ -73,7 +73,7 @@ class CheckpointRequests:
 
     def details(self, request: Request) -> Response:
         """Describe one checkpoint."""
-        job, checkpoint_id = find_job(self._jobs, request), _checkpoint_id(request)
+        job, checkpoint_id = find_job(self._jobs, request), checkpoint_id_of(request)
         found = checkpoints_json.checkpoint_details(job.checkpoint_statistics(), checkpoint_id)
         if found is None:
             raise RequestError(404, f"Could not find checkpointing statistics for checkpoint {checkpoint_id}.")
@@ -81,7 +81,7 @@ class CheckpointRequests:
 
     def subtasks(self, request: Request) -> Response:
         """Describe one checkpoint of one operator."""
-        job, checkpoint_id = find_job(self._jobs, request), _checkpoint_id(request)
+        job, checkpoint_id = find_job(self._jobs, request), checkpoint_id_of(request)
         vertex = request.path_params["vertex"]
         found = checkpoints_json.checkpoint_subtasks(job.checkpoint_statistics(), checkpoint_id, vertex)
         if found is None:
@@ -94,7 +94,8 @@ def _of(job_id: str) -> str:
     return f"checkpoints of {job_id}"
 
 
-def _checkpoint_id(request: Request) -> int:
+def checkpoint_id_of(request: Request) -> int:
+    """Return the checkpoint that a request is about."""
     text = request.path_params["checkpoint"]
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_ID_DIGITS):
         raise RequestError(400, f"{text!r} is not a checkpoint id: it must be a number.")

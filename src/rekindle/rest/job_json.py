@@ -137,12 +137,12 @@ def job_config(job: RegisteredJob) -> dict[str, Any]:
             "restart-strategy": job.settings.restart_strategy.describe(),
             "job-parallelism": max((node.parallelism for node in job.plan.nodes), default=1),
             "object-reuse-mode": False,
-            "user-config": {key: _shown(key, value) for key, value in job.settings.job_parameters.items()},
+            "user-config": {key: shown(key, value) for key, value in job.settings.job_parameters.items()},
         },
     }
 
 
-def _shown(key: str, value: str) -> str:
+def shown(key: str, value: str) -> str:
     """Hide what is not for everybody's eyes, as Flink does."""
     return _HIDDEN if any(part in key.lower() for part in _SENSITIVE) else value
 
@@ -165,6 +165,7 @@ def _failure(failure: Failure) -> dict[str, Any]:
         "exceptionName": failure.name,
         "stacktrace": failure.text,
         "timestamp": failure.timestamp,
+        "attempt": failure.attempt,
         "failureLabels": {},
         "taskName": task,
         "endpoint": location,

@@ -481,6 +481,8 @@ class JobMaster(ObservedJob):
         if status in (JobStatus.FAILED, JobStatus.SUSPENDED) and error is not None:
             self.history.given_up(error)
         with self._lock:
+            if self._attempt is not None:
+                self._last_readings = replace(self._attempt.last_readings, complete=False)
             self._status = status
             self._attempt = None
         if status is JobStatus.CANCELED:

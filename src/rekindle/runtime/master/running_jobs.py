@@ -61,6 +61,7 @@ class RegisteredJob:
         self.plan = master.plan or Plan(())
         self._master: OperableJob | None = master
         self._last_statistics = CheckpointsOverview()
+        self._last_readings = NO_READINGS
 
     @property
     def job_id(self) -> str:
@@ -93,9 +94,9 @@ class RegisteredJob:
         return self._last_statistics if master is None else master.checkpoint_statistics()
 
     def read_metrics(self) -> SlotReadings:
-        """Ask its slots what they count and measure."""
+        """Ask its slots what they count and measure; of a job that has ended, return what they said last."""
         master = self._master
-        return NO_READINGS if master is None else master.read_metrics()
+        return self._last_readings if master is None else master.read_metrics()
 
     def trigger_savepoint(self, directory: str | None) -> Future[str]:
         """Take a savepoint."""
@@ -131,6 +132,7 @@ class RegisteredJob:
         if master is not None:
             try:
                 self._last_statistics = master.checkpoint_statistics()
+                self._last_readings = master.read_metrics()
             except Exception:
                 log.warning("the statistics of job %s are lost", self.job_id, exc_info=True)
             self._master = None

@@ -53,6 +53,7 @@ log = logging.getLogger(__name__)
 
 _CAUSE_WAIT = 2.0
 _GRACE = 5.0
+_LAST_LOOK = 0.5
 _LONGEST_WAIT = 1.0
 _LOOKS = 3  # heartbeats between two looks at who owns the job
 
@@ -135,6 +136,8 @@ class Attempt:
                 self._driver.stop()
         with self._lock:
             ended_well = self._machine.stop()
+        if ended_well:
+            self._metrics.read(_LAST_LOOK)
         self._running_slots.release(job_over, _GRACE if ended_well else _GRACE / 5)
         self._shared.io.settle()
         while not self._events.empty():
@@ -156,6 +159,11 @@ class Attempt:
     def read_metrics(self) -> SlotReadings:
         """Ask the slots what they count and measure."""
         return self._metrics.read()
+
+    @property
+    def last_readings(self) -> SlotReadings:
+        """Return what the slots counted and measured when they were last asked, at a good end too."""
+        return self._metrics.last
 
     def checkpoint_statistics(self) -> CheckpointsOverview:
         """Describe the checkpoints of the job so far."""

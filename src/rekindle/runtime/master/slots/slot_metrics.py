@@ -66,6 +66,11 @@ class SlotMetrics:
                 self._asked = time.monotonic()
             return self._last
 
+    @property
+    def last(self) -> SlotReadings:
+        """Return what the slots said when they were asked last."""
+        return self._last
+
     def answer(self, slot: int, report: m.MetricsReport) -> None:
         """Take what a slot says; what comes too late is dropped."""
         with self._changed:

@@ -29,6 +29,7 @@ class EpochSummary:
     records: int
     seconds: float
     watermark: int
+    busy_seconds: float = 0.0  # of the busiest slot
 
 
 class ProgressView:
