@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from rekindle.cli.exit_codes import CommandError, ExitCode
-from rekindle.cli.output import console
+from rekindle.cli.output import Json, console, print_json
 from rekindle.cli.paths import not_empty
 
 
@@ -16,6 +18,7 @@ def history(
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="The port to listen on. Default: any that is free.")
     ] = 0,
+    json: Json = False,
 ) -> None:
     """Show in a browser what jobs have left behind, also those whose process was killed.
 
@@ -44,9 +47,16 @@ def history(
     out = console()
 
     def tell(url: str) -> None:
+        if json:
+            print_json({"url": url, "jobs": [record.entry.job_id for record in records]})
+            sys.stdout.flush()
+            return
         jobs = "1 job" if len(records) == 1 else f"{len(records)} jobs"
-        out.print(f"{jobs} in {directory}: {url} (Ctrl-C ends this)", markup=False, highlight=False)
+        out.print(f"{jobs} in {directory}: {url} (Ctrl-C ends this)", markup=False, highlight=False, soft_wrap=True)
+        sys.stdout.flush()
 
     server = RestServer(RestSettings(ports=(port,)), lambda: api, tell, found=False)
     server.start()
-    server.wait()
+    with suppress(KeyboardInterrupt):  # which is how it is meant to end
+        server.wait()
+    server.stop()

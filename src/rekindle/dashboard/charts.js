@@ -59,6 +59,18 @@ export function chart(title, series) {
   return { element, update };
 }
 
+/** Return the speed of a run over time: times, records per second, average duration of epochs. Where none ended, it is 0. */
+export function speeds({ step, points }) {
+  const known = new Map(points.map((point) => [point.time, point]));
+  const times = [];
+  for (let time = points[0]?.time; time <= points.at(-1)?.time; time += step) times.push(time);
+  return [
+    times.map((time) => time + step),
+    times.map((time) => ((known.get(time)?.records ?? 0) * 1000) / step),
+    times.map((time) => (known.has(time) ? known.get(time).duration / known.get(time).epochs : null)),
+  ];
+}
+
 function described({ name, format }, values) {
   const known = values.filter((value) => value !== null);
   if (!known.length) return `no ${name.toLowerCase()}`;

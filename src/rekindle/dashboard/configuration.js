@@ -19,7 +19,7 @@ export function configurationPage(context) {
   );
   let settings = [];
   const columns = [
-    { name: "Key", cell: (row) => [h("code", {}, row.key), row["set-as"] && row["set-as"] !== row.key ? h("span", { class: "quiet" }, ` set as ${row["set-as"]}`) : null] },
+    { name: "Key", kind: "name", cell: (row) => [h("code", {}, row.key), row["set-as"] && row["set-as"] !== row.key ? h("span", { class: "quiet" }, ` set as ${row["set-as"]}`) : null] },
     { name: "Value", cell: (row) => h("code", {}, row.value ?? "not set") },
     { name: "Origin", cell: (row) => (row.layer === "default" ? h("span", { class: "quiet" }, "default") : row.layer === "command line" ? "command line (-D)" : row.origin) },
     { name: "What it does", cell: (row) => h("span", { class: "quiet" }, row.description ?? "") },

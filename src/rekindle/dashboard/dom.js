@@ -55,7 +55,7 @@ function align(old, wanted) {
 }
 
 /**
- * Make a table. Columns are {name, cell(row), kind}, where kind is "num", "when" or nothing; the first one heads its row.
+ * Make a table. Columns are {name, cell(row), kind}, where kind is "num", "when", "name" or nothing; the first one heads its row.
  * Options: stack (one row under the other on a phone), chosen(row), empty (what to say without rows).
  */
 export function table(caption, columns, rows, options = {}) {
@@ -108,5 +108,5 @@ export function share(busy, held) {
 
 export function legend() {
   const entry = (name, text) => h("span", {}, s("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" }, s("rect", { class: `fill-${name}`, width: 10, height: 10, rx: 2 })), text);
-  return h("div", { class: "legend" }, entry("busy", "busy"), entry("held", "back-pressured: waits for what follows"), entry("idle", "idle: waits for records"));
+  return h("div", { class: "legend" }, entry("busy", "busy"), entry("held", "held up (back-pressured): waits for what follows"), entry("idle", "idle: waits for records"));
 }

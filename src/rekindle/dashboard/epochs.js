@@ -1,6 +1,6 @@
 // The epochs of a job: how long they take, what they bring, and for how long slots work in them.
 
-import { chart } from "./charts.js";
+import { chart, speeds } from "./charts.js";
 import { h, panel, show, table, tiles } from "./dom.js";
 import * as formats from "./formats.js";
 
@@ -41,8 +41,7 @@ export function epochsPage() {
     );
     const oldestFirst = [...recent].reverse();
     time.update(oldestFirst.map((row) => row["end-time"]), oldestFirst.map((row) => row.duration), oldestFirst.map((row) => row.records));
-    const { step, points } = epochs.timeline;
-    run.update(points.map((point) => point.time + step), points.map((point) => (point.records * 1000) / step), points.map((point) => point.duration / point.epochs));
+    run.update(...speeds(epochs.timeline));
     show(list, panel("Epochs", table("The last epochs, the newest first. Slots at work: how long the busiest one was.", columns, recent, { empty: "No epoch has ended yet." })));
   }
   return { element, update };

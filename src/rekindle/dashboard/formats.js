@@ -54,6 +54,12 @@ export function watermark(value) {
   return Number.isNaN(at.getTime()) ? String(value) : at.toISOString().replace("T", " ").replace(/\.000Z$/, "Z");
 }
 
+/** The same without the year and the parts of a second. */
+export function shortWatermark(value) {
+  const text = watermark(value);
+  return text.length > 10 ? text.slice(5, 19) : text;
+}
+
 export function percent(perThousand) {
   return `${Math.round(perThousand / 10)} %`;
 }

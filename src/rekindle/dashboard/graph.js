@@ -3,9 +3,10 @@
 import { s, tone } from "./dom.js";
 import * as formats from "./formats.js";
 
-const CARD = { width: 206, height: 112 };
-const GAP = { x: 72, y: 22 };
-const SMALLEST = 0.72; // smaller than that, letters cannot be read: then the graph is moved sideways
+const CARD = { width: 190, height: 108 };
+const GAP = { x: 60, y: 22 };
+const SMALLEST = 0.75; // smaller than that, letters cannot be read
+const SIDEWAYS = 0.9; // then the graph is moved sideways, and may be larger
 const MARGIN = { x: 14, top: 34, bottom: 14 };
 
 /** Give every operator a column, the number of operators on the longest way to it, and a row. Pure. */
@@ -54,8 +55,9 @@ function card({ node, x, y }, vertex, link, chosen) {
   const held = Math.round(rates?.["backpressured-time-ms-per-second"] ?? 0);
   const width = CARD.width - 24;
   const line = (dy, text, kind = "") => s("text", { x: 12, y: dy, class: kind }, text);
+  const right = (dy, text, kind) => s("text", { x: 12 + width, y: dy, class: `${kind} right` }, text);
   const written = vertex && `in ${formats.rate(rates["records-in-per-second"])} · out ${formats.rate(rates["records-out-per-second"])}`;
-  const state = vertex?.["state-size"] ? `state ${formats.size(vertex["state-size"])} · ` : "";
+  const state = vertex?.["state-size"] ? ` · state ${formats.size(vertex["state-size"])}` : "";
   const label = `${node.name}, parallelism ${node.parallelism}, ${vertex?.status ?? ""}, busy ${formats.percent(busy)}, back-pressured ${formats.percent(held)}`;
   return s(
     "a",
@@ -63,14 +65,15 @@ function card({ node, x, y }, vertex, link, chosen) {
     s("title", {}, node.description || node.name),
     s("rect", { class: "card", width: CARD.width, height: CARD.height, rx: 8 }),
     s("circle", { class: "tone", cx: CARD.width - 16, cy: 17, r: 4, "data-tone": tone(vertex?.status) === "run" ? "good" : tone(vertex?.status) }),
-    line(21, cut(node.name, 27), "name"),
-    line(37, `parallelism ${node.parallelism} · ${(vertex?.status ?? "").toLowerCase()}`, "soft"),
-    line(55, written ?? ""),
-    line(71, `${state}watermark ${cut(formats.watermark(rates?.watermark), 20)}`, "soft"),
-    s("rect", { class: "fill-idle", x: 12, y: 80, width, height: 6, rx: 3 }),
-    s("rect", { class: "fill-busy", x: 12, y: 80, width: (width * busy) / 1000, height: 6, rx: 3 }),
-    s("rect", { class: "fill-held", x: 12 + (width * busy) / 1000, y: 80, width: (width * held) / 1000, height: 6, rx: 3 }),
-    line(101, `busy ${formats.percent(busy)} · back-pressured ${formats.percent(held)}`, "soft"),
+    line(21, cut(node.name, 21), "name"),
+    line(37, `× ${node.parallelism}${state}`, "soft"),
+    line(54, written ?? ""),
+    line(70, `watermark ${formats.shortWatermark(rates?.watermark)}`, "soft"),
+    s("rect", { class: "fill-idle", x: 12, y: 79, width, height: 6, rx: 3 }),
+    s("rect", { class: "fill-busy", x: 12, y: 79, width: (width * busy) / 1000, height: 6, rx: 3 }),
+    s("rect", { class: "fill-held", x: 12 + (width * busy) / 1000, y: 79, width: (width * held) / 1000, height: 6, rx: 3 }),
+    line(99, `busy ${formats.percent(busy)}`, "soft"),
+    right(99, `held up ${formats.percent(held)}`, "soft"),
   );
 }
 
@@ -105,7 +108,8 @@ export function drawGraph(plan, vertices, link, chosen, room) {
   const places = new Map(placed.map((each) => [each.node.id, each]));
   const width = Math.max(...placed.map(({ x }) => x)) + CARD.width + MARGIN.x;
   const height = Math.max(...placed.map(({ y }) => y)) + CARD.height + MARGIN.bottom;
-  const scale = Math.min(1, Math.max(SMALLEST, (room || width) / width));
+  const fitting = Math.min(1, (room || width) / width);
+  const scale = fitting < SMALLEST ? SIDEWAYS : fitting;
   const edges = placed.map((to) => (to.node.inputs ?? []).map((input) => places.has(input.id) && edge(places.get(input.id), to, input)));
   return s(
     "svg",

@@ -6,7 +6,7 @@ import * as formats from "./formats.js";
 export function jobsPage(history) {
   const element = h("div");
   const columns = [
-    { name: "Name", cell: (job) => h("a", { href: `#/jobs/${job.jid}/overview` }, job.name) },
+    { name: "Name", kind: "name", cell: (job) => h("a", { href: `#/jobs/${job.jid}/overview` }, job.name) },
     { name: "State", cell: (job) => pill(job.state) },
     { name: "Started", kind: "when", cell: (job) => formats.moment(job["start-time"]) },
     { name: "Ran for", kind: "when", cell: (job) => formats.duration((job["end-time"] > 0 ? job["end-time"] : (job.recorded ?? Date.now())) - job["start-time"]) },

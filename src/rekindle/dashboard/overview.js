@@ -1,7 +1,7 @@
 // A job at a glance: its numbers, its graph, its operators, and the subtasks of one of them.
 
 import { get } from "./api.js";
-import { chart } from "./charts.js";
+import { chart, speeds } from "./charts.js";
 import { h, legend, panel, pill, share, show, table, tiles } from "./dom.js";
 import * as formats from "./formats.js";
 import { drawGraph } from "./graph.js";
@@ -17,26 +17,29 @@ function bytes(plan, metrics, id, kind) {
 
 const busyCell = ({ rates }) => [share(rates["busy-time-ms-per-second"], rates["backpressured-time-ms-per-second"]), formats.percent(rates["busy-time-ms-per-second"])];
 
+const both = (count, rate) => [count, h("small", {}, rate)];
+
 const numbers = (plan, idOf) => [
-  { name: "Records in", kind: "num", cell: ({ metrics }) => formats.count(metrics["read-records"]) },
-  { name: "Records out", kind: "num", cell: ({ metrics }) => formats.count(metrics["write-records"]) },
-  { name: "In", kind: "num", cell: ({ rates }) => formats.rate(rates["records-in-per-second"]) },
-  { name: "Out", kind: "num", cell: ({ rates }) => formats.rate(rates["records-out-per-second"]) },
+  { name: "Records in", kind: "num", cell: ({ metrics, rates }) => both(formats.count(metrics["read-records"]), formats.rate(rates["records-in-per-second"])) },
+  { name: "Records out", kind: "num", cell: ({ metrics, rates }) => both(formats.count(metrics["write-records"]), formats.rate(rates["records-out-per-second"])) },
   { name: "Bytes in", kind: "num", cell: (row) => bytes(plan, row.metrics, idOf(row), "read") },
   { name: "Bytes out", kind: "num", cell: (row) => bytes(plan, row.metrics, idOf(row), "write") },
   { name: "Busy", kind: "when", cell: busyCell },
   { name: "Back-pressured", kind: "num", cell: ({ rates }) => formats.percent(rates["backpressured-time-ms-per-second"]) },
-  { name: "Watermark", kind: "when", cell: ({ rates }) => formats.watermark(rates.watermark) },
+  { name: "Watermark", kind: "when", cell: ({ rates }) => formats.watermark(rates.watermark).replace(/\.\d+Z$/, "Z") },
   { name: "State", kind: "num", cell: (row) => formats.size(row["state-size"]) },
 ];
 
 export function overviewPage(context) {
   const speed = chart("Records from sources over the whole run", [{ name: "Records per second", format: formats.rate }]);
   const [facts, graph, operators, subtasks] = [h("div"), h("div"), h("div"), h("div")];
-  const element = h("div", {}, facts, panel("Throughput", speed.element), graph, operators, subtasks);
+  const element = h("div", {}, facts, graph, operators, subtasks, panel("Throughput", speed.element));
   const levels = new Map(context.plan.nodes.map((node) => [node.id, node.level]));
   const chosen = context.detail;
   let asked = 0;
+  let last = null;
+  const redraw = () => last && update(last);
+  addEventListener("resize", redraw);
 
   async function showSubtasks() {
     if (!chosen || Date.now() - asked < 1900) return;
@@ -55,7 +58,9 @@ export function overviewPage(context) {
     }
   }
 
-  function update({ job, epochs, checkpoints }) {
+  function update(event) {
+    last = event;
+    const { job, epochs, checkpoints } = event;
     const latest = checkpoints.latest.completed;
     show(
       facts,
@@ -68,13 +73,13 @@ export function overviewPage(context) {
         ["Restored", formats.count(checkpoints.counts.restored), checkpoints.latest.restored && `from ${checkpoints.latest.restored.id} at ${formats.clock(checkpoints.latest.restored.restore_timestamp)}`],
       ]),
     );
-    const { step, points } = epochs.timeline;
-    speed.update(points.map((point) => point.time + step), points.map((point) => (point.records * 1000) / step));
+    const [times, records] = speeds(epochs.timeline);
+    speed.update(times, records);
     const vertices = new Map(job.vertices.map((vertex) => [vertex.id, vertex]));
     const link = (vertex) => context.link("overview", vertex);
     show(graph, panel("Graph", h("div", { class: "graph" }, drawGraph(context.plan, vertices, link, chosen, element.clientWidth - 34)), legend()));
     const columns = [
-      { name: "Operator", cell: (row) => h("a", { href: link(row.id) }, row.name) },
+      { name: "Operator", kind: "name", cell: (row) => h("a", { href: link(row.id) }, row.name) },
       { name: "Level", kind: "num", cell: (row) => String(levels.get(row.id) ?? "") },
       { name: "Parallelism", kind: "num", cell: (row) => String(row.parallelism) },
       { name: "Status", cell: (row) => pill(row.status) },
@@ -84,5 +89,5 @@ export function overviewPage(context) {
     show(operators, panel("Operators", table(words, columns, job.vertices, { chosen: (row) => row.id === chosen })));
     showSubtasks();
   }
-  return { element, update };
+  return { element, update, leave: () => removeEventListener("resize", redraw) };
 }

@@ -449,6 +449,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         watch_signals()
         master.start()
         keep_record(running_jobs().register(master, rest_interface(rest, view.reachable_at)))
+        server = running_jobs().server
+        if server is not None and server.url is not None:
+            view.dashboard_at(server.url)
         self._graph.submitted = len(self._graph.nodes)
         return master
 

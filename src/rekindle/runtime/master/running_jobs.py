@@ -147,7 +147,13 @@ class RegisteredJob:
 
 
 class JobServer(Protocol):
-    """Lets others ask about the jobs of this process, until it is stopped."""
+    """Lets others ask about the jobs of this process, until it is stopped.
+
+    Attributes:
+        url: Where it listens; None: not yet, or not at all.
+    """
+
+    url: str | None
 
     def stop(self) -> None:
         """End."""
