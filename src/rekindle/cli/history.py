@@ -16,7 +16,10 @@ from rekindle.cli.paths import not_empty
 def history(
     directory: Annotated[str, typer.Argument(metavar="DIR", help="The directory of checkpoints of the jobs.")],
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port to listen on. Default: any that is free.")
+        int,
+        typer.Option(
+            "--port", metavar="PORT", min=0, max=65535, help="The port to listen on. Default: any that is free."
+        ),
     ] = 0,
     json: Json = False,
 ) -> None:

@@ -78,7 +78,7 @@ class JobSettings:
     signal_action: SignalAction = SignalAction.CANCEL
     archived_jobs: int = 100
     history_jobs: int = 50
-    configuration: Configuration = field(default_factory=Configuration)  # as it was when the job was submitted
+    configuration: Configuration = field(default_factory=Configuration, repr=False)  # as of the submission of the job
     state_in_metadata: bool = False  # slots send their state to the job master, wherever it puts the metadata
     driver_number: int | None = None  # with high availability: the entry of the log with which this driver took over
 
