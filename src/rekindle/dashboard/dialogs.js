@@ -16,15 +16,17 @@ export function ask({ title, text, label = null, value = "", yes, secret = false
   const dialog = part("");
   return new Promise((resolve) => {
     const done = (answer) => {
-      dialog.onclose = part("yes").onclick = part("no").onclick = input.onkeydown = null;
+      dialog.oncancel = part("yes").onclick = part("no").onclick = input.onkeydown = null;
       dialog.close();
       resolve(answer);
     };
     const accept = () => done(label === null ? true : input.value.trim());
     part("yes").onclick = accept;
     part("no").onclick = () => done(null);
-    input.onkeydown = (event) => event.key === "Enter" && accept();
-    dialog.onclose = () => done(null);
+    input.onkeydown = (event) => {
+      if (event.key === "Enter") accept();
+    };
+    dialog.oncancel = () => done(null); // the Escape key; "close" comes late, when the next question may be open
     dialog.showModal();
   });
 }
