@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import sys
 
+from debian_packages import become_root, install
+
 from rekindle.exceptions import SparkSetupError
 from rekindle.runtime.spark.java import require_java
 
@@ -25,11 +27,11 @@ def main() -> int:
         return 0
     if os.environ.get("JAVA_HOME") or shutil.which("apt-get") is None:
         return _give_up(problem)
-    become_root = _become_root()
-    if become_root is None:
+    prefix = become_root()
+    if prefix is None:
         return _give_up(f"{problem}\nOne command installs it:\n\n    {_command_for_people()}\n")
     print("Installing Java for Spark with apt-get", flush=True)
-    failure = _install([*become_root, "env", "DEBIAN_FRONTEND=noninteractive"])
+    failure = install(prefix, *((package,) for package in PACKAGES))
     if failure is not None:
         return _give_up(f"{problem}\n{failure}")
     problem = _problem()
@@ -46,32 +48,6 @@ def _problem() -> str | None:
     if MODULE not in modules.stdout:
         return f"{java} lacks the module {MODULE}, which Spark needs: it is a cut-down Java. Install a full one"
     return None
-
-
-def _become_root() -> list[str] | None:
-    """Return what a command must begin with to run as root; None where that needs a password."""
-    if os.geteuid() == 0:
-        return []
-    if shutil.which("sudo") is None:
-        return None
-    asked = subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False)
-    return ["sudo", "-n"] if asked.returncode == 0 else None
-
-
-def _install(prefix: list[str]) -> str | None:
-    """Install the first package there is; say what went wrong, None: nothing."""
-    update = subprocess.run([*prefix, "apt-get", "update"], capture_output=True, text=True, check=False)
-    if update.returncode != 0:
-        return f"apt-get update failed:\n{update.stderr.strip()}"
-    options = ["--yes", "--no-install-recommends"]
-    errors = []
-    for package in PACKAGES:
-        command = [*prefix, "apt-get", "install", *options, package]
-        installed = subprocess.run(command, capture_output=True, text=True, check=False)
-        if installed.returncode == 0:
-            return None
-        errors.append(f"apt-get install {package} failed:\n{installed.stderr.strip()}")
-    return "\n".join(errors)
 
 
 def _command_for_people() -> str:

@@ -2,7 +2,8 @@
 
 make runs this with the Python of .venv, which has the newest Spark, and says in OLDEST_SPARK which one is the oldest:
 some tests are run on that one, too, in an environment of its own, which is made first. A part that passes is one
-line; what a part that fails has printed is shown whole. At the end come the slowest tests, and all in one line.
+line; what a part that fails has printed is shown whole. At the end come the slowest tests, those that were skipped, by
+name, and all in one line.
 
 Usage: run_tests.py all | quick | pytest ARGUMENTS...
 SEED=random draws the seed of all random tests, and prints it; SEED=123 uses that one.
@@ -31,8 +32,11 @@ ON_OLDEST_SPARK = ("-m", "smoke", "tests/integration")
 
 # Long ones first, so that all lanes end at about the same time. What needs Spark shares a session, but for the tests of
 # drivers, which start and kill their own. "All others" is what no part names.
-DRIVERS = tuple(f"tests/chaos/test_{name}.py" for name in ("driver", "driver_takeover", "jvm_killed", "cluster"))
-ON_SPARK = tuple(f"tests/{name}" for name in ("chaos", "docs", "integration", "pyflink"))
+DRIVERS = (
+    "tests/browser",
+    *(f"tests/chaos/test_{name}.py" for name in ("driver", "driver_takeover", "jvm_killed", "cluster")),
+)
+ON_SPARK = tuple(f"tests/{name}" for name in ("browser", "chaos", "docs", "integration", "pyflink"))
 PARTS = (
     ("tests/runtime",),
     ("tests/state",),
@@ -47,10 +51,11 @@ QUICK = (
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How long a test took."""
+    """How long a test took; and, if it was skipped, why."""
 
     seconds: float
     name: str
+    skipped: str | None = None
 
 
 @dataclass(slots=True)
@@ -144,7 +149,9 @@ class Lanes:
 def measured(report: str) -> Iterable[Measured]:
     """Read how long tests took out of a report of pytest."""
     for case in ElementTree.parse(report).iter("testcase"):
-        yield Measured(float(case.get("time", 0)), f"{case.get('classname')}.{case.get('name')}")
+        skipped = case.find("skipped")
+        why = None if skipped is None else skipped.get("message", "")
+        yield Measured(float(case.get("time", 0)), f"{case.get('classname')}.{case.get('name')}", why)
 
 
 def pytest_part(name: str, directory: str, *arguments: str) -> Part:
@@ -224,6 +231,11 @@ def main(arguments: list[str]) -> int:
     print(f"\nslowest {SLOWEST} tests")
     for test in tests[:SLOWEST]:
         print(f"{test.seconds:>7.1f} s  {test.name}")
+    skipped = [test for test in tests if test.skipped is not None]
+    if skipped:
+        print(f"\nskipped {len(skipped)} tests")
+    for test in skipped:
+        print(f"  {test.name}: {test.skipped}")
     failed = [part.name for part in parts if not part.passed]
     outcome = f"FAILED or not run: {', '.join(failed)}" if failed else "all passed"
     print(f"\n{outcome}; {len(tests)} tests in {time.monotonic() - begun:.0f} s, seed: {seed}")

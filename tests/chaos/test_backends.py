@@ -17,6 +17,7 @@ from rekindle.exceptions import JobExecutionError, StateRestoreError
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.testing import FaultInjectingCheckpointStorage, FaultKind
 from support.balances import assert_exactly_once, environment, numbering_job, read_output
+from support.left_behind import left_in
 from support.paced_cluster import PacedCluster
 from support.processes import wait_until
 from support.seeds import seeded
@@ -49,7 +50,7 @@ def killed_twice(cluster: Any, tmp_path: Path, settings: dict[str, str], kill: C
     master.result.result(300)
     assert_exactly_once(count, str(out))
     assert list(local.iterdir()) == []
-    assert list((tmp_path / "checkpoints").iterdir()) == []
+    assert left_in(tmp_path / "checkpoints") == []
 
 
 @pytest.mark.parametrize("settings", [{}, ROCKSDB], ids=["heap", "RocksDB"])

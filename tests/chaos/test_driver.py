@@ -12,6 +12,7 @@ import pytest
 
 from support.balances import assert_exactly_once, environment, numbering_job, read_output
 from support.driver import Driver, driver
+from support.left_behind import left_in
 from support.processes import is_slot, tagged_pids, wait_until
 
 pytestmark = pytest.mark.spark
@@ -46,7 +47,7 @@ def test_jobs_that_finish_or_fail_know_the_classes_of_their_script_and_leave_not
         )
         assert "ZeroDivisionError: division by zero" in running.output(), "the second job says why it fails"
         running.assert_nothing_is_left()
-    assert os.listdir(f"{tmp_path}/checkpoints") == [], "the checkpoints of a finished job are deleted"
+    assert left_in(f"{tmp_path}/checkpoints") == [], "the checkpoints of a finished job are deleted"
 
 
 def test_ctrl_c_cancels_and_leaves_nothing_behind(tmp_path: Path) -> None:

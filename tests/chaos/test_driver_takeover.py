@@ -24,6 +24,7 @@ from rekindle.runtime.master.job_master import JobMaster
 from support.balances import Verdict, judge, read_output
 from support.driver import Driver, driver
 from support.ha_jobs import NAME, ha_program, latest_entry
+from support.left_behind import left_in
 from support.processes import is_slot, tagged_pids, wait_until
 
 EVENTS = 24_000
@@ -82,7 +83,7 @@ def test_a_killed_driver_is_resumed_by_the_next_and_one_that_wakes_up_late_chang
         wait_until(lambda: not any(map(is_slot, tagged_pids(first.tag))), "the first driver's slots have ended")
         second.assert_nothing_is_left()
     assert judge(EVENTS, f"{tmp_path}/out") == golden(EVENTS)
-    assert os.listdir(f"{tmp_path}/checkpoints") == [], "the job is over"
+    assert left_in(f"{tmp_path}/checkpoints") == [], "the job is over"
     assert (latest_entry(tmp_path).kind, latest_entry(tmp_path).status) == ("ended", "FINISHED")
 
 

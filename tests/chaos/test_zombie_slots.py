@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.balances import environment, judge, numbering_job, read_output
+from support.left_behind import left_in
 from support.processes import all_pids, process_name, wait_until
 
 COUNT = 14_000
@@ -42,4 +43,4 @@ def test_a_slot_that_wakes_up_late_changes_nothing_and_ends(spark: Any, tmp_path
     wait_until(lambda: zombie not in all_pids(), "the old slot has ended by itself")
     verdict = judge(COUNT, str(tmp_path / "out"))
     assert (verdict.lost, verdict.duplicated, verdict.wrong_sums) == (0, 0, 0)
-    assert os.listdir(tmp_path / "checkpoints") == [], "nothing of its late snapshots is left"
+    assert left_in(tmp_path / "checkpoints") == [], "nothing of its late snapshots is left"

@@ -921,3 +921,47 @@ class TestStores:
         aborted = AbortedCheckpointIds((1, 2, 3), limit=2)
         assert list(aborted) == [2, 3]
         assert 1 not in aborted
+
+
+class TestRequested:
+    """Checkpoints that a user asks for."""
+
+    def test_one_need_not_be_due(self) -> None:
+        subject = coordinator(min_pause_ms=5_000)
+        assert not subject.trigger_due(1)
+        assert subject.may_trigger()
+        assert trigger(subject, 1, requested=True) == 1
+
+    def test_the_next_periodic_one_is_due_an_interval_later(self) -> None:
+        subject = coordinator()
+        trigger(subject, 60, requested=True)
+        acknowledge_all(subject, 61, 1)
+        subject.metadata_written(62, 1, stored(1))
+        assert not subject.trigger_due(INTERVAL)
+        assert subject.trigger_due(60 + INTERVAL)
+
+    def test_one_waits_for_those_under_way(self) -> None:
+        subject = coordinator(max_concurrent=1)
+        trigger(subject, INTERVAL)
+        assert not subject.may_trigger()
+        with pytest.raises(InvalidCheckpointTransitionError, match="none is due"):
+            subject.trigger(INTERVAL + 1, 1, requested=True)
+
+    def test_none_begins_beside_or_after_the_last_one(self) -> None:
+        subject = coordinator(max_concurrent=3)
+        trigger(subject, 1, final=True)
+        assert not subject.may_trigger()
+        acknowledge_all(subject, 2, 1)
+        subject.metadata_written(3, 1, stored(1))
+        assert not subject.may_trigger()
+
+    def test_none_begins_after_the_end_of_the_attempt(self) -> None:
+        subject = coordinator()
+        subject.abort_all(1, REASON.JOB_FAILED)
+        assert not subject.may_trigger()
+
+    def test_a_full_one_builds_on_nothing(self) -> None:
+        subject = coordinator(next_checkpoint_id=8, completed=(completed_checkpoint(7),))
+        [full] = subject.trigger(1, 1, requested=True, full=True)
+        assert isinstance(full, TriggerCheckpoint)
+        assert full.base_id is None

@@ -205,7 +205,7 @@ class TestFinding:
         assert ended.code == 4
         assert f"error: no job 'orders' answers; 1 process does not answer (pid {pid})\n" in ended.err
 
-    @pytest.mark.parametrize("command", ["savepoint", "stop", "cancel"])
+    @pytest.mark.parametrize("command", ["checkpoint", "savepoint", "stop", "cancel"])
     def test_what_has_ended_cannot_be_steered(self, rest: FakeRest, command: str) -> None:
         ended = run(rest, command, "payments")
         assert ended.code == 1
@@ -277,6 +277,32 @@ class TestSavepoint:
         assert "error: a savepoint needs a directory" in ended.err
         orders.refusal = (409, "another one is under way")
         assert run(rest, "savepoint", "orders").code == 1
+
+
+class TestCheckpoint:
+    def test_it_prints_the_id_alone(self, rest: FakeRest, orders: FakeJob) -> None:
+        orders.polls = 2
+        ended = run(rest, "checkpoint", "orders", "--type", "full")
+        assert (ended.code, ended.out) == (0, "9\n")
+        assert rest.posted() == [(f"/jobs/{ORDERS}/checkpoints", {"checkpointType": "FULL"})]
+
+    def test_json(self, rest: FakeRest) -> None:
+        assert run(rest, "checkpoint", "orders", "--json").json() == {
+            "job_id": ORDERS,
+            "job_name": "orders",
+            "request_id": "77",
+            "checkpoint": 9,
+        }
+
+    def test_a_failure_is_code_1_with_the_reason(self, rest: FakeRest, orders: FakeJob) -> None:
+        orders.failure = "rekindle.exceptions.CheckpointError: Checkpoint 9 failed: disk full"
+        ended = run(rest, "checkpoint", "orders", "--json")
+        assert (ended.code, ended.json()) == (1, {"error": "Checkpoint 9 failed: disk full", "exit_code": 1})
+
+    def test_an_unknown_type_is_code_2(self, rest: FakeRest) -> None:
+        ended = run(rest, "checkpoint", "orders", "--type", "huge")
+        assert ended.code == 2
+        assert "must be one of configured, full, incremental" in ended.err
 
 
 class TestStop:

@@ -21,6 +21,7 @@ from rekindle.runtime.master.high_availability import takeover as takeover_modul
 from rekindle.runtime.master.high_availability.takeover import Takeover
 from rekindle.runtime.master.settings.ha_settings import safe_name
 from rekindle.runtime.master.settings.job_settings import JobSettings, settle
+from rekindle.runtime.master.slots.slot_metrics import NO_READINGS
 from rekindle.runtime.wire.messages import CommitFinal
 from support.attempts import machine
 from support.balances import key_of
@@ -311,6 +312,7 @@ class TestOneBesideTheOther:
 
         class LosesTheJob:
             damage = None
+            last_readings = NO_READINGS
 
             def __init__(self, *arguments: Any) -> None:
                 pass

@@ -13,6 +13,7 @@ from rekindle.datastream import ExternalizedCheckpointRetention
 from rekindle.exceptions import JobCancelledError
 from rekindle.runtime.master.client import LocalJobClient
 from support.balances import environment, judge, numbering_job, read_output
+from support.left_behind import left_in
 from support.processes import wait_until
 
 EVENTS = 40_000
@@ -34,7 +35,7 @@ def test_four_checkpoints_back_by_path(local_cluster: Any, tmp_path: Path) -> No
     client.cancel().result()
     assert master.status is JobStatus.CANCELED
 
-    [job] = (tmp_path / "checkpoints").iterdir()
+    [job] = ((tmp_path / "checkpoints") / name for name in left_in(tmp_path / "checkpoints"))
     kept = sorted(int(path.parent.name[4:]) for path in job.glob(f"chk-*/{paths.METADATA}"))
     overview = master.checkpoint_statistics()
     assert kept == [entry.checkpoint_id for entry in reversed(overview.history) if entry.external_path][-20:]

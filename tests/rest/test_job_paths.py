@@ -11,7 +11,7 @@ from rekindle.exceptions import SlotLostError, UserCodeError
 from rekindle.graph.vertex_ids import vertex_id
 from rekindle.runtime.master.slots.slot_metrics import SlotReadings
 from rekindle.runtime.master.views.progress import EpochSummary
-from rekindle.runtime.wire.messages import OperatorNumbers
+from rekindle.runtime.wire.messages import OperatorNumbers, Rates
 from rekindle.testing import ManualClock
 from support.rest_jobs import JOB, FakeMaster, served
 
@@ -57,8 +57,40 @@ VERTEX_METRICS = {
 }
 
 
+RATES = {
+    "records-in-per-second",
+    "records-out-per-second",
+    "bytes-in-per-second",
+    "bytes-out-per-second",
+    "busy-time-ms-per-second",
+    "backpressured-time-ms-per-second",
+    "idle-time-ms-per-second",
+    "watermark",
+}
+
+
 def numbers(uid: str, subtask: int, records_in: int, records_out: int) -> OperatorNumbers:
     return OperatorNumbers(uid, uid, subtask, records_in, records_out, 5, 6)
+
+
+def measured(subtask: int, busy: float, held_up: float) -> OperatorNumbers:
+    return OperatorNumbers(
+        "map",
+        "Map",
+        subtask,
+        records_in=10,
+        records_out=10,
+        input_watermark=5,
+        output_watermark=6 + subtask,
+        bytes_in=100,
+        bytes_out=7,
+        all_bytes_in=True,
+        all_bytes_out=subtask == 0,
+        busy_ms=40,
+        back_pressured_ms=30,
+        idle_ms=20,
+        rates=Rates(1.0, 2.0, 3.0, 4.0, busy, held_up),
+    )
 
 
 def test_the_overview_counts_slots_and_jobs() -> None:
@@ -154,8 +186,10 @@ def test_a_job_is_described_with_flinks_keys() -> None:
     assert details["status-counts"] == {**dict.fromkeys(TASK_STATES, 0), "RUNNING": 3}
     vertex = details["vertices"][1]
     metrics = vertex.pop("metrics")
+    assert vertex.pop("rates").keys() == RATES
     assert vertex == {
         "id": vertex_id("map"),
+        "state-size": None,
         "slotSharingGroupId": JOB,
         "name": "Map",
         "uid": "map",
@@ -310,6 +344,7 @@ def test_failures_are_listed_with_where_they_were_and_what_followed() -> None:
         "exceptionName": "rekindle.exceptions.UserCodeError",
         "timestamp": 1_000,
         "failureLabels": {},
+        "attempt": 0,
         "taskName": "Map (subtask 1)",
         "endpoint": "there:22",
         "taskManagerId": "slot-1",
@@ -320,6 +355,7 @@ def test_failures_are_listed_with_where_they_were_and_what_followed() -> None:
     assert newest == {
         "exceptionName": "rekindle.exceptions.SlotLostError",
         "stacktrace": "slot 0 was lost: it died",
+        "attempt": 1,
         "timestamp": 1_010,
         "failureLabels": {},
         "taskName": None,
@@ -362,8 +398,10 @@ def test_the_subtasks_of_an_operator_are_described(named: str) -> None:
     assert metrics.keys() == VERTEX_METRICS
     assert (metrics["read-records"], metrics["read-records-complete"]) == (3, True)
     assert second["metrics"]["read-records-complete"] is False
+    assert first.pop("rates").keys() == RATES
     assert first == {
         "subtask": 0,
+        "state-size": None,
         "status": "RUNNING",
         "attempt": 0,
         "endpoint": "here:11",
@@ -374,6 +412,49 @@ def test_the_subtasks_of_an_operator_are_described(named: str) -> None:
         "status-duration": {},
         "start_time": 1_000,
     }
+
+
+def test_bytes_times_and_rates_of_an_operator_are_summed_up() -> None:
+    master = FakeMaster().run()
+    master.readings = SlotReadings((measured(0, 600.0, 50.0), measured(1, 100.0, 800.0)), (), complete=True)
+    client = served(master)
+    vertex = client.get(f"/jobs/{JOB}").json["vertices"][1]
+    metrics, rates = vertex["metrics"], vertex["rates"]
+    assert (metrics["read-bytes"], metrics["read-bytes-complete"]) == (200, True)
+    assert (metrics["write-bytes"], metrics["write-bytes-complete"]) == (14, False)
+    assert metrics["accumulated-busy-time"] == 80.0
+    assert metrics["accumulated-backpressured-time"] == 60
+    assert metrics["accumulated-idle-time"] == 40
+    assert rates["records-in-per-second"] == 2.0
+    assert rates["bytes-out-per-second"] == 8.0
+    assert (rates["busy-time-ms-per-second"], rates["backpressured-time-ms-per-second"]) == (600.0, 800.0)
+    assert rates["watermark"] == 6
+    listed = {each["id"] for each in client.get(f"/jobs/{JOB}/vertices/map/metrics").json}
+    assert {"0.busyTimeMsPerSecond", "1.backPressuredTimeMsPerSecond", "0.numBytesIn", "1.numBytesOut"} <= listed
+
+
+def test_back_pressure_has_flinks_keys_and_words() -> None:
+    master = FakeMaster(clock=ManualClock(9)).run()
+    master.readings = SlotReadings((measured(1, 100.0, 800.0), measured(0, 600.0, 50.0)), (), complete=True)
+    answer = served(master).get(f"/jobs/{JOB}/vertices/map/backpressure").json
+    first, second = answer.pop("subtasks")
+    assert answer == {"status": "ok", "backpressureLevel": "high", "end-timestamp": 9}
+    assert first == {
+        "subtask": 0,
+        "attempt-number": 0,
+        "backpressureLevel": "ok",
+        "ratio": 0.05,
+        "idleRatio": 0.35,
+        "busyRatio": 0.6,
+        "other-concurrent-attempts": None,
+    }
+    assert (second["subtask"], second["backpressureLevel"], second["ratio"]) == (1, "high", 0.8)
+
+
+def test_back_pressure_is_not_known_where_no_slot_answers() -> None:
+    client = served(FakeMaster())
+    assert client.get(f"/jobs/{JOB}/vertices/map/backpressure").json["status"] == "deprecated"
+    assert client.get(f"/jobs/{JOB}/vertices/nope/backpressure").status == 404
 
 
 # --- cancelling ---
@@ -449,7 +530,7 @@ def test_an_operator_that_is_not_there_is_not_found() -> None:
         ("DELETE", f"/jobs/{JOB}", "GET, HEAD, PATCH"),
         ("OPTIONS", f"/jobs/{JOB}", "GET, HEAD, PATCH"),
         ("GET", f"/jobs/{JOB}/savepoints", "POST"),
-        ("POST", f"/jobs/{JOB}/checkpoints", "GET, HEAD"),
+        ("PATCH", f"/jobs/{JOB}/checkpoints", "GET, HEAD, POST"),
     ],
 )
 def test_other_methods_are_not_allowed(method: str, path: str, allowed: str) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from rekindle.checkpoint.slot_snapshot import TaskMeasurement
+from rekindle.checkpoint.statistics import CheckpointStatistics, CheckpointStatus, SubtaskStatistics, TaskStatistics
+from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.common import JobStatus
 from rekindle.graph.vertex_ids import vertex_id
 from rekindle.metrics.slot_metrics import MetricValue
@@ -104,9 +107,26 @@ def test_operators_have_their_numbers_by_subtask() -> None:
     assert own == {
         "numRecordsIn_total": 10,
         "numRecordsOut_total": 20,
+        "numRecordsInPerSecond": 0,
+        "numRecordsOutPerSecond": 0,
         "currentInputWatermark": 30,
         "currentOutputWatermark": 40,
+        "accumulateBusyTimeMs": 0,
+        "accumulateBackPressuredTimeMs": 0,
+        "accumulateIdleTimeMs": 0,
+        "busyTimeMsPerSecond": 0,
+        "backPressuredTimeMsPerSecond": 0,
+        "idleTimeMsPerSecond": 1000,
     }
+
+
+def test_operators_tell_how_much_state_they_had_in_the_last_checkpoint() -> None:
+    master = measured()
+    subtask = SubtaskStatistics(1, 5, 5, TaskMeasurement("map", state_size=77))
+    task = TaskStatistics("map", 2, (subtask,))
+    completed = CheckpointStatistics(3, 0, CheckpointStatus.COMPLETED, False, 0, 5, tasks=(task,))
+    master.overview = CheckpointsOverview(latest_completed=completed)
+    assert value(samples(master), OPERATOR + "lastCheckpointStateSize", subtask_index="1") == 77
 
 
 @pytest.mark.parametrize(
@@ -132,7 +152,7 @@ def test_operators_have_their_numbers_by_subtask() -> None:
 def test_metrics_of_functions_are_listed_by_their_kind(given: MetricValue, expected: dict[str, float]) -> None:
     found = samples(measured(given))
     own = {n.removeprefix(OPERATOR): v for n, _, v in found if n.startswith(OPERATOR) and "Record" not in n}
-    own = {name: v for name, v in own.items() if "Watermark" not in name}
+    own = {name: v for name, v in own.items() if "Watermark" not in name and "TimeMs" not in name}
     assert own == expected
 
 
@@ -195,10 +215,10 @@ def test_a_functions_metric_does_not_hide_the_operators_own() -> None:
 
 
 def test_there_is_a_limit_to_what_one_job_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prometheus, "MAX_SERIES_OF_A_JOB", 6)
+    monkeypatch.setattr(prometheus, "MAX_SERIES_OF_A_JOB", 14)
     given = [metric(f"c{number}", "counter", {"count": 1}) for number in range(10)]
     found = samples(measured(*given, left_out=3))
-    assert len([name for name, _, _ in found if name.startswith(OPERATOR)]) == 6
+    assert len([name for name, _, _ in found if name.startswith(OPERATOR)]) == 14
     assert value(found, JOB_PREFIX + "metricsLeftOut") == 8 + 3
 
 
@@ -222,8 +242,16 @@ def test_the_metrics_of_an_operator_are_listed_by_flinks_ids() -> None:
     assert [each["id"] for each in client.get(path).json] == [
         "1.numRecordsIn",
         "1.numRecordsOut",
+        "1.numRecordsInPerSecond",
+        "1.numRecordsOutPerSecond",
         "1.currentInputWatermark",
         "1.Map.currentOutputWatermark",
+        "1.accumulateBusyTimeMs",
+        "1.accumulateBackPressuredTimeMs",
+        "1.accumulateIdleTimeMs",
+        "1.busyTimeMsPerSecond",
+        "1.backPressuredTimeMsPerSecond",
+        "1.idleTimeMsPerSecond",
         "1.Map.grp.k.v.c",
     ]
     assert client.get(f"{path}?get=1.Map.grp.k.v.c,1.numRecordsOut").json == [

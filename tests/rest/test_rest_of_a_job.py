@@ -159,3 +159,12 @@ def test_a_savepoint_that_cannot_be_written_says_why(job: Job) -> None:
     assert cause["class"].startswith("rekindle.exceptions.")
     assert "File " not in cause["stack-trace"]  # no line of anybody's code
     assert job.get("/status") == {"status": "RUNNING"}
+
+
+def test_a_checkpoint_is_taken_by_hand_and_the_job_goes_on(job: Job) -> None:
+    request = job.post("/checkpoints", {"checkpointType": "FULL"})
+    path = f"/checkpoints/{request}"
+    job.until(lambda: job.get(path)["status"]["id"] == "COMPLETED")
+    number = job.get(path)["operation"]["checkpointId"]
+    assert job.get(f"/checkpoints/details/{number}")["status"] == "COMPLETED"
+    assert job.get("/status") == {"status": "RUNNING"}

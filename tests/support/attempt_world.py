@@ -22,6 +22,7 @@ from rekindle.exceptions import CheckpointError, CheckpointStorageError, JobFenc
 from rekindle.runtime.master.attempts import attempt_events as a
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine, AttemptSettings
 from rekindle.runtime.master.checkpoints import storage_orders as s
+from rekindle.runtime.master.checkpoints.requested_checkpoints import RequestedCheckpoints
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
 from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping
 from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
@@ -80,6 +81,8 @@ class World:
         self.restarts = chance.randint(0, 4) if self.checkpoints_on else 0
         self.savepoints = Savepoints(JOB, iter(f"{number:012x}" for number in range(10**6)).__next__)
         self.stopping = Stopping()
+        self.requested = RequestedCheckpoints()
+        self.checkpoints: list[Future[int]] = []
         self.futures: list[Future[str]] = []
         self.stops: list[Future[str]] = []
         # What outlives the process.
@@ -110,7 +113,7 @@ class World:
             logged=self.logged,
             ids_to=self.ids_to if self.logged else None,
         )
-        self.machine = self.kind(settings, self.coordinator, self.savepoints, self.stopping)
+        self.machine = self.kind(settings, self.coordinator, self.savepoints, self.stopping, self.requested)
         self.slots = [Slot(index) for index in range(self.slots_count)]
         self.io: deque[s.StorageInstruction] = deque()
         self.outcomes: deque[s.StorageOutcome | a.Failed] = deque()
@@ -182,7 +185,9 @@ class World:
         self.status = status
         self.savepoints.job_ended(status)
         self.stopping.job_ended(status)
-        assert all(future.done() for future in (*self.futures, *self.stops)), "whoever waits is told"
+        self.requested.job_ended(status)
+        waiting = (*self.futures, *self.stops, *self.checkpoints)
+        assert all(future.done() for future in waiting), "whoever waits is told"
         for future in self.futures:
             if future.exception() is None:
                 assert any(self.location(number) == future.result() for number in self.metadata)
@@ -243,6 +248,11 @@ class World:
                 case a.FailSavepoint(checkpoint_id, message):
                     self.resolved[checkpoint_id] += 1
                     self.savepoints.failed(checkpoint_id, message)
+                case a.CompleteRequested(checkpoint_id):
+                    assert checkpoint_id in self.metadata, "a checkpoint that was asked for is there"
+                    self.requested.completed(checkpoint_id)
+                case a.FailRequested(checkpoint_id, message):
+                    self.requested.failed(checkpoint_id, message)
                 case a.GiveUpStop(request, message, then):
                     request.give_up(message, then)
                 case a.InterruptStop(message):
@@ -451,6 +461,8 @@ class World:
         elif kind < 10:
             stop = self.stopping.request(self.random.choice(list(StopMode)), "/stops")
             self.stops.append(stop)
+        elif kind in (11, 12) and self.checkpoints_on:
+            self.checkpoints.append(self.requested.request(full=kind == 12))
         elif kind == 10 and self.random.random() < 0.2:
             self.hear(a.CancelRequested())
 

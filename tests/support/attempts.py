@@ -7,6 +7,7 @@ from typing import Any
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine, AttemptSettings
+from rekindle.runtime.master.checkpoints.requested_checkpoints import RequestedCheckpoints
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
 from rekindle.runtime.master.checkpoints.stopping import Stopping
 
@@ -19,6 +20,7 @@ def machine(
     savepoints: Savepoints | None = None,
     stopping: Stopping | None = None,
     coordinator: CheckpointCoordinator | None = None,
+    requested: RequestedCheckpoints | None = None,
     **settings: Any,
 ) -> AttemptMachine:
     """Make the machine of a first attempt, or of the one that a coordinator is for."""
@@ -29,4 +31,5 @@ def machine(
         coordinator,
         savepoints or Savepoints(JOB),
         stopping or Stopping(),
+        requested or RequestedCheckpoints(),
     )

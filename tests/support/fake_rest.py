@@ -100,6 +100,16 @@ class FakeJob:
         return {"status": {"id": "COMPLETED"}, "operation": {"location": f"{self._directory}/savepoint-1"}}
 
 
+def requested_checkpoint(job: FakeJob) -> dict[str, Any]:
+    """Answer the question for a checkpoint that was asked for, as that for a savepoint is answered."""
+    told = job.savepoint()
+    operation = told.get("operation")
+    if operation is None:
+        return told
+    cause = operation.get("failure-cause")
+    return {**told, "operation": {"checkpointId": 9} if cause is None else {"failureCause": cause}}
+
+
 def checkpoint(number: int, status: str = "COMPLETED", **more: Any) -> dict[str, Any]:
     """Return the document of a checkpoint."""
     return {
@@ -227,6 +237,7 @@ class FakeRest:
             "/status": job.status,
             "/exceptions": lambda: {"exceptionHistory": {"entries": [{"stacktrace": job.failure}]}},
             "/savepoints/77": job.savepoint,
+            "/checkpoints/77": lambda: requested_checkpoint(job),
         }
         return (200, documents[path]()) if path in documents else (404, {"errors": [f"nothing at {path}"]})
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from starlette.routing import Route
+
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.common import Configuration, ExecutionConfig, JobStatus
 from rekindle.datastream.checkpoint_config import CheckpointConfig
@@ -19,6 +21,7 @@ from rekindle.rest.api import RestApi
 from rekindle.rest.app import rest_app
 from rekindle.rest.messages import Handler
 from rekindle.rest.settings import RestSettings
+from rekindle.runtime.master.checkpoints.requested_checkpoints import CheckpointKind, check_kind
 from rekindle.runtime.master.running_jobs import RunningJobs
 from rekindle.runtime.master.settings.job_settings import settle
 from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotReadings
@@ -58,6 +61,7 @@ class FakeMaster:
         self.readings: SlotReadings = NO_READINGS
         self.asked: list[tuple[Any, ...]] = []
         self.savepoint: Future[str] = Future()
+        self.checkpoint: Future[int] = Future()
         self.alive = True
 
     def suspend(self) -> None:
@@ -85,6 +89,11 @@ class FakeMaster:
 
     def trigger_savepoint(self, directory: str | None) -> Future[str]:
         return self._asked("savepoint", directory)
+
+    def trigger_checkpoint(self, kind: CheckpointKind) -> Future[int]:
+        check_kind(self.settings, kind)
+        self.asked.append(("checkpoint", kind.name))
+        return self.checkpoint
 
     def cancel_with_savepoint(self, directory: str | None) -> Future[str]:
         return self._asked("cancel", directory)
@@ -131,8 +140,9 @@ class Client:
         handlers: Iterable[tuple[str, str, Handler]],
         settings: RestSettings | None = None,
         time_limit: float = 30.0,
+        routes: Iterable[Route] = (),
     ) -> None:
-        self._app = rest_app(settings or RestSettings(), handlers, time_limit)
+        self._app = rest_app(settings or RestSettings(), handlers, time_limit, routes)
 
     def ask(
         self,
@@ -191,7 +201,8 @@ class Client:
 
 def served(*masters: FakeMaster, settings: RestSettings | None = None) -> Client:
     """Return a client of an interface over some jobs."""
-    return Client(RestApi(registered(*masters)).handlers, settings)
+    api = RestApi(registered(*masters))
+    return Client(api.handlers, settings, routes=api.routes)
 
 
 def registered(*masters: FakeMaster) -> RunningJobs:

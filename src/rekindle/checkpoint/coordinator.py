@@ -137,6 +137,13 @@ class CheckpointCoordinator:
         due_at = self._periodic_due_at()
         return due_at is not None and due_at <= now
 
+    def may_trigger(self) -> bool:
+        """Return whether a checkpoint that a user asks for may begin now.
+
+        It waits for others under way, and for the end of the job, as a periodic one does, but for no time to pass.
+        """
+        return self._takes_checkpoints() and self._schedule.room_for_another(self._under_way())
+
     def next_event_at(self, now: int) -> int | None:
         """Return the earliest time after ``now`` at which something becomes due by time alone.
 
@@ -186,25 +193,29 @@ class CheckpointCoordinator:
         epoch: int,
         savepoint: bool = False,
         final: bool = False,
+        requested: bool = False,
+        full: bool = False,
     ) -> list[Instruction]:
         """Start a checkpoint.
 
         Args:
             now: The current time.
             epoch: The epoch at whose end the barrier stands.
-            savepoint: Whether the user asked for it.
+            savepoint: Whether it is a savepoint, which the user asked for.
             final: Whether the job ends with it: while it is pending, and once it is complete, no periodic
                 checkpoint is due.
+            requested: Whether a user asked for this checkpoint: it need not be due.
+            full: Whether it builds on no earlier one.
 
         Raises:
             InvalidCheckpointTransitionError: If the attempt has ended, or if a checkpoint that is neither
-                savepoint nor final is not due.
+                savepoint nor final is not due, nor asked for while it may begin.
         """
         if self._closed:
             raise self._invalid(f"A checkpoint was triggered after attempt {self._attempt} had ended.")
-        if not (savepoint or final or self.trigger_due(now)):
+        if not (savepoint or final or self.trigger_due(now) or (requested and self.may_trigger())):
             raise self._invalid(f"A periodic checkpoint was triggered at {now}, but none is due.")
-        base = None if savepoint else self._completed.latest_checkpoint()
+        base = None if savepoint or full else self._completed.latest_checkpoint()
         pending = PendingCheckpoint(
             checkpoint_id=self._next_checkpoint_id,
             epoch=epoch,
@@ -407,11 +418,16 @@ class CheckpointCoordinator:
 
     def _periodic_due_at(self) -> int | None:
         """Return when a periodic checkpoint becomes due; None if more than time is in the way."""
-        if self._closed or self._failures.exceeded:
-            return None
-        if self._final_completed or any(pending.final for pending in self._pending.values()):
-            return None
-        return self._schedule.due_at(sum(not pending.savepoint for pending in self._pending.values()))
+        return self._schedule.due_at(self._under_way()) if self._takes_checkpoints() else None
+
+    def _takes_checkpoints(self) -> bool:
+        """Return whether another checkpoint is wanted at all: not after the end of the attempt, or the last one."""
+        if self._closed or self._failures.exceeded or self._final_completed:
+            return False
+        return not any(pending.final for pending in self._pending.values())
+
+    def _under_way(self) -> int:
+        return sum(not pending.savepoint for pending in self._pending.values())
 
     def _abortable(self) -> list[PendingCheckpoint]:
         return [pending for pending in self._pending.values() if not pending.committing]

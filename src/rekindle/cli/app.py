@@ -17,6 +17,7 @@ from typer.main import get_command
 
 import rekindle
 from rekindle.cli.cancel import CancelCommand, cancel
+from rekindle.cli.checkpoint import checkpoint
 from rekindle.cli.checkpoints import checkpoints
 from rekindle.cli.config import config
 from rekindle.cli.crashes import crashes
@@ -25,6 +26,7 @@ from rekindle.cli.dispose import dispose
 from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
 from rekindle.cli.flink_options import advice_for
 from rekindle.cli.help import plain_arguments
+from rekindle.cli.history import history
 from rekindle.cli.info import info
 from rekindle.cli.list import list_jobs
 from rekindle.cli.logs import logs
@@ -79,6 +81,7 @@ app.command(context_settings=_OWN_OPTIONS_FIRST, short_help="Print the plan of a
 app.command("list", short_help="List jobs, with -a also those that have ended.")(list_jobs)
 app.command(short_help="Print the log of a job that was started with run -d.")(logs)
 app.command(short_help="Show the checkpoints of a job.")(checkpoints)
+app.command(short_help="Take a checkpoint now, beside the periodic ones.")(checkpoint)
 app.command(short_help="Take a savepoint of a job that continues to run.")(savepoint)
 app.command(short_help="Stop a job with a savepoint.")(stop)
 app.command(cls=CancelCommand, short_help="Cancel a job, optionally after a savepoint.")(cancel)
@@ -87,6 +90,7 @@ app.command(short_help="Look up what a running job keeps for a key.")(query)
 app.command(short_help="Delete a savepoint or checkpoint.")(dispose)
 app.command(short_help="List the records at which functions of a job raised.")(crashes)
 app.command(short_help="Call a function again with the record at which it raised.")(reproduce)
+app.command(short_help="Show in a browser what jobs have left behind.")(history)
 app.command(short_help="Print the settings in effect, and where they come from.")(config)
 app.command(short_help="Watch a job survive the death of a process.")(demo)
 

@@ -79,6 +79,28 @@ class RemoteJob:
         body = {"target-directory": directory, "cancel-job": cancel_job}
         return str(self.rest.post(f"{self._path}/savepoints", body)["request-id"])
 
+    def trigger_checkpoint(self, kind: str) -> str:
+        """Have a checkpoint taken; give the number of the request, for ``requested_checkpoint``.
+
+        Args:
+            kind: CONFIGURED, FULL or INCREMENTAL.
+        """
+        return str(self.rest.post(f"{self._path}/checkpoints", {"checkpointType": kind})["request-id"])
+
+    def requested_checkpoint(self, request_id: str) -> int | None:
+        """Return the id of a checkpoint that was asked for; None while it is being written.
+
+        Raises:
+            CheckpointError: There will be no checkpoint.
+        """
+        answer = self.rest.get(f"{self._path}/checkpoints/{quote(request_id, safe='')}")
+        if answer["status"]["id"] == IN_PROGRESS:
+            return None
+        operation = answer.get("operation") or {}
+        if operation.get("checkpointId") is None:
+            raise CheckpointError(failure_text(operation.get("failureCause")))
+        return int(operation["checkpointId"])
+
     def stop_with_savepoint(self, directory: str | None, drain: bool) -> str:
         """Have the job stopped with a savepoint; give the number of the request, for ``savepoint_location``."""
         body = {"targetDirectory": directory, "drain": drain}

@@ -179,6 +179,12 @@ class RekindleOptions:
         .default_value(100)
         .with_description("How many ended jobs are kept on disk; 0: none.")
     )
+    HISTORY_JOBS = (
+        _key("rekindle.history.max-jobs")
+        .int_type(minimum=0)
+        .default_value(50)
+        .with_description("Of how many jobs a record is kept in a checkpoint directory, for rekindle history; 0: none.")
+    )
     SIGNAL_ACTION = (
         _key("rekindle.signal.action")
         .enum_type(("cancel", "stop-with-savepoint", "suspend"))

@@ -64,6 +64,7 @@ from rekindle.graph.transformations.sources import (
 )
 from rekindle.graph.uids import require_uids
 from rekindle.logs.setup import LogSettings, set_up_logging
+from rekindle.rest.job_recorder import keep_record
 from rekindle.rest.serving import rest_interface
 from rekindle.rest.settings import RestSettings
 from rekindle.runtime.master.client import LocalJobClient
@@ -449,7 +450,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         master = JobMaster(cluster, graph, settings, SystemClock(), view, collected, plan)
         watch_signals()
         master.start()
-        running_jobs().register(master, rest_interface(rest, view.reachable_at))
+        keep_record(running_jobs().register(master, rest_interface(rest, view.reachable_at)))
+        server = running_jobs().server
+        if server is not None and server.url is not None:
+            view.dashboard_at(server.url)
         self._graph.submitted = len(self._graph.nodes)
         return master
 

@@ -7,13 +7,13 @@ counts of meters are noted for their rates. Metrics begin anew with every attemp
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from rekindle.base.clock import Clock
 from rekindle.metrics import Counter, Distribution, Meter, Metric, MetricGroup
+from rekindle.metrics.rates import RateWindow
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +43,11 @@ class SlotCounter(Counter):
 class SlotMeter(Meter):
     """Count in the slot, and remember how much it was some time ago."""
 
-    __slots__ = ("_count", "_noted", "_span_ms")
+    __slots__ = ("_count", "_window")
 
     def __init__(self, now: int, time_span_in_seconds: int) -> None:
         self._count = 0
-        self._span_ms = time_span_in_seconds * 1000
-        self._noted = deque([(now, 0)])  # times and counts, the first at least a span ago if the meter is that old
+        self._window = RateWindow(now, 1, time_span_in_seconds * 1000)
 
     def mark_event(self, value: int = 1) -> None:
         self._count += value
@@ -58,16 +57,12 @@ class SlotMeter(Meter):
 
     def note(self, now: int) -> None:
         """Remember the count of this moment, at most once a second."""
-        if now - self._noted[-1][0] >= 1000:
-            self._noted.append((now, self._count))
-        while len(self._noted) > 1 and now - self._noted[1][0] >= self._span_ms:
-            self._noted.popleft()
+        self._window.note(now, self._count)
 
     def values(self, now: int) -> dict[str, Any]:
         """Return what is measured, by name; the rate is per second."""
-        self.note(now)
-        since, count = self._noted[0]
-        return {"count": self._count, "rate": (self._count - count) * 1000 / (now - since) if now > since else 0.0}
+        (rate,) = self._window.per_second(now, self._count)
+        return {"count": self._count, "rate": rate}
 
 
 class SlotDistribution(Distribution):

@@ -2,7 +2,7 @@
 
 Handlers are plain functions that may wait (for a lock of the job master, for slots that are asked for metrics), so each
 runs in a thread, a few at a time. Starlette would run them in threads that the end of the program waits for; these are
-daemons. What waits for nothing, such as files and streams of events, is a route of its own in the same list.
+daemons. What waits for nothing, such as files and streams of events, is a route of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _AT_ONCE = 8
 
 
 def rest_app(
-    settings: RestSettings, handlers: Iterable[tuple[str, str, Handler]], time_limit: float = TIME_LIMIT
+    settings: RestSettings,
+    handlers: Iterable[tuple[str, str, Handler]],
+    time_limit: float = TIME_LIMIT,
+    routes: Iterable[Route] = (),
 ) -> Starlette:
     """Make the application.
 
@@ -35,10 +38,14 @@ def rest_app(
         settings: The limits, and who may ask.
         handlers: Method, path and handler of each kind of request; the first that fits answers.
         time_limit: How many seconds a client may be kept waiting, and may keep the server waiting.
+        routes: What waits for nothing, and needs no thread; these come first.
     """
     threads = asyncio.Semaphore(_AT_ONCE)
     app = Starlette(
-        routes=[Route(path, _endpoint(handler, threads), methods=[method]) for method, path, handler in handlers],
+        routes=[
+            *routes,
+            *(Route(path, _endpoint(handler, threads), methods=[method]) for method, path, handler in handlers),
+        ],
         middleware=[Middleware(Guard, settings, time_limit)],
         exception_handlers={
             RequestError: _refuse,

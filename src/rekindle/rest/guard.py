@@ -20,6 +20,10 @@ _VERSION = "/v1"  # Flink's paths may begin with the version of its interface
 _SECURITY_HEADERS = {
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
 _LATE = RequestError(503, "The request took too long; its outcome is unknown. Try again later.")

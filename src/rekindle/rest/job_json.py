@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rekindle.checkpoint.statistics import TaskStatistics
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.graph.plan import DATA_SINK, DATA_SOURCE, PlanNode
 from rekindle.graph.vertex_ids import vertex_id
 from rekindle.runtime.master.running_jobs import RegisteredJob
 from rekindle.runtime.master.slots.slot_metrics import SlotReadings
 from rekindle.runtime.master.views.job_history import Failure, JobHistory
+from rekindle.runtime.operators.operator import MIN_WATERMARK
 from rekindle.runtime.wire.messages import OperatorNumbers
 
 TASK_STATES = (
@@ -85,8 +87,8 @@ def overview_entry(job: RegisteredJob) -> dict[str, Any]:
 
 def job_details(job: RegisteredJob, readings: SlotReadings) -> dict[str, Any]:
     """Describe a job and its operators."""
-    history = job.history
-    vertices = [_vertex(job, node, readings) for node in job.plan.nodes]
+    history, tasks = job.history, _last_checkpoint(job)
+    vertices = [_vertex(job, node, readings, tasks.get(node.uid)) for node in job.plan.nodes]
     return {
         "jid": job.job_id,
         "application-id": job.job_id,
@@ -115,13 +117,14 @@ def find_vertex(job: RegisteredJob, named: str) -> PlanNode | None:
 
 def vertex_details(job: RegisteredJob, node: PlanNode, readings: SlotReadings) -> dict[str, Any]:
     """Describe the subtasks of an operator."""
+    task = _last_checkpoint(job).get(node.uid)
     return {
         "id": vertex_id(node.uid),
         "name": node.type,
         "parallelism": node.parallelism,
         "maxParallelism": node.max_parallelism,
         "now": job.history.now(),
-        "subtasks": [_subtask(job, node, subtask, readings) for subtask in range(node.parallelism)],
+        "subtasks": [_subtask(job, node, subtask, readings, task) for subtask in range(node.parallelism)],
     }
 
 
@@ -134,12 +137,12 @@ def job_config(job: RegisteredJob) -> dict[str, Any]:
             "restart-strategy": job.settings.restart_strategy.describe(),
             "job-parallelism": max((node.parallelism for node in job.plan.nodes), default=1),
             "object-reuse-mode": False,
-            "user-config": {key: _shown(key, value) for key, value in job.settings.job_parameters.items()},
+            "user-config": {key: shown(key, value) for key, value in job.settings.job_parameters.items()},
         },
     }
 
 
-def _shown(key: str, value: str) -> str:
+def shown(key: str, value: str) -> str:
     """Hide what is not for everybody's eyes, as Flink does."""
     return _HIDDEN if any(part in key.lower() for part in _SENSITIVE) else value
 
@@ -162,6 +165,7 @@ def _failure(failure: Failure) -> dict[str, Any]:
         "exceptionName": failure.name,
         "stacktrace": failure.text,
         "timestamp": failure.timestamp,
+        "attempt": failure.attempt,
         "failureLabels": {},
         "taskName": task,
         "endpoint": location,
@@ -172,7 +176,48 @@ def _failure(failure: Failure) -> dict[str, Any]:
     }
 
 
-def _vertex(job: RegisteredJob, node: PlanNode, readings: SlotReadings) -> dict[str, Any]:
+def backpressure(job: RegisteredJob, node: PlanNode, readings: SlotReadings) -> dict[str, Any]:
+    """Tell how much the subtasks of an operator are held up by what follows."""
+    numbers = sorted(_numbers(readings, node.uid), key=lambda each: each.subtask)
+    if not numbers:
+        return {"status": "deprecated", "backpressureLevel": None, "end-timestamp": None, "subtasks": None}
+    attempt = job.history.attempt
+    subtasks = [_subtask_backpressure(each, 0 if attempt is None else attempt.attempt) for each in numbers]
+    level = _backpressure_level(max(subtask["ratio"] for subtask in subtasks))
+    now = job.history.now()
+    return {"status": "ok", "backpressureLevel": level, "end-timestamp": now, "subtasks": subtasks}
+
+
+def _subtask_backpressure(numbers: OperatorNumbers, attempt: int) -> dict[str, Any]:
+    ratio = numbers.rates.back_pressured_ms / 1000
+    return {
+        "subtask": numbers.subtask,
+        "attempt-number": attempt,
+        "backpressureLevel": _backpressure_level(ratio),
+        "ratio": ratio,
+        "idleRatio": numbers.rates.idle_ms / 1000,
+        "busyRatio": numbers.rates.busy_ms / 1000,
+        "other-concurrent-attempts": None,
+    }
+
+
+def _backpressure_level(ratio: float) -> str:
+    """Return Flink's word for a share of time."""
+    return "ok" if ratio <= 0.10 else "low" if ratio <= 0.5 else "high"
+
+
+def _last_checkpoint(job: RegisteredJob) -> dict[str, TaskStatistics]:
+    """Return what the last completed checkpoint says about each operator."""
+    completed = job.checkpoint_statistics().latest_completed
+    return {} if completed is None else {task.uid: task for task in completed.tasks}
+
+
+def _state_size(task: TaskStatistics, subtask: int) -> int | None:
+    found = (each.measured.state_size for each in task.subtasks if each.subtask == subtask)
+    return next(found, None)
+
+
+def _vertex(job: RegisteredJob, node: PlanNode, readings: SlotReadings, task: TaskStatistics | None) -> dict[str, Any]:
     history = job.history
     state = task_state(history, node)
     started, end = _task_times(history)
@@ -189,10 +234,14 @@ def _vertex(job: RegisteredJob, node: PlanNode, readings: SlotReadings) -> dict[
         "duration": _duration(history, started, end),
         "tasks": {each: node.parallelism if each == state else 0 for each in TASK_STATES},
         "metrics": _io_metrics(_numbers(readings, node.uid), readings.complete),
+        "rates": _rates(_numbers(readings, node.uid)),
+        "state-size": None if task is None else task.state_size,
     }
 
 
-def _subtask(job: RegisteredJob, node: PlanNode, subtask: int, readings: SlotReadings) -> dict[str, Any]:
+def _subtask(
+    job: RegisteredJob, node: PlanNode, subtask: int, readings: SlotReadings, task: TaskStatistics | None
+) -> dict[str, Any]:
     history = job.history
     started, end = _task_times(history)
     attempt = history.attempt
@@ -207,6 +256,8 @@ def _subtask(job: RegisteredJob, node: PlanNode, subtask: int, readings: SlotRea
         "end-time": end,
         "duration": _duration(history, started, end),
         "metrics": _io_metrics(numbers, bool(numbers)),
+        "rates": _rates(numbers),
+        "state-size": None if task is None else _state_size(task, subtask),
         "taskmanager-id": f"slot-{subtask}",
         "status-duration": {},
         "start_time": started,
@@ -227,19 +278,34 @@ def _numbers(readings: SlotReadings, uid: str) -> list[OperatorNumbers]:
 
 
 def _io_metrics(numbers: Sequence[OperatorNumbers], complete: bool) -> dict[str, Any]:
-    """Sum up; bytes are not counted, so they are zero and never complete."""
+    """Sum up; bytes are complete where all records come, or go, over exchanges: a call within a slot has none."""
     return {
-        "read-bytes": 0,
-        "read-bytes-complete": False,
-        "write-bytes": 0,
-        "write-bytes-complete": False,
+        "read-bytes": sum(each.bytes_in for each in numbers),
+        "read-bytes-complete": complete and all(each.all_bytes_in for each in numbers),
+        "write-bytes": sum(each.bytes_out for each in numbers),
+        "write-bytes-complete": complete and all(each.all_bytes_out for each in numbers),
         "read-records": sum(each.records_in for each in numbers),
         "read-records-complete": complete,
         "write-records": sum(each.records_out for each in numbers),
         "write-records-complete": complete,
-        "accumulated-backpressured-time": 0,
-        "accumulated-idle-time": 0,
-        "accumulated-busy-time": 0.0,
+        "accumulated-backpressured-time": sum(each.back_pressured_ms for each in numbers),
+        "accumulated-idle-time": sum(each.idle_ms for each in numbers),
+        "accumulated-busy-time": float(sum(each.busy_ms for each in numbers)),
+    }
+
+
+def _rates(numbers: Sequence[OperatorNumbers]) -> dict[str, Any]:
+    """Sum up what happened in a second; times are those of the busiest and the most held up subtask, as in Flink."""
+    rates = [each.rates for each in numbers]
+    return {
+        "records-in-per-second": sum(each.records_in for each in rates),
+        "records-out-per-second": sum(each.records_out for each in rates),
+        "bytes-in-per-second": sum(each.bytes_in for each in rates),
+        "bytes-out-per-second": sum(each.bytes_out for each in rates),
+        "busy-time-ms-per-second": max((each.busy_ms for each in rates), default=0.0),
+        "backpressured-time-ms-per-second": max((each.back_pressured_ms for each in rates), default=0.0),
+        "idle-time-ms-per-second": min((each.idle_ms for each in rates), default=0.0),
+        "watermark": min((each.output_watermark for each in numbers), default=MIN_WATERMARK),
     }
 
 

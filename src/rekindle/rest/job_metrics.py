@@ -31,6 +31,27 @@ COUNTERS = frozenset(
 )
 """The metrics of a job that only grow."""
 
+TASK_METRICS = frozenset(
+    {
+        "numRecordsIn",
+        "numRecordsOut",
+        "numRecordsInPerSecond",
+        "numRecordsOutPerSecond",
+        "numBytesIn",
+        "numBytesOut",
+        "numBytesInPerSecond",
+        "numBytesOutPerSecond",
+        "currentInputWatermark",
+        "accumulateBusyTimeMs",
+        "accumulateBackPressuredTimeMs",
+        "accumulateIdleTimeMs",
+        "busyTimeMsPerSecond",
+        "backPressuredTimeMsPerSecond",
+        "idleTimeMsPerSecond",
+    }
+)
+"""The metrics that Flink has of a task: their ids do not name the operator."""
+
 _SEPARATORS = re.compile(r"[^A-Za-z0-9_\-]")
 
 
@@ -79,7 +100,7 @@ def operator_metrics(values: Iterable[MetricValue]) -> dict[str, Number | str]:
     found: dict[str, Number | str] = {}
     for value in values:
         path = [f"{value.subtask}"]
-        if value.groups or value.name not in ("numRecordsIn", "numRecordsOut", "currentInputWatermark"):
+        if value.groups or value.name not in TASK_METRICS:
             path.append(_scoped(value.operator))
         path += [*map(_scoped, value.groups), _scoped(value.name)]
         for suffix, number in readings_of(value):

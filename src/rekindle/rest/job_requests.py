@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 import rekindle
 from rekindle.contracts.job.job_status import JobStatus
+from rekindle.graph.plan import PlanNode
 from rekindle.rest import job_json
 from rekindle.rest.messages import Handler, RequestError, answer
 from rekindle.runtime.master.running_jobs import RegisteredJob, RunningJobs
@@ -40,6 +41,7 @@ class JobRequests:
             ("GET", "/jobs/{job}/plan", self.plan),
             ("GET", "/jobs/{job}/accumulators", self.accumulators),
             ("GET", "/jobs/{job}/vertices/{vertex}", self.vertex),
+            ("GET", "/jobs/{job}/vertices/{vertex}/backpressure", self.backpressure),
         ]
 
     def overview(self, request: Request) -> Response:
@@ -116,12 +118,20 @@ class JobRequests:
 
     def vertex(self, request: Request) -> Response:
         """Describe the subtasks of an operator."""
-        job = find_job(self._jobs, request)
-        named = request.path_params["vertex"]
+        job, node = self._vertex(request)
+        return answer(job_json.vertex_details(job, node, job.read_metrics()))
+
+    def backpressure(self, request: Request) -> Response:
+        """Tell how much an operator is held up by what follows."""
+        job, node = self._vertex(request)
+        return answer(job_json.backpressure(job, node, job.read_metrics()))
+
+    def _vertex(self, request: Request) -> tuple[RegisteredJob, PlanNode]:
+        job, named = find_job(self._jobs, request), request.path_params["vertex"]
         node = job_json.find_vertex(job, named)
         if node is None:
             raise RequestError(404, f"Job {job.job_id} has no vertex {named}.")
-        return answer(job_json.vertex_details(job, node, job.read_metrics()))
+        return job, node
 
     def cancel(self, request: Request) -> Response:
         """Cancel a job."""

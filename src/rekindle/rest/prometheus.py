@@ -108,6 +108,17 @@ def _add_job(families: _Families, job: RegisteredJob) -> None:
             elif _add_reading(families, name, suffix, own, metric.kind, reading):
                 series += 1
     families.add(_JOB + "metricsLeftOut", labels, left_out)
+    _add_state_sizes(families, job)
+
+
+def _add_state_sizes(families: _Families, job: RegisteredJob) -> None:
+    """Tell how much state each subtask had in the last completed checkpoint."""
+    completed = job.checkpoint_statistics().latest_completed
+    names = {node.uid: node.type for node in job.plan.nodes}
+    for task in () if completed is None else completed.tasks:
+        for subtask in task.subtasks:
+            own = {**_job_labels(job), **_subtask_labels(task.uid, names.get(task.uid, task.uid), subtask.subtask)}
+            families.add(_OPERATOR + "lastCheckpointStateSize", own, subtask.measured.state_size)
 
 
 def _add_reading(
@@ -136,16 +147,20 @@ def _job_labels(job: RegisteredJob) -> dict[str, str]:
 
 
 def _operator_labels(metric: MetricValue) -> dict[str, str]:
-    own = {
-        "operator_id": vertex_id(metric.uid),
-        "operator_name": metric.operator[:MAX_LABEL],
-        "subtask_index": str(metric.subtask),
-    }
+    own = _subtask_labels(metric.uid, metric.operator, metric.subtask)
     taken = {"job_id", "job_name", *own}
     for key, value in list(metric.variables.items())[:MAX_VARIABLES]:
         name = _usable(key).strip("_") or "_"
         own[f"{name}_" if name in taken or name[0].isdigit() else name] = value[:MAX_LABEL]
     return own
+
+
+def _subtask_labels(uid: str, operator: str, subtask: int) -> dict[str, str]:
+    return {
+        "operator_id": vertex_id(uid),
+        "operator_name": operator[:MAX_LABEL],
+        "subtask_index": str(subtask),
+    }
 
 
 def _usable(name: str) -> str:

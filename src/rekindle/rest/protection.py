@@ -2,7 +2,8 @@
 
 On loopback no token is needed, so whatever runs in a browser on this machine could ask, too. It is kept out by its
 ``Host`` (a name of somebody else's that leads here), by its ``Origin`` (a page of somebody else's), and by the type of
-its body (a form's is not JSON). Anything that can be reached from elsewhere needs the token.
+its body (a form's is not JSON). Anything that can be reached from elsewhere needs the token, but for the files of the
+pages: they hold no more than the package does.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from rekindle.rest.messages import RequestError
 from rekindle.rest.settings import RestSettings
 
 PROBE = b"/healthz"
+PAGES = b"/dashboard/"
 MAX_TARGET = 4 << 10
 MAX_HEADERS = 16 << 10
 MAX_QUERY_FIELDS = 50
@@ -34,7 +36,8 @@ def check(request: Request, settings: RestSettings) -> None:
     if _is_probe(request):
         pass  # whoever looks after a machine asks by its address, and has no token; the answer names nothing
     elif settings.token is not None:
-        _check_token(request, settings.token)
+        if not _is_page(request):
+            _check_token(request, settings.token)
     else:
         _check_host(request, settings)
     _check_origin(request)
@@ -44,6 +47,12 @@ def check(request: Request, settings: RestSettings) -> None:
 
 def _is_probe(request: Request) -> bool:
     return request.method in ("GET", "HEAD") and request.scope["raw_path"] == PROBE
+
+
+def _is_page(request: Request) -> bool:
+    """Return whether a request is for a page, which a browser asks for without a token; it says nothing of any job."""
+    path: bytes = request.scope["raw_path"]
+    return request.method in ("GET", "HEAD") and (path == b"/" or path.startswith(PAGES))
 
 
 def _header(request: Request, name: str) -> str | None:

@@ -26,6 +26,7 @@ from rekindle.rest.settings import RestSettings
 
 if TYPE_CHECKING:
     import uvicorn
+    from starlette.routing import Route
 
     from rekindle.rest.connections import Connections
     from rekindle.rest.messages import Handler
@@ -37,6 +38,7 @@ _BACKLOG = 64  # connections that wait to be accepted; as many may be accepted b
 _KEEP_ALIVE_SECONDS = 5
 _STOP_SECONDS = 2.0
 _LINGER_SECONDS = 5.0
+_STEP_SECONDS = 0.5
 
 
 class Api(Protocol):
@@ -45,6 +47,10 @@ class Api(Protocol):
     @property
     def handlers(self) -> Sequence[tuple[str, str, Handler]]:
         """Return the method, path and handler of each kind of request."""
+
+    @property
+    def routes(self) -> Sequence[Route]:
+        """Return what needs no thread."""
 
     def linger(self, seconds: float) -> None:
         """Wait for those who still have an answer to fetch."""
@@ -57,12 +63,18 @@ class RestServer:
         settings: Where to listen, and who may ask.
         make_api: Makes what answers requests; called in the server's thread, where it may import what it needs.
         tell: Is told the address, once, when the server listens.
+        found: Whether commands on this machine are to find it.
     """
 
     def __init__(
-        self, settings: RestSettings, make_api: Callable[[], Api], tell: Callable[[str], None] | None = None
+        self,
+        settings: RestSettings,
+        make_api: Callable[[], Api],
+        tell: Callable[[str], None] | None = None,
+        found: bool = True,
     ) -> None:
         self._tell = tell
+        self._found = found
         self._settings = settings
         self._make_api = make_api
         self._api: Api | None = None
@@ -84,6 +96,11 @@ class RestServer:
         """Wait until the server listens, or has failed to; tell whether it listens."""
         self._ready.wait(timeout)
         return self.url is not None
+
+    def wait(self) -> None:
+        """Wait until the server has ended, in steps, so that Ctrl-C is heard."""
+        while self._thread.is_alive():
+            self._thread.join(_STEP_SECONDS)
 
     def stop(self) -> None:
         """End the server, remove its file, and wait a moment for its thread."""
@@ -132,7 +149,7 @@ class RestServer:
                 )
             self._api = self._make_api()
             config = uvicorn.Config(
-                connections.watched(rest_app(self._settings, self._api.handlers)),
+                connections.watched(rest_app(self._settings, self._api.handlers, routes=self._api.routes)),
                 http="h11",
                 ws="none",
                 lifespan="off",
@@ -166,7 +183,7 @@ class RestServer:
             started=round(time.time() * 1000),
         )
         try:
-            self._file = publish(endpoint)
+            self._file = publish(endpoint) if self._found else None
         except Exception as error:
             log.warning("the REST interface at %s cannot be found by commands on this machine: %s", url, error)
         self.url = url

@@ -39,6 +39,7 @@ from rekindle.runtime.master.attempts.attempt_events import Outcome
 from rekindle.runtime.master.attempts.slot_launch import SlotLaunch
 from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
 from rekindle.runtime.master.checkpoints.kept_checkpoints import KeptCheckpoints
+from rekindle.runtime.master.checkpoints.requested_checkpoints import CheckpointKind, RequestedCheckpoints, check_kind
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints, savepoint_directory
 from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping
 from rekindle.runtime.master.cluster import Cluster
@@ -112,6 +113,7 @@ class JobMaster(ObservedJob):
             may_delete=lambda: not self._ownership.fenced,
         )
         self._savepoints = Savepoints(settings.job_id)
+        self._requested = RequestedCheckpoints()
         self._stopping = Stopping()
         completed, first_id = self._takeover.completed, self._takeover.first_id
         path, fallback = None if completed else settings.restore_path, settings.fallback_to_earlier
@@ -181,6 +183,17 @@ class JobMaster(ObservedJob):
         """
         future = self._savepoints.request(savepoint_directory(self.settings, directory))
         future.add_done_callback(self._show_savepoint)
+        self._wake()
+        return future
+
+    def trigger_checkpoint(self, kind: CheckpointKind) -> Future[int]:
+        """Take a checkpoint as soon as one may begin; the future has its id when it is complete.
+
+        Raises:
+            ConfigurationError: If the job takes no checkpoints, or none of that kind.
+        """
+        check_kind(self.settings, kind)
+        future = self._requested.request(kind is CheckpointKind.FULL)
         self._wake()
         return future
 
@@ -267,6 +280,7 @@ class JobMaster(ObservedJob):
                     collected=self._collected,
                     checkpoints=self._checkpoints,
                     savepoints=self._savepoints,
+                    requested=self._requested,
                     stopping=self._stopping,
                     ownership=self._ownership,
                     io=io,
@@ -467,6 +481,8 @@ class JobMaster(ObservedJob):
         if status in (JobStatus.FAILED, JobStatus.SUSPENDED) and error is not None:
             self.history.given_up(error)
         with self._lock:
+            if self._attempt is not None:
+                self._last_readings = replace(self._attempt.last_readings, complete=False)
             self._status = status
             self._attempt = None
         if status is JobStatus.CANCELED:
@@ -476,6 +492,7 @@ class JobMaster(ObservedJob):
         self._show_end(status)
         self._archiver.end()
         self._savepoints.job_ended(status.name)
+        self._requested.job_ended(status.name)
         self._stopping.job_ended(status.name)
         if self._collected is not None:
             if status is JobStatus.FINISHED:

@@ -9,6 +9,7 @@ from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.graph.job_graph import JobGraph
 from rekindle.ha.ownership import JobOwnership
 from rekindle.runtime.master.checkpoints.checkpoint_io import CheckpointIO
+from rekindle.runtime.master.checkpoints.requested_checkpoints import RequestedCheckpoints
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
 from rekindle.runtime.master.checkpoints.stopping import Stopping
 from rekindle.runtime.master.cluster import Cluster
@@ -32,6 +33,7 @@ class JobShared:
     collected: CollectedRecords | None
     checkpoints: JobCheckpointDirectory
     savepoints: Savepoints
+    requested: RequestedCheckpoints
     stopping: Stopping
     ownership: JobOwnership
     io: CheckpointIO

@@ -33,6 +33,7 @@ class ObservedJob:
     _coordinator: CheckpointCoordinator
     _attempt: Attempt | None
     _lock: threading.Lock
+    _last_readings: SlotReadings = NO_READINGS  # after the end of the job
 
     @property
     def status(self) -> JobStatus:
@@ -75,7 +76,7 @@ class ObservedJob:
         """Ask the slots what they count and measure; those that do not answer at once are left out."""
         with self._lock:
             attempt = self._attempt
-        return NO_READINGS if attempt is None else attempt.read_metrics()
+        return self._last_readings if attempt is None else attempt.read_metrics()
 
     def metrics(self) -> list[MetricValue]:
         """Ask the slots for the metrics of all operators and functions."""

@@ -16,6 +16,7 @@ from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.plan import Plan
 from rekindle.graph.vertex_plan import vertex_plan
+from rekindle.runtime.master.checkpoints.requested_checkpoints import CheckpointKind
 from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotReadings
 from rekindle.runtime.master.slots.state_registry import StateRegistry
@@ -40,6 +41,7 @@ class OperableJob(Protocol):
     def queryable_states(self) -> StateRegistry | None: ...
     def checkpoint_statistics(self) -> CheckpointsOverview: ...
     def trigger_savepoint(self, directory: str | None) -> Future[str]: ...
+    def trigger_checkpoint(self, kind: CheckpointKind) -> Future[int]: ...
     def cancel_with_savepoint(self, directory: str | None) -> Future[str]: ...
     def stop_with_savepoint(self, directory: str | None, drain: bool) -> Future[str]: ...
     def cancel(self) -> None: ...
@@ -61,6 +63,7 @@ class RegisteredJob:
         self.plan = master.plan or Plan(())
         self._master: OperableJob | None = master
         self._last_statistics = CheckpointsOverview()
+        self._last_readings = NO_READINGS
 
     @property
     def job_id(self) -> str:
@@ -93,9 +96,9 @@ class RegisteredJob:
         return self._last_statistics if master is None else master.checkpoint_statistics()
 
     def read_metrics(self) -> SlotReadings:
-        """Ask its slots what they count and measure."""
+        """Ask its slots what they count and measure; of a job that has ended, return what they said last."""
         master = self._master
-        return NO_READINGS if master is None else master.read_metrics()
+        return self._last_readings if master is None else master.read_metrics()
 
     def queryable_states(self) -> StateRegistry | None:
         """Return the states that can be queried now, and whom to ask; None: the job does not run."""
@@ -105,6 +108,10 @@ class RegisteredJob:
     def trigger_savepoint(self, directory: str | None) -> Future[str]:
         """Take a savepoint."""
         return self._running_master().trigger_savepoint(directory)
+
+    def trigger_checkpoint(self, kind: CheckpointKind) -> Future[int]:
+        """Take a checkpoint."""
+        return self._running_master("checkpoint").trigger_checkpoint(kind)
 
     def cancel_with_savepoint(self, directory: str | None) -> Future[str]:
         """Take a savepoint, and cancel the job."""
@@ -132,21 +139,28 @@ class RegisteredJob:
         if master is not None:
             try:
                 self._last_statistics = master.checkpoint_statistics()
+                self._last_readings = master.read_metrics()
             except Exception:
                 log.warning("the statistics of job %s are lost", self.job_id, exc_info=True)
             self._master = None
 
-    def _running_master(self) -> OperableJob:
+    def _running_master(self, wanted: str = "savepoint") -> OperableJob:
         master = self._master
         if master is None:
             raise CheckpointError(
-                f"no savepoint was taken: job {self.settings.job_name!r} has ended ({self.history.status.name})"
+                f"no {wanted} was taken: job {self.settings.job_name!r} has ended ({self.history.status.name})"
             )
         return master
 
 
 class JobServer(Protocol):
-    """Lets others ask about the jobs of this process, until it is stopped."""
+    """Lets others ask about the jobs of this process, until it is stopped.
+
+    Attributes:
+        url: Where it listens; None: not yet, or not at all.
+    """
+
+    url: str | None
 
     def stop(self) -> None:
         """End."""

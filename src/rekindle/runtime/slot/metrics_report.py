@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from rekindle.metrics.slot_metrics import MetricValue
-from rekindle.runtime.slot.operator_graph import RunningNode
 from rekindle.runtime.wire import messages as m
 
 log = logging.getLogger(__name__)
@@ -19,29 +19,16 @@ _MAX_TEXT = 200
 _LONG = 1 << 63
 
 
-def metrics_report(
-    request: int, subtask: int, running: Iterable[RunningNode], values: list[MetricValue]
-) -> m.MetricsReport:
+def metrics_report(request: int, operators: list[m.OperatorNumbers], values: list[MetricValue]) -> m.MetricsReport:
     """Put together the answer to a question."""
-    operators = [
-        m.OperatorNumbers(
-            uid=_text(each.node.uid),
-            operator=_text(each.node.name),
-            subtask=subtask,
-            records_in=each.records_in,
-            records_out=each.records_out,
-            input_watermark=each.watermark,
-            output_watermark=each.output_progress().watermark,
-        )
-        for each in running
-    ]
     told = []
     for value in values[:MAX_METRICS]:
         try:
             told.append(_plain_metric(value))
         except BaseException:
             log.warning("metric %r of operator %r cannot be reported", value.name, value.operator, exc_info=True)
-    return m.MetricsReport(request, operators, told, len(values) - len(told))
+    named = [msgspec.structs.replace(each, uid=_text(each.uid), operator=_text(each.operator)) for each in operators]
+    return m.MetricsReport(request, named, told, len(values) - len(told))
 
 
 def _plain_metric(metric: MetricValue) -> MetricValue:

@@ -8,8 +8,10 @@ of an epoch, move level by level, after all records of the level.
 from __future__ import annotations
 
 import pickle
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -42,6 +44,7 @@ from rekindle.runtime.slot.progress import InputProgress, combined_watermark
 from rekindle.runtime.slot.task_output import TaskOutput
 from rekindle.types.spark_typeinfo import SparkRowTypeInfo
 
+_C = TypeVar("_C", Chunk, Chunk | None)
 _NOTHING_YET = Progress(0, MIN_WATERMARK, False)
 _NO_MORE = object()
 
@@ -70,11 +73,15 @@ class RunningNode:
         cutter: The operator, if its watermark may move between two of its records within this epoch.
         records_in: How many records came, counted by chunk.
         records_out: How many it has emitted.
+        bytes_in: How many bytes came over exchanges, or from Spark.
+        busy: For how many seconds it has worked, but for what it sends over exchanges.
     """
 
     __slots__ = (
         "announced",
+        "busy",
         "by_columns",
+        "bytes_in",
         "cutter",
         "early",
         "emitter",
@@ -123,6 +130,8 @@ class RunningNode:
         self.cutter: WatermarkEmitter | None = None
         self.records_in = 0
         self.records_out = 0
+        self.bytes_in = 0
+        self.busy = 0.0
 
     def output_progress(self) -> Progress:
         """Return how far its output is; the producer is 0, as who is in the same slot sees it."""
@@ -130,6 +139,23 @@ class RunningNode:
             return Progress(0, self.watermark, self.finished, self.idle)
         watermark = self.emitter.output_watermark(self.watermark)
         return Progress(0, watermark, self.finished, self.emitter.output_idle(self.idle))
+
+
+class working(blaming):  # noqa: N801 - reads as a statement
+    """Let an operator work: its time is measured, and it is to blame for what is raised."""
+
+    __slots__ = ("_running", "_started")
+
+    def __init__(self, running: RunningNode) -> None:
+        super().__init__(running.node)
+        self._running = running
+
+    def __enter__(self) -> None:
+        self._started = time.monotonic()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._running.busy += time.monotonic() - self._started
+        super().__exit__(kind, error, trace)
 
 
 class OperatorGraph:
@@ -242,6 +268,16 @@ class OperatorGraph:
             running.records_out += emitted[place]
             running.records_in += emitted[place - 1] if place > 1 else 0
 
+    def target(self, edge_id: int) -> int:
+        """Return the operator that an edge leads to."""
+        return self._edges[edge_id].target
+
+    def arrived(self, node_id: int, size: int, seconds: float) -> None:
+        """Count bytes that came to an operator, and for how long they were decoded."""
+        running = self._nodes[node_id]
+        running.bytes_in += size
+        running.busy += seconds
+
     def receive_source(self, node_id: int, chunk: Chunk, output: TaskOutput) -> None:
         """Take records that Spark read for a source."""
         self._run(self._nodes[node_id], chunk, output)
@@ -258,7 +294,7 @@ class OperatorGraph:
         """Take records that a source of this slot has read."""
         source = running.source
         assert source is not None
-        with blaming(running.node):
+        with working(running):
             pieces = source.pieces(chunk) if running.early else iter((source.stamped(chunk),))
         self._emit_pieces(running, pieces, output)
 
@@ -359,7 +395,7 @@ class OperatorGraph:
     def _run(self, running: RunningNode, chunk: Chunk, output: TaskOutput, side: int = 0) -> None:
         running.records_in += chunk.size()
         cutter = running.cutter
-        with blaming(running.node):
+        with working(running):
             if running.by_columns is not None and not side:
                 result = running.by_columns.process_columns(chunk)
                 if result is None:
@@ -378,7 +414,7 @@ class OperatorGraph:
 
     def _emit_pieces(self, running: RunningNode, pieces: Iterator[Chunk | None], output: TaskOutput) -> None:
         """Send records on, and behind each piece the watermark that it has moved."""
-        for piece in pieces:
+        for piece in _timed(running, pieces):
             self.emit(running, piece, output)
             if running.early:
                 self._announce(running, output)
@@ -390,7 +426,7 @@ class OperatorGraph:
         watermark, running.idle = combined_watermark(running.inputs, running.watermark)
         if watermark > running.watermark:
             running.watermark = watermark
-            with blaming(running.node):
+            with working(running):
                 result = running.operator.advance_watermark(watermark)
             self.emit(running, result, output)
         self._announce(running, output)
@@ -437,7 +473,9 @@ class OperatorGraph:
         running.settled_late = []
         operator = running.operator
         if running.timed is not None:
-            self.emit(running, running.timed.advance_processing_time(now), output)
+            with working(running):
+                result = running.timed.advance_processing_time(now)
+            self.emit(running, result, output)
         running.idle = False
         if running.source is not None:
             watermark, ended = MIN_WATERMARK, running.source.over()
@@ -451,14 +489,18 @@ class OperatorGraph:
         if self._batch and not ended and running.node.id not in self._in_loops:
             watermark = MIN_WATERMARK  # a batch knows no watermark but the end
         if ended and not running.finished and running.gatherer is not None:
-            for chunk in running.gatherer.held_back():
+            for chunk in _timed(running, running.gatherer.held_back()):
                 self.emit(running, chunk, output)
                 yield
         if watermark > running.watermark:
             running.watermark = watermark
-            self.emit(running, operator.advance_watermark(watermark), output)
+            with working(running):
+                result = operator.advance_watermark(watermark)
+            self.emit(running, result, output)
         if ended and not running.finished:
-            self.emit(running, operator.finish(), output)
+            with working(running):
+                result = operator.finish()
+            self.emit(running, result, output)
             running.finished = True
         self._announce(running, output, level_over=True)
 
@@ -481,6 +523,20 @@ class OperatorGraph:
             self._arrive(edge, progress, output)
         else:
             target.inputs[edge.input].update(progress)
+
+
+def _timed(running: RunningNode, chunks: Iterable[_C]) -> Iterator[_C]:
+    """Return chunks one by one; the time that each takes is the operator's."""
+    following = iter(chunks)
+    while True:
+        started = time.monotonic()
+        try:
+            chunk = next(following)
+        except StopIteration:
+            return
+        finally:
+            running.busy += time.monotonic() - started
+        yield chunk
 
 
 def _copy(chunk: Chunk) -> Chunk:

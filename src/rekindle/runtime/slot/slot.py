@@ -32,13 +32,13 @@ from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.runtime.queries.settings import QuerySettings
 from rekindle.runtime.slot.chunk_portions import Portions
+from rekindle.runtime.slot.counted_work import CountedWork
 from rekindle.runtime.slot.crash_keeper import CrashKeeper
-from rekindle.runtime.slot.failed_record import failed_record
 from rekindle.runtime.slot.failure import OperatorError, blaming, describe_failure
 from rekindle.runtime.slot.local_copies import LocalCopies
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.metrics_report import metrics_report
-from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode
+from rekindle.runtime.slot.operator_graph import OperatorGraph, RunningNode, working
 from rekindle.runtime.slot.queries.checkpointed_reads import CheckpointedReads
 from rekindle.runtime.slot.queries.live_reads import LiveReads
 from rekindle.runtime.slot.queries.slot_queries import SlotQueries, refuse_queries
@@ -47,6 +47,7 @@ from rekindle.runtime.slot.slot_job import RestoredCheckpoint, SlotJob
 from rekindle.runtime.slot.slot_loops import SlotIterations
 from rekindle.runtime.slot.snapshotter import Lists, Snapshotter
 from rekindle.runtime.slot.task_output import Exchanges, TaskOutput
+from rekindle.runtime.slot.work_times import LevelWaits
 from rekindle.runtime.wire import messages as m
 from rekindle.runtime.wire.state_locations import ServerAddress
 from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
@@ -115,6 +116,8 @@ class Slot:
         self._partition_functions: list[Function] = []
         self._metrics = MetricRegistry(clock)
         self._queries = None if job.queries is None else self._made_queries(job.queries)
+        self._waits = LevelWaits()
+        self._counted = CountedWork(job.graph, self._graph, self._exchanges, self._waits, clock.now())
         self._services = SlotServices(clock, EventLoopThread(), lambda: send(m.RequestEpoch()), self._local.fresh)
         self._crashes: CrashKeeper | None = None
         if job.crash_records is not None and program is not None:
@@ -190,6 +193,7 @@ class Slot:
             self._spark_fed_done = False
             self._records_in = self._records_polled = 0
             self._busy = 0.0
+            self._waits.begin_epoch()
             self._graph.begin_epoch(order.spark_tasks)
             self._graph.end_spark_sources(order.ended_sources)
             if order.drain:
@@ -204,6 +208,8 @@ class Slot:
                 self._finish_spark_fed()
             self._positions = self._current_positions()
             self._metrics.note_rates()
+            self._waits.end_epoch()
+            self._counted.note(self._clock.now())
             report = m.EpochReport(
                 epoch=order.epoch,
                 records_in=self._records_in,
@@ -294,7 +300,8 @@ class Slot:
     def report_metrics(self, order: m.AskMetrics) -> None:
         """Answer what this slot counts and measures."""
         with self._lock:
-            report = metrics_report(order.request, self.index, self._graph, self._metrics.values())
+            numbers = self._counted.numbers(self.index, self._clock.now())
+            report = metrics_report(order.request, numbers, self._metrics.values())
         self._send(report)
 
     # --- records, from the tasks of Spark ---
@@ -303,14 +310,19 @@ class Slot:
         """Process one Spark task's frames and send what leaves over exchanges."""
         self._admit(task)
         output = TaskOutput(self._exchanges)
+        send = self._timed(task.level, send)
         waited = 0
         if task.poll or task.level > 0:
             waited = self._emit_waiting(self._graph.keepers(task.level), task, output, send)
         for edge, payload in frames:
             place = edge if task.source < 0 else ~task.source
+            started, size = time.monotonic(), len(payload)
             items = decode_all(payload) if task.source >= 0 else self._exchanges.received(edge, payload)
+            seconds = time.monotonic() - started
             counts = task.source >= 0 and is_batch(payload)
             del payload  # it may be large
+            with self._lock:
+                self._graph.arrived(self._graph.target(edge) if task.source < 0 else task.source, size, seconds)
             for item in items:
                 portions: Iterable[Item] = (item,)
                 if isinstance(item, Chunk) and not self._graph.takes_whole(edge):
@@ -335,6 +347,18 @@ class Slot:
                 ready = output.take() if more else output.finish()
             for envelope in ready:
                 send(envelope)
+        with self._lock:
+            self._waits.task_over(task.level, time.monotonic())
+
+    def _timed(self, level: int, send: Callable[[Envelope], None]) -> Callable[[Envelope], None]:
+        """Measure how long a level waits until Spark has taken what it sends."""
+
+        def timed_send(envelope: Envelope) -> None:
+            started = time.monotonic()
+            send(envelope)
+            self._waits.sent(level, time.monotonic() - started)
+
+        return timed_send
 
     def _receive(self, edge: int, item: Item, counts: bool, task: m.OpenTask, output: TaskOutput) -> None:
         if isinstance(item, Progress):
@@ -465,7 +489,7 @@ class Slot:
             share = max(1, min(_POLL_RECORDS, budget // len(active)))  # the first source must not starve the others
             for running, source in list(active)[:budget]:
                 with self._at_work(task):
-                    chunk = self._poll(running.node, source, share)
+                    chunk = self._poll(running, source, share)
                     if chunk is None:
                         active.remove((running, source))
                         continue
@@ -480,11 +504,9 @@ class Slot:
                         send(envelope)
 
     @staticmethod
-    def _poll(node: JobNode, source: SourceOperator, max_records: int) -> Chunk | None:
-        try:
+    def _poll(running: RunningNode, source: SourceOperator, max_records: int) -> Chunk | None:
+        with working(running):
             return source.poll(max_records)
-        except BaseException as error:
-            raise OperatorError(node, failed_record(error)) from error
 
     def _current_positions(self) -> Lists:
         return {

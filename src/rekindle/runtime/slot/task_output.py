@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -15,13 +16,18 @@ from rekindle.runtime.exchange.payload import Item, Progress, decode_all, encode
 from rekindle.runtime.exchange.sizes import chunk_size, payload_limit
 from rekindle.runtime.exchange.writers import Envelope, ExchangeWriter, HashWriter, RoundRobinWriter
 from rekindle.runtime.slot.failure import blaming
+from rekindle.runtime.slot.work_times import Traffic
 
 _MANY = 64  # envelopes for the same target: together they are cheaper to carry
 _LARGE = 1 << 16
 
 
 class Exchanges:
-    """Keep what the tasks of a slot share about the exchanges: routes of keys, cursors of round robin."""
+    """Keep what the tasks of a slot share about the exchanges: routes of keys, cursors of round robin.
+
+    Attributes:
+        traffic: What has left over each, by edge.
+    """
 
     def __init__(self, graph: JobGraph, slot: int) -> None:
         self._nodes = {node.id: node for node in graph.nodes}
@@ -29,6 +35,7 @@ class Exchanges:
         self._serializers = EdgeSerializers.of(graph.edges)
         self._routes: dict[tuple[int, int], KeyRoutes] = {}
         self._limits = {edge.id: payload_limit() for edge in graph.edges}
+        self.traffic = {edge.id: Traffic() for edge in graph.edges if edge.exchange}
         self._slot = slot
         self._cursors = {edge.id: [slot % self._nodes[edge.target].parallelism] for edge in graph.edges}
         for edge in graph.edges:
@@ -103,16 +110,14 @@ class TaskOutput:
         writer = self._writers.get(edge.id)
         if writer is None:
             writer = self._writers[edge.id] = self._exchanges.writer(edge)
-        self._ready += writer.write(chunk)
+        started = time.monotonic()
+        self._add(edge.id, started, writer.write(chunk))
 
     def announce(self, edge: JobEdge, progress: Progress) -> None:
         """Send word of progress to every target of an exchange, after all records so far."""
-        writer = self._writers.get(edge.id)
-        if writer is not None:
-            with blaming(self._exchanges.source(edge.id)):
-                self._ready += writer.flush()
-        payload = encode_progress(progress)
-        self._ready += [(edge.id, target, payload) for target in self._exchanges.targets(edge)]
+        self._flush(edge.id)
+        started, payload = time.monotonic(), encode_progress(progress)
+        self._add(edge.id, started, [(edge.id, target, payload) for target in self._exchanges.targets(edge)])
 
     def take(self) -> list[Envelope]:
         """Take the envelopes that are ready."""
@@ -122,10 +127,21 @@ class TaskOutput:
 
     def finish(self) -> list[Envelope]:
         """Take everything: the task is done."""
-        for edge_id, writer in self._writers.items():
-            with blaming(self._exchanges.source(edge_id)):
-                self._ready += writer.flush()
+        for edge_id in self._writers:
+            self._flush(edge_id)
         return self.take()
+
+    def _flush(self, edge_id: int) -> None:
+        writer = self._writers.get(edge_id)
+        if writer is not None:
+            started = time.monotonic()
+            with blaming(self._exchanges.source(edge_id)):
+                envelopes = writer.flush()
+            self._add(edge_id, started, envelopes)
+
+    def _add(self, edge_id: int, started: float, envelopes: list[Envelope]) -> None:
+        self._exchanges.traffic[edge_id].add(started, envelopes)
+        self._ready += envelopes
 
 
 def _fewer(envelopes: list[Envelope]) -> list[Envelope]:

@@ -234,8 +234,28 @@ class CommitDone(_Message, frozen=True):
     checkpoint_id: int
 
 
+class Rates(msgspec.Struct, frozen=True, array_like=True):
+    """Say what one subtask of an operator did in a second, on average over the last ones."""
+
+    records_in: float = 0.0
+    records_out: float = 0.0
+    bytes_in: float = 0.0
+    bytes_out: float = 0.0
+    busy_ms: float = 0.0
+    back_pressured_ms: float = 0.0
+
+    @property
+    def idle_ms(self) -> float:
+        """Return for how long it waited for records."""
+        return max(0.0, 1000.0 - self.busy_ms - self.back_pressured_ms)
+
+
 class OperatorNumbers(msgspec.Struct, frozen=True):
-    """Say how many records one subtask of an operator has had in this attempt, and how far its time is."""
+    """Say what one subtask of an operator has had and done in this attempt, and how far its time is.
+
+    Bytes are those that cross exchanges, and those that come from Spark. ``all_bytes_in``: there is no other input,
+    such as a call within the slot; ``all_bytes_out``: there is no other output.
+    """
 
     uid: str
     operator: str
@@ -244,6 +264,14 @@ class OperatorNumbers(msgspec.Struct, frozen=True):
     records_out: int
     input_watermark: int
     output_watermark: int
+    bytes_in: int = 0
+    bytes_out: int = 0
+    all_bytes_in: bool = False
+    all_bytes_out: bool = False
+    busy_ms: int = 0
+    back_pressured_ms: int = 0
+    idle_ms: int = 0
+    rates: Rates = Rates()
 
 
 class MetricsReport(_Message, frozen=True):

@@ -11,10 +11,11 @@ from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
-from rekindle.exceptions import CheckpointStorageError, JobFencedError, SlotLostError, StopFailedError
+from rekindle.exceptions import CheckpointError, CheckpointStorageError, JobFencedError, SlotLostError, StopFailedError
 from rekindle.runtime.master.attempts import attempt_events as a
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine
 from rekindle.runtime.master.checkpoints import storage_orders as s
+from rekindle.runtime.master.checkpoints.requested_checkpoints import RequestedCheckpoints
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
 from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping
 from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
@@ -294,3 +295,64 @@ class TestStop:
         assert of(a.GiveUpStop, instructions) == []
         assert a.InterruptStop(str(LOST)) in instructions
         assert stopping.waiting
+
+
+class TestRequestedCheckpoints:
+    def test_one_begins_between_two_epochs_and_is_told_when_it_is_complete(self) -> None:
+        requested = RequestedCheckpoints()
+        subject = machine(PERIODIC, requested=requested)
+        subject.handle(1, EpochWaits(1))
+        future = requested.request()
+        assert of(a.PlaceBarrier, subject.handle(2, a.Woken())) == []
+        assert len(of(a.PlaceBarrier, subject.handle(3, EpochEnded(1)))) == 1
+        assert future.running()
+        assert a.CompleteRequested(1) in stored(subject, 4, 1)
+        requested.completed(1)
+        assert future.result(0) == 1
+
+    def test_the_periodic_one_that_begins_first_serves_all_that_wait(self) -> None:
+        requested = RequestedCheckpoints()
+        subject = machine(PERIODIC, requested=requested)
+        futures = [requested.request(), requested.request(full=True)]
+        (barrier,) = of(a.PlaceBarrier, subject.handle(100, a.Woken()))
+        assert barrier.order.base_id is None
+        assert not requested.waiting
+        assert all(future.running() for future in futures)
+
+    def test_one_that_fails_is_told_why_and_one_that_waits_survives_a_restart(self) -> None:
+        requested = RequestedCheckpoints()
+        subject = machine(PERIODIC, requested=requested)
+        begun = requested.request()
+        subject.handle(1, a.Woken())
+        waits = requested.request()
+        subject.handle(2, a.Failed(LOST))
+        (failure,) = of(a.FailRequested, subject.close(3, LOST))
+        requested.failed(failure.checkpoint_id, failure.message)
+        assert "the job failed" in str(begun.exception(0))
+        assert not waits.done()
+        again = subject.coordinator.successor(1, frozenset({0}), 4)
+        after = machine(PERIODIC, coordinator=again, requested=requested)
+        assert len(of(a.PlaceBarrier, after.handle(5, a.Woken()))) == 1
+        assert waits.running()
+
+    def test_the_last_one_of_a_job_serves_who_waits(self) -> None:
+        requested = RequestedCheckpoints()
+        subject = machine(PERIODIC, requested=requested)
+        subject.handle(1, EpochWaits(1))
+        future = requested.request()
+        subject.handle(2, EpochEnded(1, finished=True))
+        assert future.running()
+
+    def test_who_waits_is_turned_away_when_the_job_ends(self) -> None:
+        requested = RequestedCheckpoints()
+        future = requested.request()
+        requested.job_ended("CANCELED")
+        for late in (future, requested.request()):
+            with pytest.raises(CheckpointError, match="no checkpoint was taken: the job had ended"):
+                late.result(0)
+
+    def test_who_thinks_better_of_it_gets_none(self) -> None:
+        requested = RequestedCheckpoints()
+        requested.request(full=True).cancel()
+        assert not requested.begin(1)
+        assert not requested.serves(1)

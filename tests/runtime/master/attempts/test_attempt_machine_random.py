@@ -33,6 +33,7 @@ def test_schedules_reach_every_situation() -> None:
         for situation in [
             *("FINISHED", "CANCELED", "FAILED", "SlotLostError", "RuntimeError", "OSError", "given up"),
             *("ReserveIds", "NoteCheckpoint", "NoteOutput", "DiscardFiles", "DropCompleted", "DrainSources"),
+            *("CompleteRequested", "FailRequested"),
             *("CompleteSavepoint", "FailSavepoint", "GiveUpStop", "InterruptStop", "ShowStopSavepoint", "SkipEpoch"),
         ]
         if seen[situation] < 3

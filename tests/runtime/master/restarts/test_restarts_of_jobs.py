@@ -24,6 +24,7 @@ from rekindle.runtime.master.attempts.attempt_events import Outcome
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.restarts.failures import slot_error
 from rekindle.runtime.master.settings.job_settings import settle
+from rekindle.runtime.master.slots.slot_metrics import NO_READINGS
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.slot.failure import OperatorError, describe_failure
 from rekindle.testing import InProcessCluster, ManualClock
@@ -115,6 +116,7 @@ def run(
 
     class InProcessAttempt:
         damage = None
+        last_readings = NO_READINGS
 
         def __init__(self, shared: Any, number: int, coordinator: Any, *_: Any) -> None:
             self._graph, self._number, self._coordinator = shared.graph, number, coordinator

@@ -13,7 +13,7 @@ import pytest
 from rekindle.common import Types
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.metrics.slot_metrics import MetricValue
-from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotMetrics
+from rekindle.runtime.master.slots.slot_metrics import NO_READINGS, SlotMetrics, SlotReadings
 from rekindle.runtime.operators.operator import MAX_WATERMARK
 from rekindle.runtime.slot import metrics_report as report_module
 from rekindle.runtime.slot.metrics_report import metrics_report
@@ -24,7 +24,7 @@ from support.in_process_job import InProcessJob, collect
 def report(*values: Any) -> m.MetricsReport:
     """Send gauges with these values through a message."""
     metrics = [MetricValue("u", "o", 0, (), {}, str(i), "gauge", {"value": v}) for i, v in enumerate(values)]
-    answer = m.decode_to_master(m.encode(metrics_report(1, 0, [], metrics)))
+    answer = m.decode_to_master(m.encode(metrics_report(1, [], metrics)))
     assert isinstance(answer, m.MetricsReport)
     return answer
 
@@ -70,7 +70,7 @@ def test_a_metric_that_cannot_be_told_is_left_out_and_the_others_are_told() -> N
 def test_a_metric_is_told_whatever_it_is_called() -> None:
     odd = "a\udc80"
     given = [MetricValue("u", odd, 0, (odd,), {odd: odd}, odd, "gauge", {"value": 1})]
-    answer = m.decode_to_master(m.encode(metrics_report(1, 0, [], given)))
+    answer = m.decode_to_master(m.encode(metrics_report(1, [], given)))
     assert isinstance(answer, m.MetricsReport)
     (metric,) = answer.metrics
     assert (metric.operator, metric.groups, metric.variables, metric.name) == ("a?", ("a?",), {"a?": "a?"}, "a?")
@@ -138,20 +138,24 @@ def test_all_slots_are_asked_and_their_answers_put_together() -> None:
     assert readings.complete
     assert readings.left_out == 10
     listed = [(v.subtask, v.groups, v.name, v.values) for v in readings.metrics()]
-    assert listed == [
-        *(
-            (slot, (), name, {key: value})
-            for slot in (0, 1)
-            for name, key, value in (
-                ("numRecordsIn", "count", 1),
-                ("numRecordsOut", "count", 2),
-                ("currentInputWatermark", "value", 3),
-                ("currentOutputWatermark", "value", 4),
-            )
-        ),
-        (0, ("g",), "c", {"count": 0}),
-        (1, ("g",), "c", {"count": 1}),
-    ]
+    assert listed[-2:] == [(0, ("g",), "c", {"count": 0}), (1, ("g",), "c", {"count": 1})]
+    own = {(slot, name): values for slot, _, name, values in listed[:-2]}
+    assert len(own) == len(listed) - 2
+    for slot in (0, 1):
+        assert own[slot, "numRecordsIn"] == {"count": 1}
+        assert own[slot, "numRecordsOut"] == {"count": 2}
+        assert own[slot, "currentInputWatermark"] == {"value": 3}
+        assert own[slot, "currentOutputWatermark"] == {"value": 4}
+        assert own[slot, "busyTimeMsPerSecond"] == {"value": 0.0}
+        assert own[slot, "idleTimeMsPerSecond"] == {"value": 1000.0}
+
+
+def test_an_operator_without_an_exchange_has_no_metrics_of_bytes() -> None:
+    called = m.OperatorNumbers("map", "Map", 0, 1, 2, 3, 4)
+    sent = m.OperatorNumbers("map", "Map", 0, 1, 2, 3, 4, bytes_in=5, all_bytes_out=True)
+    names = [{metric.name for metric in SlotReadings((each,)).metrics()} for each in (called, sent)]
+    assert {name for name in names[0] if "Bytes" in name} == set()
+    assert {"numBytesIn", "numBytesOut", "numBytesInPerSecond", "numBytesOutPerSecond"} <= names[1]
 
 
 def test_a_slot_that_does_not_answer_is_left_out() -> None:

@@ -19,8 +19,9 @@ from rekindle.base.html_table import html_table
 from rekindle.common import CompletableFuture, JobExecutionResult, JobID, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.runtime.master.client import LocalJobClient
+from rekindle.runtime.master.views.notebook_panel import Panel
 from rekindle.runtime.master.views.notebook_view import KEPT_LINES, NotebookView
-from rekindle.runtime.master.views.progress import LogView
+from rekindle.runtime.master.views.progress import EpochSummary, LogView
 from rekindle.runtime.master.views.view_choice import progress_view
 from support.driver import python_path
 from support.in_process_master import Cluster, cluster
@@ -73,6 +74,77 @@ def test_the_lines_that_are_kept_are_limited(view: NotebookView, shell: Any) -> 
     last = range(3 * KEPT_LINES - KEPT_LINES // 2, 3 * KEPT_LINES)
     assert kept["Printed since"] == [str(number) for number in last for _ in "12"]
     assert len(kept["Log"]) == 1
+
+
+class Shown:
+    """Seem to be what IPython has shown."""
+
+    def __init__(self, content: str) -> None:
+        self.contents = [content]
+
+    def update(self, content: str) -> None:
+        self.contents.append(content)
+
+
+def panel_of(view: NotebookView, now: list[float]) -> list[Shown]:
+    """Give a view a panel; return where it is shown."""
+    shown: list[Shown] = []
+
+    def show(content: str) -> Shown:
+        shown.append(Shown(content))
+        return shown[-1]
+
+    view._panel = Panel(view.job_name, show, str, lambda: now[0])
+    return shown
+
+
+def test_a_panel_is_brought_up_to_date_in_place(view: NotebookView, shell: Any) -> None:
+    now = [0.0]
+    shown = panel_of(view, now)
+    view.job_id = "ab"
+    view.start()
+    view.reachable_at("http://127.0.0.1:8081")
+    shell.execution_count += 1  # the cell has ended: the panel lives on
+    view.attempt_started(0, None)
+    now[0] = 5.0
+    view.epoch_finished(EpochSummary(1, 10, 10, 0.5, 0))
+    (panel,) = shown
+    for part in ("orders", "RUNNING", "10, 20/s", "1970-01-01", "http://127.0.0.1:8081/#/jobs/ab/overview"):
+        assert part in panel.contents[-1]
+    view.failed(ValueError(f"broken {EVIL}\nmore"), 5)
+    assert "RESTARTING" in panel.contents[-1]
+    assert "<script" not in panel.contents[-1]
+    view.ended("FINISHED")
+    assert "FINISHED" in panel.contents[-1]
+    assert len(shown) == 1
+
+
+def test_a_panel_is_drawn_once_a_second_at_most(view: NotebookView) -> None:
+    now = [0.0]
+    panels = panel_of(view, now)
+    view.start()
+    (shown,) = panels
+    before = len(shown.contents)
+    for number in range(100):
+        view.epoch_finished(EpochSummary(number, 1, 1, 0.01, 0))
+    assert len(shown.contents) == before
+    now[0] = 1.5
+    view.epoch_finished(EpochSummary(101, 1, 1, 0.01, 0))
+    assert len(shown.contents) == before + 1
+    assert "101" in shown.contents[-1]
+
+
+def test_a_panel_that_cannot_be_shown_does_not_concern_the_job(
+    view: NotebookView, caplog: pytest.LogCaptureFixture
+) -> None:
+    def show(content: object) -> None:
+        raise RuntimeError("no such kernel")
+
+    view._panel = Panel("orders", show, str)
+    view.start()
+    view.attempt_started(0, None)
+    view.ended("FINISHED")
+    assert caplog.text.count("is not shown in the notebook any more: no such kernel") == 1
 
 
 @pytest.mark.parametrize("wanted", ["auto", "log"])
@@ -172,3 +244,6 @@ def test_in_a_real_notebook_nothing_lands_in_other_cells(tmp_path: Path) -> None
     (shown,) = outputs[2]
     assert "attempt 1 runs" in shown["data"]["text/html"]
     assert "<b>Job finished</b>" in outputs[4][-1]["data"]["text/html"]
+    panel = next(output["data"]["text/html"] for output in outputs[0] if "data" in output)
+    assert "CANCELED" in panel, "the panel of the first cell has heard of what the fourth one did"
+    assert "Epochs" in panel

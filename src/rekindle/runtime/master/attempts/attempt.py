@@ -55,6 +55,7 @@ log = logging.getLogger(__name__)
 
 _CAUSE_WAIT = 2.0
 _GRACE = 5.0
+_LAST_LOOK = 0.5
 _LONGEST_WAIT = 1.0
 _LOOKS = 3  # heartbeats between two looks at who owns the job
 
@@ -91,7 +92,7 @@ class Attempt:
         self._events: queue.SimpleQueue[a.Event] = queue.SimpleQueue()
         self._lock = threading.Lock()  # what the machine knows
         self._machine = AttemptMachine(
-            attempt_settings(shared, number), coordinator, shared.savepoints, shared.stopping
+            attempt_settings(shared, number), coordinator, shared.savepoints, shared.stopping, shared.requested
         )
         settings = shared.settings
         self._writer = CheckpointWriter(
@@ -140,6 +141,8 @@ class Attempt:
                 self._driver.stop()
         with self._lock:
             ended_well = self._machine.stop()
+        if ended_well:
+            self._metrics.read(_LAST_LOOK)
         self._running_slots.release(job_over, _GRACE if ended_well else _GRACE / 5)
         self._shared.io.settle()
         while not self._events.empty():
@@ -161,6 +164,11 @@ class Attempt:
     def read_metrics(self) -> SlotReadings:
         """Ask the slots what they count and measure."""
         return self._metrics.read()
+
+    @property
+    def last_readings(self) -> SlotReadings:
+        """Return what the slots counted and measured when they were last asked, at a good end too."""
+        return self._metrics.last
 
     def checkpoint_statistics(self) -> CheckpointsOverview:
         """Describe the checkpoints of the job so far."""
@@ -316,6 +324,10 @@ class Attempt:
             case a.FailSavepoint(checkpoint_id, message):
                 log.warning(message)
                 savepoints.failed(checkpoint_id, message)
+            case a.CompleteRequested(checkpoint_id):
+                self._shared.requested.completed(checkpoint_id)
+            case a.FailRequested(checkpoint_id, message):
+                self._shared.requested.failed(checkpoint_id, message)
             case a.GiveUpStop(request, message, then):
                 request.give_up(message, then)
             case a.InterruptStop(message):

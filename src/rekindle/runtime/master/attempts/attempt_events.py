@@ -192,6 +192,21 @@ class FailSavepoint:
 
 
 @dataclass(frozen=True, slots=True)
+class CompleteRequested:
+    """Tell whoever asked for a checkpoint that it is complete."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailRequested:
+    """Tell whoever asked for a checkpoint that there is none."""
+
+    checkpoint_id: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class GiveUpStop:
     """Tell whoever asked for the end of the job that it did not come about; ``then``: what the job does instead."""
 
@@ -226,6 +241,8 @@ News: TypeAlias = (
     | ShowRecovery
     | CompleteSavepoint
     | FailSavepoint
+    | CompleteRequested
+    | FailRequested
     | GiveUpStop
     | InterruptStop
 )

@@ -1,9 +1,10 @@
 """One attempt at running the job, as a state machine: events in, instructions out.
 
 It has no thread, no clock and no I/O: whoever drives it tells it what happened, each time with the current time, and
-carries out the instructions it returns, in their order. The requests of users, for savepoints and for the end of the
-job, outlive an attempt and are kept in memory beside it (``Savepoints``, ``Stopping``): the machine takes them from
-there when it begins with them, and whoever waits for the outcome is told by an instruction.
+carries out the instructions it returns, in their order. The requests of users, for checkpoints, savepoints and the end
+of the job, outlive an attempt and are kept in memory beside it (``RequestedCheckpoints``, ``Savepoints``,
+``Stopping``): the machine takes them from there when it begins with them, and whoever waits for the outcome is told by
+an instruction.
 
 A checkpoint is complete, and slots are told so, only when its metadata is durable and, with high availability, its
 entry in the job's log is. The entries of a job follow each other: the next one is ordered when the outcome of the one
@@ -22,6 +23,7 @@ from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, JobExecutionError, JobFencedError, RekindleError, StopFailedError
 from rekindle.runtime.master.attempts import attempt_events as a
 from rekindle.runtime.master.checkpoints import storage_orders as s
+from rekindle.runtime.master.checkpoints.requested_checkpoints import RequestedCheckpoints
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints
 from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping, StopRequest
 from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
@@ -68,15 +70,22 @@ class AttemptMachine:
         coordinator: The coordinator of this attempt.
         savepoints: The savepoints that users have asked for.
         stopping: The request to end the job.
+        requested: The checkpoints that users have asked for.
     """
 
     def __init__(
-        self, settings: AttemptSettings, coordinator: CheckpointCoordinator, savepoints: Savepoints, stopping: Stopping
+        self,
+        settings: AttemptSettings,
+        coordinator: CheckpointCoordinator,
+        savepoints: Savepoints,
+        stopping: Stopping,
+        requested: RequestedCheckpoints,
     ) -> None:
         self.coordinator = coordinator
         self._settings = settings
         self._savepoints = savepoints
         self._stopping = stopping
+        self._requested = requested
         self._now = 0
         self._out: list[a.Instruction] = []
         self._outcome: a.Outcome | BaseException | None = None
@@ -262,6 +271,8 @@ class AttemptMachine:
         between = not self._running
         if (between or not self._settings.aligned) and self.coordinator.trigger_due(self._now) and self._has_id():
             self._trigger()
+        elif (between or not self._settings.aligned) and self._requested.waiting and self._may_trigger():
+            self._trigger(requested=True)
         while between and self._savepoints.waiting and self._has_id():
             if self._savepoints.begin(self.coordinator.next_checkpoint_id):
                 self._trigger(savepoint=True)
@@ -276,10 +287,14 @@ class AttemptMachine:
             self._out.append(s.ReserveIds(checkpoint_id))
         return False
 
-    def _trigger(self, savepoint: bool = False, final: bool = False) -> int:
+    def _may_trigger(self) -> bool:
+        return self.coordinator.may_trigger() and self._has_id()
+
+    def _trigger(self, savepoint: bool = False, final: bool = False, requested: bool = False) -> None:
+        """Begin a checkpoint; one that is not a savepoint serves all that have asked for one."""
         checkpoint_id = self.coordinator.next_checkpoint_id
-        self._follow(self.coordinator.trigger(self._now, self._last_epoch, savepoint, final))
-        return checkpoint_id
+        full = not savepoint and self._requested.begin(checkpoint_id)
+        self._follow(self.coordinator.trigger(self._now, self._last_epoch, savepoint, final, requested, full))
 
     def _barrier_failed(self, checkpoint_id: int, error: Exception) -> None:
         """Give up a savepoint that could not begin; the job cannot do without other checkpoints."""
@@ -383,6 +398,8 @@ class AttemptMachine:
         self._out.append(a.TellSlots(m.NotifyComplete(checkpoint_id, order.is_restore_point)))
         if order.savepoint and order.is_restore_point:
             self._complete_savepoint(checkpoint_id)
+        if self._requested.serves(checkpoint_id):
+            self._out.append(a.CompleteRequested(checkpoint_id))
 
     def _aborted(self, order: c.NotifyAborted, fatal: bool) -> None:
         """Tell of a checkpoint that failed; one that fails the job is told of by the job's failure."""
@@ -390,6 +407,8 @@ class AttemptMachine:
         if reason.counts_as_failure and not fatal and self._savepoints.find(number) is None:
             text = checkpoint_failed(number, reason, order.detail)
             self._out.append(a.ShowCheckpointFailure(number, reason.name, text))
+        if self._requested.serves(number):
+            self._out.append(a.FailRequested(number, checkpoint_failed(number, reason, order.detail)))
         self._out.append(a.TellSlots(m.NotifyAborted(number)))
 
     def _output_committed(self, slot: int, checkpoint_id: int) -> None:

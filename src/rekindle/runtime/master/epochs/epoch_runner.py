@@ -171,8 +171,9 @@ class EpochRunner:
             records=sum(report.records_in for report in answers),
             seconds=time.monotonic() - started,
             watermark=min(report.watermark for report in answers),
+            busy_seconds=max(report.busy_ms for report in answers) / 1000,
         )
-        self._pacer.epoch_finished(summary.polled, summary.seconds, max(report.busy_ms for report in answers) / 1000)
+        self._pacer.epoch_finished(summary.polled, summary.seconds, summary.busy_seconds)
         self._tell(self._ended_with(number, answers))
         self._shared.view.epoch_finished(summary)
 

@@ -83,6 +83,8 @@ class JobSettings:
     watermark_interval_ms: int = 200
     signal_action: SignalAction = SignalAction.CANCEL
     archived_jobs: int = 100
+    history_jobs: int = 50
+    configuration: Configuration = field(default_factory=Configuration, repr=False)  # as of the submission of the job
     state_in_metadata: bool = False  # slots send their state to the job master, wherever it puts the metadata
     driver_number: int | None = None  # with high availability: the entry of the log with which this driver took over
 
@@ -189,6 +191,8 @@ def settle(
         batch=batch,
         high_availability=high_availability,
         archived_jobs=configuration.get(RekindleOptions.ARCHIVED_JOBS),
+        history_jobs=configuration.get(RekindleOptions.HISTORY_JOBS),
+        configuration=Configuration().add_all(configuration),
         signal_action=settle_signal_action(configuration, high_availability is not None, savepoint_directory),
         exception_history_size=configuration.get(RestOptions.EXCEPTION_HISTORY_SIZE),
         watermark_interval_ms=execution_config.get_auto_watermark_interval(),

@@ -66,6 +66,11 @@ class SlotMetrics:
                 self._asked = time.monotonic()
             return self._last
 
+    @property
+    def last(self) -> SlotReadings:
+        """Return what the slots said when they were asked last."""
+        return self._last
+
     def answer(self, slot: int, report: m.MetricsReport) -> None:
         """Take what a slot says; what comes too late is dropped."""
         with self._changed:
@@ -93,12 +98,33 @@ class SlotMetrics:
 
 
 def _as_metrics(numbers: m.OperatorNumbers) -> list[MetricValue]:
-    def metric(name: str, kind: str, values: dict[str, int]) -> MetricValue:
+    def metric(name: str, kind: str, values: dict[str, int | float]) -> MetricValue:
         return MetricValue(numbers.uid, numbers.operator, numbers.subtask, (), {}, name, kind, values)
 
-    return [
-        metric("numRecordsIn", "counter", {"count": numbers.records_in}),
-        metric("numRecordsOut", "counter", {"count": numbers.records_out}),
-        metric("currentInputWatermark", "gauge", {"value": numbers.input_watermark}),
-        metric("currentOutputWatermark", "gauge", {"value": numbers.output_watermark}),
+    def counter(name: str, count: int) -> MetricValue:
+        return metric(name, "counter", {"count": count})
+
+    def gauge(name: str, value: float) -> MetricValue:
+        return metric(name, "gauge", {"value": value})
+
+    rates = numbers.rates
+    found = [
+        counter("numRecordsIn", numbers.records_in),
+        counter("numRecordsOut", numbers.records_out),
+        gauge("numRecordsInPerSecond", rates.records_in),
+        gauge("numRecordsOutPerSecond", rates.records_out),
+        gauge("currentInputWatermark", numbers.input_watermark),
+        gauge("currentOutputWatermark", numbers.output_watermark),
+        gauge("accumulateBusyTimeMs", numbers.busy_ms),
+        gauge("accumulateBackPressuredTimeMs", numbers.back_pressured_ms),
+        gauge("accumulateIdleTimeMs", numbers.idle_ms),
+        gauge("busyTimeMsPerSecond", rates.busy_ms),
+        gauge("backPressuredTimeMsPerSecond", rates.back_pressured_ms),
+        gauge("idleTimeMsPerSecond", rates.idle_ms),
     ]
+    # As in Flink, what is handed on by a call has no bytes: an operator without an exchange has no such metrics.
+    if numbers.all_bytes_in or numbers.bytes_in:
+        found += [counter("numBytesIn", numbers.bytes_in), gauge("numBytesInPerSecond", rates.bytes_in)]
+    if numbers.all_bytes_out or numbers.bytes_out:
+        found += [counter("numBytesOut", numbers.bytes_out), gauge("numBytesOutPerSecond", rates.bytes_out)]
+    return found

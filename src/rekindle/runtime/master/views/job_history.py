@@ -16,6 +16,7 @@ from typing import Any, cast
 from rekindle.base.clock import Clock
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import SlotLostError, UserCodeError
+from rekindle.runtime.master.views.epoch_history import EpochHistory, FinishedEpoch, TimelinePoint
 from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 
@@ -119,11 +120,14 @@ class JobHistory:
         self._failed = 0
         self._restarts = 0
         self._attempt: AttemptStart | None = None
+        self._attempts: deque[AttemptStart] = deque(maxlen=limit)
+        self._listeners: list[Callable[[], None]] = []
         self._running = False
         self._epochs = 0
         self._records = 0
         self._last: EpochSummary | None = None
         self._noted: deque[tuple[float, int]] = deque()
+        self._epoch_history = EpochHistory()
 
     # --- what happens ---
 
@@ -145,13 +149,16 @@ class JobHistory:
             if status.is_terminal_state():
                 self._end_time = now
                 self._locate = dict  # whoever tells where slots are need not outlive the job
+        self._tell()
 
     def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
         """Note that the slots of an attempt are ready."""
         places = self._locate()
         with self._lock:
             self._attempt = AttemptStart(attempt, self._clock.now(), checkpoint_id, places)
+            self._attempts.append(self._attempt)
             self._running = True
+        self._tell()
 
     def epoch_finished(self, summary: EpochSummary) -> None:
         """Count an epoch."""
@@ -166,6 +173,17 @@ class JobHistory:
                 self._noted.append((now, self._records))
             while len(self._noted) > 1 and now - self._noted[1][0] >= _RATE_SECONDS:
                 self._noted.popleft()
+            attempt = 0 if self._attempt is None else self._attempt.attempt
+            finished = FinishedEpoch(
+                summary.epoch,
+                attempt,
+                self._clock.now(),
+                summary.seconds,
+                summary.records,
+                summary.busy_seconds,
+                summary.watermark,
+            )
+            self._epoch_history.add(finished)
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         """Note a failure, and whether the job starts again."""
@@ -189,11 +207,20 @@ class JobHistory:
                 restart_delay_ms=delay_ms,
             )
             self._failures.append(failure)
+        self._tell()
 
     def given_up(self, error: BaseException) -> None:
         """Note what a job failed with, unless the failure of its last attempt is noted as the reason."""
         if not self._failures or self._failures[-1].restart_delay_ms is not None:
             self.failed(error, None)
+
+    def listen(self, news: Callable[[], None]) -> None:
+        """Have a function called after everything that happens but epochs; it must not wait for anything."""
+        self._listeners.append(news)
+
+    def _tell(self) -> None:
+        for news in self._listeners:
+            news()
 
     # --- what is known ---
 
@@ -239,6 +266,16 @@ class JobHistory:
     def attempt(self) -> AttemptStart | None:
         """Return the last attempt whose slots were ready; None: there was none."""
         return self._attempt
+
+    def attempts(self) -> list[AttemptStart]:
+        """Return the attempts that are remembered, newest first."""
+        with self._lock:
+            return list(reversed(self._attempts))
+
+    def epochs(self) -> tuple[tuple[FinishedEpoch, ...], int, tuple[TimelinePoint, ...]]:
+        """Return the last epochs; and of the whole run, how long a point stands for, and the points."""
+        with self._lock:
+            return self._epoch_history.recent(), self._epoch_history.step_ms, self._epoch_history.timeline()
 
     def progress(self) -> Progress:
         """Sum up the epochs."""

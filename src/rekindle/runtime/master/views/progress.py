@@ -29,6 +29,7 @@ class EpochSummary:
     records: int
     seconds: float
     watermark: int
+    busy_seconds: float = 0.0  # of the busiest slot
 
 
 class ProgressView:
@@ -66,6 +67,9 @@ class ProgressView:
 
     def reachable_at(self, url: str) -> None:
         """Show where the REST interface of this process is, which has just begun to listen."""
+
+    def dashboard_at(self, url: str) -> None:
+        """Lead to the dashboard of this process, which has listened since an earlier job."""
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         """Show a failure; ``delay_ms`` until the restart, None when there is none."""
