@@ -167,7 +167,10 @@ class HeapTable:
         hashed = [key[0] for key in keys] if of_namespaces else keys
         longs = _longs(hashed)
         try:
-            groups = _key_groups(hashed, max_parallelism) if longs is None else key_groups_of_longs(longs, max_parallelism)
+            if longs is None:
+                groups = np.array([key_group_of(key, max_parallelism) for key in hashed], dtype=np.int64)
+            else:
+                groups = key_groups_of_longs(longs, max_parallelism)
         except Exception as error:  # objects of the user's classes are hashed by what pickle keeps of them
             raise unwritable(self.spec.name, error) from error
         order = np.argsort(groups.astype(np.uint16), kind="stable")  # numbers of 16 bits are sorted ten times as fast
@@ -221,7 +224,3 @@ def _longs(keys: Sequence[Any]) -> npt.NDArray[np.int64] | None:
         with suppress(OverflowError):  # integers of more than 64 bits
             return np.array(keys, dtype=np.int64)
     return None
-
-
-def _key_groups(keys: Sequence[Any], max_parallelism: int) -> npt.NDArray[np.int64]:
-    return np.array([key_group_of(key, max_parallelism) for key in keys], dtype=np.int64)
