@@ -148,6 +148,27 @@ def test_a_key_that_cannot_be_encoded_fails_where_it_is_asked_for(make_backend, 
         state.value()
 
 
+@pytest.mark.parametrize("how", ["update", "forget"])
+def test_what_was_read_ahead_does_not_outlive_a_write(make_backend, eager, how):
+    backend = make_backend(20)
+    state = filled(backend, range(CHUNK))
+    backend.key = 0
+    state.value()
+    forget(backend)
+    backend.before_chunk([1, 2, 3])
+    backend.key = 1
+    if how == "update":
+        state.update(-1)  # without having been read
+    else:
+        cache = backend._caches["v"]
+        cache.forget(1)
+        cache.table.write(iter([(cache.table.layout.place(1)[0], cache.table.codec.encode(-1))]))
+    for backend.key in range(100, CHUNK):  # until it is written and no longer in the cache
+        state.value()
+    backend.key = 1
+    assert state.value() == -1
+
+
 @pytest.mark.parametrize("ttl", [False, True], ids=["forever", "ttl"])
 @pytest.mark.parametrize("size", [1, 3, 20, 1000], ids=lambda size: f"cache-{size}")
 def test_values_are_as_written_last_whatever_was_read_ahead(make_backend, eager, clock, size, ttl, many_reads):
