@@ -67,15 +67,16 @@ class Layout:
         """Return scope keys in the order of their prefixes, and these."""
         integers = self.integers_in_order(scope_keys)
         if integers is not None:
-            return integers
+            order, prefixes = integers
+            return list(map(scope_keys.__getitem__, order)), prefixes
         placed = [(self.place(scope_key)[0], number) for number, scope_key in enumerate(scope_keys)]
         placed.sort()
         return [scope_keys[number] for _, number in placed], [prefix for prefix, _ in placed]
 
-    def integers_in_order(self, scope_keys: list[Any]) -> tuple[list[Any], list[bytes]] | None:
-        """Do the same with integers of 64 bits, in a fifth of the time; None if there is anything else among them.
+    def integers_in_order(self, scope_keys: list[Any]) -> tuple[list[int], list[bytes]] | None:
+        """Return the order of scope keys by their prefixes, and these; None if not all are integers of 64 bits.
 
-        They can be read back exactly.
+        These can be read back exactly. It takes a fifth of the time that each by itself would take.
         """
         if self._namespaced or set(map(type, scope_keys)) != {int}:
             return None
@@ -87,8 +88,8 @@ class Layout:
         order = np.lexsort((keys.view(np.uint64), groups))
         prefixes = np.empty(len(keys), _INTEGER_PREFIX)
         prefixes["group"], prefixes["size"], prefixes["tag"] = groups[order], 9, b"i"
-        prefixes["key"] = keys = keys[order]
-        return keys.tolist(), prefixes.view(f"V{_INTEGER_PREFIX.itemsize}").tolist()
+        prefixes["key"] = keys[order]
+        return order.tolist(), prefixes.view(f"V{_INTEGER_PREFIX.itemsize}").tolist()
 
     def split(self, database_key: bytes) -> int:
         """Return where in a database key the tail starts."""

@@ -105,9 +105,10 @@ class ValueCache(WriteBackCache):
         place, codec = self.table.layout.place, self.table.codec
         integers = self.table.layout.integers_in_order(list(cells))
         if integers is not None:
-            for key, prefix in zip(*integers, strict=True):
-                value = cells[key]
-                yield prefix, None if value is None else codec.encode(value)
+            values, encode = list(cells.values()), codec.encode
+            for number, prefix in zip(*integers, strict=True):
+                value = values[number]
+                yield prefix, None if value is None else encode(value)
             return
         for key, value in cells.items():
             prefix, exact = place(key)
