@@ -97,7 +97,7 @@ class StateTable:
         found: dict[Any, bytes | None] = {}
         start, count, size = 0, _FIRST_READ, 0
         while start < len(prefixes) and size < most_bytes:
-            values = self.column.get(prefixes[start : start + count])
+            values: list[bytes | None] = self.column.get(prefixes[start : start + count])  # type: ignore[assignment, arg-type]
             found.update(zip(scope_keys[start : start + count], values, strict=True))
             size += sum(len(data) for data in values if data is not None)
             start += count
