@@ -4,12 +4,6 @@ import { get } from "./api.js";
 import { h, panel, show, table } from "./dom.js";
 import * as formats from "./formats.js";
 
-/** Return the names in an answer, which may be a list, or hold one. */
-function namesIn(answer) {
-  const listed = Array.isArray(answer) ? answer : (answer.states ?? answer.names ?? []);
-  return listed.map((each) => (typeof each === "string" ? each : each.name));
-}
-
 function queryable(context) {
   const place = h("div");
   const result = h("div", { "aria-live": "polite" });
@@ -32,13 +26,13 @@ function queryable(context) {
   if (context.history) none("Only of a running job can state be looked up.");
   else
     get(`${context.path}/state`).then(
-      (answer) => {
-        const names = namesIn(answer);
-        if (!names.length) return none("This job has no queryable state: set_queryable(name) on a descriptor makes it so.");
-        name.replaceChildren(...names.map((each) => h("option", {}, each)));
+      ({ enabled, states }) => {
+        if (!enabled) return none("Queryable state is off in this job: set queryable-state.enable to true.");
+        if (!states.length) return none("This job has no queryable state: set_queryable(name) on a descriptor makes it so.");
+        name.replaceChildren(...states.map((state) => h("option", {}, state.name)));
         place.replaceChildren(form, result);
       },
-      (error) => none(error.status === 404 ? "This job has no queryable state: set_queryable(name) on a descriptor makes it so." : error.message),
+      (error) => none(error.message),
     );
   return panel("Queryable state", place);
 }

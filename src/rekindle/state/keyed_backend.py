@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -111,6 +111,9 @@ class KeyedStateBackend(ABC):
         found = self._find_or_create(descriptor, namespaced=True, namespace_serializer=namespace_serializer)
         assert found.scope is not None
         return NamespacedState(found.state, found.scope, found.kind)
+
+    def before_chunk(self, keys: Sequence[Any]) -> None:  # noqa: B027 - of no interest where all state is in memory
+        """Get ready for records of these keys; called by the operator before a chunk of records, if it wants to."""
 
     def after_chunk(self, records: int) -> None:
         """Do what is to be done from time to time; called by the operator between chunks of records."""

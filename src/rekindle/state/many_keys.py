@@ -33,6 +33,9 @@ class ManyKeys:
         """Return what each key has; None where it has nothing."""
         if self._heap is not None:
             return self._heap.stored_all(keys)
+        if self._scope is None:
+            keys = list(keys)
+            self._backend.before_chunk(keys)
         read = self._read
         found = []
         for key in keys:

@@ -47,7 +47,9 @@ class Totals(KeyedProcessFunction):
     """Add up the orders of a customer."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.LONG()))
+        total = ValueStateDescriptor("total", Types.LONG())
+        total.set_queryable("customer-totals")
+        self.total = runtime_context.get_state(total)
         self.by_day = runtime_context.get_map_state(MapStateDescriptor("by day", Types.INT(), Types.LONG()))
 
     def process_element(self, value: tuple[int, int], ctx: KeyedProcessFunction.Context) -> Iterator[tuple[int, int]]:
@@ -80,6 +82,7 @@ def main() -> None:
         "restart-strategy.fixed-delay.attempts": "10",
         "restart-strategy.fixed-delay.delay": "200 ms",
         "rekindle.progress": "log",
+        "queryable-state.enable": "true",
     }.items():
         configuration.set_string(key, value)
     env = StreamExecutionEnvironment.get_execution_environment(configuration)

@@ -73,9 +73,14 @@ class KeyedOperator(UserFunctionOperator, KeyedStateOwner):
             queue.restore_blocks(own, self.backend.max_parallelism)
 
     def process(self, chunk: Chunk) -> Chunk:
+        self._announce(chunk)
         result = self._process(chunk)
         self.backend.after_chunk(chunk.size())
         return result
+
+    def _announce(self, chunk: Chunk) -> None:
+        """Tell the backend which keys come next."""
+        self.backend.before_chunk(_keys(chunk))
 
     @abstractmethod
     def _process(self, chunk: Chunk) -> Chunk:

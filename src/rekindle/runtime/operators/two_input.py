@@ -74,6 +74,7 @@ class KeyedCoOperator(KeyedProcessOperator, TwoInputOperator):
         return self._each(co_calls(self.function)[0], chunk)
 
     def process_second(self, chunk: Chunk) -> Chunk:
+        self._announce(chunk)
         result = self._each(co_calls(self.function)[1], chunk)
         self.backend.after_chunk(len(chunk.values))
         return result

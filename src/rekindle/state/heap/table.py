@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rekindle.base.object_size import typical_size
 from rekindle.state.block_encoding import BLOCK_BYTES, BlockEncoder, unwritable
@@ -108,8 +109,9 @@ class HeapTable:
             unexpired = self.spec.kind.shape.unexpired
             left = ((key, unexpired(value, expired_until)) for key, value in entries.items())
             entries = {key: value for key, value in left if value is not None}
-        for key_group, keys in self._by_key_group(list(entries), max_parallelism):
-            yield from self._whole(key_group, keys, list(map(entries.__getitem__, keys)))
+        values = list(entries.values())  # a place in a list is found in less than half of the time of a key in a dict
+        for key_group, keys, places in self._by_key_group(list(entries), max_parallelism):
+            yield from self._whole(key_group, keys, list(map(values.__getitem__, places)))
 
     def blocks_of(self, key: Any, max_parallelism: int) -> Iterator[KeyGroupBlock]:
         """Encode the entries of one key, in all its namespaces."""
@@ -139,7 +141,7 @@ class HeapTable:
             changes = changes.of_whole_entries()
         changed, replacement = self._changed(changes), self.spec.kind.shape.replacement
         touched = [*changes.keys, *(key for key in changed if key not in changes.keys)]
-        for key_group, keys in self._by_key_group(touched, max_parallelism):
+        for key_group, keys, _ in self._by_key_group(touched, max_parallelism):
             kept = [key for key in keys if key in entries]
             removed = [key for key in keys if key not in entries]
             values = [changed[key] if key in changed else replacement(entries[key]) for key in kept]
@@ -166,19 +168,32 @@ class HeapTable:
                 change.removed.append(map_key)
         return grown | maps
 
-    def _by_key_group(self, keys: list[Any], max_parallelism: int) -> Iterator[tuple[int, list[Any]]]:
+    def _by_key_group(self, keys: list[Any], max_parallelism: int) -> Iterator[tuple[int, list[Any], list[int]]]:
+        """Give the key groups that keys are in, with their keys and the places of these among all."""
         if not keys:
             return
+        of_namespaces = self.spec.namespaced
+        hashed = [key[0] for key in keys] if of_namespaces else keys
+        longs = _longs(hashed)
         try:
-            groups = _key_groups([key[0] for key in keys] if self.spec.namespaced else keys, max_parallelism)
+            if longs is None:
+                groups = np.array([key_group_of(key, max_parallelism) for key in hashed], dtype=np.int64)
+            else:
+                groups = key_groups_of_longs(longs, max_parallelism)
         except Exception as error:  # objects of the user's classes are hashed by what pickle keeps of them
             raise unwritable(self.spec.name, error) from error
-        order = np.argsort(groups, kind="stable")
-        numbers, starts = np.unique(groups[order], return_index=True)
-        ends = [*starts[1:].tolist(), len(keys)]
-        for number, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
+        order = np.argsort(groups.astype(np.uint16), kind="stable")  # numbers of 16 bits are sorted ten times as fast
+        start = 0
+        for number, count in enumerate(np.bincount(groups).tolist()):
+            if not count:
+                continue
             # Not all at once: what is about to be encoded should be in the processor's cache.
-            yield number, list(map(keys.__getitem__, order[start:end].tolist()))
+            own = order[start : start + count]
+            places = own.tolist()
+            # New integers are made in less time than the old ones are found, which are anywhere in memory.
+            made = None if longs is None or of_namespaces else longs[own].tolist()
+            yield number, made or list(map(keys.__getitem__, places)), places
+            start += count
 
     # --- clean-up ---
 
@@ -212,8 +227,9 @@ _END = object()
 _FEW = 1_000
 
 
-def _key_groups(keys: Sequence[Any], max_parallelism: int) -> Any:
+def _longs(keys: Sequence[Any]) -> npt.NDArray[np.int64] | None:
+    """Return keys as an array, if all are integers of 64 bits and nothing else."""
     if set(map(type, keys)) == {int}:
         with suppress(OverflowError):  # integers of more than 64 bits
-            return key_groups_of_longs(np.array(keys, dtype=np.int64), max_parallelism)
-    return np.array([key_group_of(key, max_parallelism) for key in keys], dtype=np.int64)
+            return np.array(keys, dtype=np.int64)
+    return None

@@ -28,6 +28,7 @@ from rekindle.state.rocksdb.restoring import restored_database
 from rekindle.state.rocksdb.settings import RocksDBSettings
 from rekindle.state.rocksdb.sweep import Sweeper
 from rekindle.state.rocksdb.table import StateTable
+from rekindle.state.rocksdb.value_state import ValueCache
 from rekindle.state.scope import Scope
 from rekindle.state.snapshots import KeyedSnapshot, NativeSnapshot, SnapshotRequest
 from rekindle.state.state_owner import StateOwner
@@ -45,6 +46,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
     """Hold keyed state in a RocksDB database of its own."""
 
     __slots__ = (
+        "_by_key",
         "_caches",
         "_database",
         "_directory",
@@ -87,6 +89,7 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         self._pending: PendingCheckpoint | None = None
         self._tables: dict[str, StateTable] = {}
         self._caches: dict[str, WriteBackCache] = {}
+        self._by_key: list[ValueCache] = []  # those that the key of a record is enough for
         self._sweepers: dict[str, Sweeper] = {}
         os.makedirs(directory, exist_ok=True)
         self._database = Database(self._database_directory, self._options, create=True)
@@ -123,6 +126,8 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         table = self._tables[spec.name] = self._opened(spec, serializers)
         cache = self._caches[spec.name] = cache_of(table, self._settings.cache_entries)
         self._sweepers[spec.name] = Sweeper(cache)
+        if isinstance(cache, ValueCache) and not spec.namespaced:
+            self._by_key.append(cache)
         return RocksDBPrimitives(cache, scope, serializers.map_key, cached=self._settings.cache_entries > 0)
 
     def _opened(self, spec: StateSpec, serializers: StateSerializers) -> StateTable:
@@ -176,6 +181,10 @@ class RocksDBKeyedStateBackend(KeyedStateBackend):
         ttl, now = config.get_ttl().to_milliseconds(), self.now
         clock_every = max(1, strategy.get_query_time_after_num_entries())
         return TtlCleanup(0, _SWEPT_PER_RECORD, clock_every, lambda: now() - ttl)
+
+    def before_chunk(self, keys: Sequence[Any]) -> None:
+        for cache in self._by_key:
+            cache.read_ahead(keys)
 
     def after_chunk(self, records: int) -> None:
         super().after_chunk(records)

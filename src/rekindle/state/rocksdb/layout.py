@@ -10,8 +10,10 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+import numpy as np
+
 from rekindle.serialization.encodings.pickle_serializer import NAMES_A_CLASS
-from rekindle.state.key_hash import key_group_of
+from rekindle.state.key_hash import key_group_of, key_groups_of_longs
 from rekindle.state.rocksdb.key_decoding import decode_at, reading_key_back, sized_at
 from rekindle.state.rocksdb.key_encoding import encode, sized
 
@@ -19,6 +21,7 @@ KEY_GROUP_BYTES = 2
 _GROUP = struct.Struct(">H")
 _pack_group = _GROUP.pack
 _pack_integer = struct.Struct(">HBcq").pack  # group, and what ``sized`` and ``encode`` make of an integer of 64 bits
+_INTEGER_PREFIX = np.dtype([("group", ">u2"), ("size", "u1"), ("tag", "S1"), ("key", ">i8")])  # the same for many
 _SIGN = 1 << 63
 _SEQUENCE = struct.Struct(">Q")
 pack_sequence = _SEQUENCE.pack
@@ -64,6 +67,34 @@ class Layout:
         """Return where what a key has in all its namespaces begins, and what stands behind it."""
         prefix = _pack_group(key_group_of(key, self._max_parallelism)) + sized(encode(key)[0])
         return prefix, prefix + b"\xff\xff"  # a long namespace starts with one 0xff
+
+    def in_order(self, scope_keys: list[Any]) -> tuple[list[Any], list[bytes]]:
+        """Return scope keys in the order of their prefixes, and these."""
+        integers = self.integers_in_order(scope_keys)
+        if integers is not None:
+            order, prefixes = integers
+            return list(map(scope_keys.__getitem__, order)), prefixes
+        placed = [(self.place(scope_key)[0], number) for number, scope_key in enumerate(scope_keys)]
+        placed.sort()
+        return [scope_keys[number] for _, number in placed], [prefix for prefix, _ in placed]
+
+    def integers_in_order(self, scope_keys: list[Any]) -> tuple[list[int], list[bytes]] | None:
+        """Return the order of scope keys by their prefixes, and these; None if not all are integers of 64 bits.
+
+        These can be read back exactly. It takes a fifth of the time that each by itself would take.
+        """
+        if self._namespaced or set(map(type, scope_keys)) != {int}:
+            return None
+        try:
+            keys = np.array(scope_keys, dtype=np.int64)
+        except OverflowError:
+            return None
+        groups = key_groups_of_longs(keys, self._max_parallelism)
+        order = np.lexsort((keys.view(np.uint64), groups))
+        prefixes = np.empty(len(keys), _INTEGER_PREFIX)
+        prefixes["group"], prefixes["size"], prefixes["tag"] = groups[order], 9, b"i"
+        prefixes["key"] = keys[order]
+        return order.tolist(), prefixes.view(f"V{_INTEGER_PREFIX.itemsize}").tolist()
 
     def split(self, database_key: bytes) -> int:
         """Return where in a database key the tail starts."""

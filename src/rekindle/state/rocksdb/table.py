@@ -22,6 +22,7 @@ from rekindle.state.state_evolution import StateName, other_keys
 from rekindle.state.state_serializers import StateSerializers, StoredSerializers
 from rekindle.types.type_serializer import TypeSerializer
 
+_FIRST_READ, _READ_GROWTH = 16, 32  # how many values are read at once, until their size is known, and then
 _FEW = 4  # from here on a batch is faster
 _SORTED = 1 << 14  # changes
 _PROGRESS_EVERY = 250_000
@@ -81,6 +82,28 @@ class StateTable:
         """Return the value of a scope key, in a state that keeps one each; None if there is none."""
         data = self.column.get(self.layout.place(scope_key)[0])
         return None if data is None else self.codec.decode(data)
+
+    def read_many(self, scope_keys: list[Any], most_bytes: int) -> dict[Any, bytes | None]:
+        """Return what stands in the database for scope keys, in a state that keeps one value each; None where nothing.
+
+        RocksDB finds many in the order of their keys in less than half of the time that it needs for one after the
+        other.
+
+        Args:
+            scope_keys: The scope keys, each once.
+            most_bytes: After about so many bytes the rest is left out.
+        """
+        scope_keys, prefixes = self.layout.in_order(scope_keys)
+        found: dict[Any, bytes | None] = {}
+        start, count, size = 0, _FIRST_READ, 0
+        while start < len(prefixes) and size < most_bytes:
+            values: list[bytes | None] = self.column.get(prefixes[start : start + count])  # type: ignore[assignment, arg-type]
+            found.update(zip(scope_keys[start : start + count], values, strict=True))
+            size += sum(len(data) for data in values if data is not None)
+            start += count
+            fitting = (most_bytes - size) * start // max(1, size)  # if the others are of the same size
+            count = max(1, min(fitting, _READ_GROWTH * count))
+        return found
 
     def entries(self, scope_key: Any) -> Iterator[tuple[bytes, bytes]]:
         """Walk through what a scope key has, as it is now."""

@@ -41,6 +41,7 @@ class FinalReduceOperator(ReduceOperator, InputGatherer):
     def process(self, chunk: Chunk) -> None:  # type: ignore[override]
         if chunk.timestamps is None:
             assert chunk.keys is not None
+            self._announce(chunk)
             self._reduce(chunk.keys, chunk.values)
             self.backend.after_chunk(len(chunk.values))
         else:
@@ -53,6 +54,7 @@ class FinalReduceOperator(ReduceOperator, InputGatherer):
         keys = iter(sorted(self.backend.keys(REDUCED), key=order_of_key))
         while some := list(islice(keys, BATCH_RECORDS)):
             values = []
+            self.backend.before_chunk(some)
             for self.backend.key in some:
                 value = self._state.value()
                 values.append(unshared(value))

@@ -113,6 +113,7 @@ class CustomOperator(
                 call(record)
         else:
             assert chunk.keys is not None, "a keyed operator was fed from an edge without keys"
+            backend.before_chunk(chunk.keys)
             for backend.key, record in zip(chunk.keys, map(StreamRecord, chunk.values, stamps), strict=True):
                 call(record)
             backend.after_chunk(len(chunk.values))
