@@ -119,7 +119,7 @@ class HeapTable:
             own = [entry for entry in self.entries if entry[0] == key]
         else:
             own = [key] if key in self.entries else []
-        for key_group, keys in self._by_key_group(own, max_parallelism):
+        for key_group, keys, _ in self._by_key_group(own, max_parallelism):
             yield from self._whole(key_group, keys, list(map(self.entries.__getitem__, keys)))
 
     def _whole(self, key_group: int, keys: list[Any], values: list[Any]) -> Iterator[KeyGroupBlock]:
