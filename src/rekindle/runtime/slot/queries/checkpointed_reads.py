@@ -30,6 +30,7 @@ from rekindle.state.queryable_state import QueryableState
 from rekindle.state.state_owner import StateOwner
 
 _MOST_ENTRIES = 1_000_000  # on the heap, of all key groups that are kept
+_NEWER_SECONDS = 5.0  # how long a read waits to be told of a newer checkpoint
 _ENDING_SECONDS = 1.0  # how long closing waits for a storage that is slow
 
 
@@ -69,7 +70,7 @@ class CheckpointedReads:
         self._local = local
         self._databases = databases
         self._clock = clock
-        self._lock = threading.Lock()  # the next three
+        self._changed = threading.Condition()  # the next four
         self._taken: dict[int, SnapshotDone] = {}
         self._savepoints: set[int] = set()
         self._completed = job.restore
@@ -83,12 +84,12 @@ class CheckpointedReads:
     def begun(self, checkpoint_id: int, savepoint: bool) -> None:
         """Learn that a snapshot is about to be taken; those of savepoints are not read."""
         if savepoint:
-            with self._lock:
+            with self._changed:
                 self._savepoints.add(checkpoint_id)
 
     def taken(self, done: SnapshotDone) -> None:
         """Learn where a snapshot is that this slot took."""
-        with self._lock:
+        with self._changed:
             if done.checkpoint_id in self._savepoints:
                 self._savepoints.discard(done.checkpoint_id)
             else:
@@ -96,17 +97,19 @@ class CheckpointedReads:
 
     def completed(self, checkpoint_id: int) -> None:
         """Learn that a checkpoint is complete."""
-        with self._lock:
+        with self._changed:
             done = self._taken.get(checkpoint_id)
             self._taken = {number: later for number, later in self._taken.items() if number > checkpoint_id}
             if done is not None:
                 self._completed = self._as_restored(done)
+            self._changed.notify_all()
 
     def aborted(self, checkpoint_id: int) -> None:
         """Forget a checkpoint that will never complete."""
-        with self._lock:
+        with self._changed:
             self._taken.pop(checkpoint_id, None)
             self._savepoints.discard(checkpoint_id)
+            self._changed.notify_all()
 
     def _as_restored(self, done: SnapshotDone) -> RestoredCheckpoint:
         """Describe this slot's part of a checkpoint as if it were to be restored."""
@@ -137,7 +140,7 @@ class CheckpointedReads:
 
     def _read(self, state: QueryableState, keys: list[Any]) -> tuple[int, list[Any]]:
         while not self._closed:
-            with self._lock:
+            with self._changed:
                 completed = self._completed
             if completed is None:
                 raise NoCheckpointError(
@@ -148,13 +151,29 @@ class CheckpointedReads:
             try:
                 return checkpoint_id, [self._value(completed, state, key) for key in keys]
             except (CheckpointError, OSError) as error:
-                if self._completed is completed:  # else it was deleted for one that is newer
+                if not self._is_replaced(completed):
                     raise NoCheckpointError(f"checkpoint {checkpoint_id} cannot be read: {error}") from error
         raise NoStateOwnerError("the slot that has the state is being closed: the job ends or restarts")
 
+    def _is_replaced(self, completed: RestoredCheckpoint) -> bool:
+        """Return whether a checkpoint is not the last one any more; then its files may have been deleted.
+
+        They may be before this slot is told of the newer one, if a chunk that takes its time has to end before that.
+        """
+
+        def settled() -> bool:
+            may_complete = any(number > completed.metadata.checkpoint_id for number in self._taken)
+            return self._closed or self._completed is not completed or not may_complete
+
+        with self._changed:
+            self._changed.wait_for(settled, _NEWER_SECONDS)
+            return self._closed or self._completed is not completed
+
     def close(self) -> None:
         """Let go of all that was read; of what is still being read, as soon as it has been."""
-        self._closed = True
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
         if self._reading.acquire(timeout=_ENDING_SECONDS):
             try:
                 self._drop_all()
