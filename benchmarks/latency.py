@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from measuring import Discard, Epochs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.state import GroupState
 
@@ -34,11 +35,11 @@ from rekindle.common import Configuration, Types, WatermarkStrategy
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext, SinkFunction, StreamExecutionEnvironment
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.state import ValueStateDescriptor
-from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
 from rekindle.runtime.spark.versions import memory_stream
 
 WARM_UP = 6.0  # seconds of each job that do not count
 BURST = 0.01  # seconds
+SETTLING = 3.0  # seconds without an epoch, after which all records have been processed
 PARALLELISM = 2
 
 Times = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
@@ -77,24 +78,6 @@ class Clock(SinkFunction):
     def close(self) -> None:
         """Write it all."""
         np.save(self.path, np.array(self.times, dtype=np.int64))
-
-
-class Discard(SinkFunction):
-    """Take results and do nothing with them."""
-
-    def invoke(self, value: Any, context: Any) -> None:
-        """Do nothing."""
-
-
-class Epochs(ProgressView):
-    """Remember when each epoch ended."""
-
-    def __init__(self) -> None:
-        super().__init__("benchmark")
-        self.times: list[float] = []
-
-    def epoch_finished(self, summary: EpochSummary) -> None:
-        self.times.append(time.perf_counter())
 
 
 class Feed(threading.Thread):
@@ -160,10 +143,13 @@ def run_rekindle(environment: StreamExecutionEnvironment, feed: Feed, seconds: f
         source.key_by(lambda row: row.key).process(Count()).add_sink(Clock(directory))
         epochs = Epochs()
         job = environment._submit(None, None, epochs)
-        while not epochs.times and not job.result.done():
+        while not epochs.finished and not job.result.done():
             time.sleep(0.1)
         feed.start()
         time.sleep(WARM_UP + seconds)
+        feed.stop()
+        while time.perf_counter() - epochs.finished[-1][0] < SETTLING and not job.result.done():
+            time.sleep(0.1)  # what is under way counts, or only quick records would
         job.cancel()
         job.result.exception()
         files = [np.load(os.path.join(directory, name)).reshape(-1, 2) for name in os.listdir(directory)]
@@ -211,11 +197,11 @@ def epoch_to_epoch(environment: StreamExecutionEnvironment, epochs: int) -> floa
     """Run what is in an environment for some epochs; return the median time from one to the next, in milliseconds."""
     view = Epochs()
     job = environment._submit(None, None, view)
-    while len(view.times) < epochs and not job.result.done():
+    while len(view.finished) < epochs and not job.result.done():
         time.sleep(0.1)
     job.cancel()
     job.result.exception()
-    ended = view.times[epochs // 3 : epochs]
+    ended = [at for at, _ in view.finished[epochs // 3 : epochs]]
     return statistics.median(1000 * (after - before) for before, after in pairwise(ended))
 
 

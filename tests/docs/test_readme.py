@@ -111,6 +111,16 @@ def test_make_test_looks_for_tests_on_spark_wherever_they_may_be() -> None:
     assert {ROOT / name for name in names["ON_SPARK"]} == ON_SPARK
 
 
+def test_every_benchmark_is_in_the_list_of_make_and_on_the_page_about_performance() -> None:
+    benchmarks = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - {"measuring"}
+    (listed,) = re.findall(r"^bench:.* ## (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    described = re.findall(
+        r"^\| `make bench(?: BENCH=(\w+))?` \|", (ROOT / "docs" / "performance.md").read_text(), re.MULTILINE
+    )
+    assert set(re.findall(r"\b[a-z_]{3,}\b", listed)) == benchmarks
+    assert {name or "keyed_state" for name in described} == benchmarks
+
+
 def test_make_help_names_every_target_with_a_sentence() -> None:
     run = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
 

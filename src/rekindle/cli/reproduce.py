@@ -48,9 +48,8 @@ def reproduce(
     if not json:
         _print_summary(summary)
     try:
-        with (
-            redirect_stdout(sys.stderr) if json else nullcontext()
-        ):  # what the function prints is no part of a document
+        # What the function prints is not part of a document.
+        with redirect_stdout(sys.stderr) if json else nullcontext():
             result = call_again(summary, contents)
     except CrashRecordError as error:
         raise CommandError(f"{crash}: {error}") from error
@@ -76,17 +75,18 @@ def _print_summary(summary: CrashSummary) -> None:
 
 
 def _print_result(summary: CrashSummary, result: Reproduction) -> None:
+    from rekindle.runtime.slot.crash_replay import Outcome
     from rekindle.runtime.slot.failure import user_traceback
 
-    out = console()
+    out, same = console(), result.outcome is Outcome.SAME
     if result.error is not None:
         out.print()
         out.print(user_traceback(result.error).rstrip(), markup=False)
         out.print()
-    out.print(str(result.outcome), style="green" if result.outcome == "same exception" else "red")
+    out.print(str(result.outcome), style="green" if same else "red")
     for difference in result.differences:
         out.print(f"  {difference}", markup=False)
-    if result.outcome != "same exception":
+    if not same:
         if result.error is None:
             out.print(f"  in the job: {summary.exception}: {summary.message}", markup=False)
         out.print(f"  {_explained(summary)}", markup=False)

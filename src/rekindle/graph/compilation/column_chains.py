@@ -169,7 +169,7 @@ def _follow(
     while True:
         following = readers.get(node.id, [])
         if len(following) != 1:
-            return f"{node.name!r} is read by {len(following) or 'no'} operators" if following else "nothing reads it"
+            return f"{node.name!r} is read by {len(following)} operators" if following else "nothing reads it"
         (target, index, edge) = following[0]
         if edge.partitioner.kind is Partitioning.HASH and edge.tag is None:
             break

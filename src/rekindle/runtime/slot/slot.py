@@ -434,12 +434,8 @@ class Slot:
             self._check_current(task)
             started = time.monotonic()
             try:
-                yield
-            except BaseException as error:
-                self._reads.end()  # a record may be half processed, and nobody is to see that
-                if isinstance(error, OperatorError):
-                    self._crashed(error)
-                raise
+                with self._watching():
+                    yield
             finally:
                 worked = time.monotonic() - started
                 self._busy += worked
@@ -451,14 +447,12 @@ class Slot:
         """Take what an operator leaves behind that fails, while the lock is held."""
         try:
             yield
-        except OperatorError as error:
-            self._crashed(error)
+        except BaseException as error:
+            self._reads.end()  # a record may be half processed, and nobody is to see that
+            if isinstance(error, OperatorError) and self._crashes is not None:
+                running = next((running for running in self._graph if running.node is error.node), None)
+                self._crashes.take(error, running)
             raise
-
-    def _crashed(self, error: OperatorError) -> None:
-        if self._crashes is not None:
-            running = next((running for running in self._graph if running.node is error.node), None)
-            self._crashes.take(error, running)
 
     def describe(self, error: BaseException) -> m.SlotFailed:
         """Turn an error into the message for the job master, and write a crash record if it has one."""

@@ -8,10 +8,10 @@ from rekindle.base.loopback import is_loopback
 from rekindle.config.configuration import Configuration
 from rekindle.config.options import QueryableStateOptions as Options
 from rekindle.contracts.state import StateDescriptor
-from rekindle.exceptions import ConfigurationError, InvalidProgramError
+from rekindle.exceptions import ConfigurationError
 from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.runtime.queries.settings import QuerySettings
-from rekindle.runtime.slot.queries.slot_queries import name_used_twice
+from rekindle.runtime.slot.queries.slot_queries import name_used_twice, queries_are_off
 
 
 def settle_queries(configuration: Configuration) -> QuerySettings | None:
@@ -54,10 +54,7 @@ def check_queryable_states(graph: JobGraph, enabled: bool) -> None:
             name, place = descriptor.get_queryable_state_name(), (node.name, descriptor.get_name())
             assert name is not None
             if not enabled:
-                raise InvalidProgramError(
-                    f"state {place[1]!r} of operator {place[0]!r} is to be queried as {name!r}, but queryable state is "
-                    f"off: set {Options.ENABLE.key} to true, or make the state one that is not queryable"
-                )
+                raise queries_are_off(name, place)
             if known.setdefault(name, (node.uid, place)) != (node.uid, place):
                 raise name_used_twice(name, known[name][1], place)
 

@@ -16,7 +16,7 @@ from rekindle.base.clock import Clock
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata
 from rekindle.contracts.key_groups import KeyGroupRange
-from rekindle.exceptions import CheckpointError, NoCheckpointError
+from rekindle.exceptions import CheckpointError, NoCheckpointError, NoStateOwnerError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.restore import StateReader
@@ -30,6 +30,8 @@ from rekindle.state.queryable_state import QueryableState
 from rekindle.state.state_owner import StateOwner
 
 _MOST_ENTRIES = 1_000_000  # on the heap, of all key groups that are kept
+_NEWER_SECONDS = 5.0  # how long a read waits to be told of a newer checkpoint
+_ENDING_SECONDS = 1.0  # how long closing waits for a storage that is slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +70,12 @@ class CheckpointedReads:
         self._local = local
         self._databases = databases
         self._clock = clock
-        self._lock = threading.Lock()  # the next three
+        self._changed = threading.Condition()  # the next four
         self._taken: dict[int, SnapshotDone] = {}
         self._savepoints: set[int] = set()
         self._completed = job.restore
-        self._reading = threading.Lock()  # the next two
+        self._closed = False
+        self._reading = threading.Lock()  # the next two; only the thread that reads checkpoints holds it for long
         self._checkpoint_id: int | None = None
         self._parts: dict[_Part, KeyedStateBackend | None] = {}
 
@@ -81,12 +84,12 @@ class CheckpointedReads:
     def begun(self, checkpoint_id: int, savepoint: bool) -> None:
         """Learn that a snapshot is about to be taken; those of savepoints are not read."""
         if savepoint:
-            with self._lock:
+            with self._changed:
                 self._savepoints.add(checkpoint_id)
 
     def taken(self, done: SnapshotDone) -> None:
         """Learn where a snapshot is that this slot took."""
-        with self._lock:
+        with self._changed:
             if done.checkpoint_id in self._savepoints:
                 self._savepoints.discard(done.checkpoint_id)
             else:
@@ -94,17 +97,19 @@ class CheckpointedReads:
 
     def completed(self, checkpoint_id: int) -> None:
         """Learn that a checkpoint is complete."""
-        with self._lock:
+        with self._changed:
             done = self._taken.get(checkpoint_id)
             self._taken = {number: later for number, later in self._taken.items() if number > checkpoint_id}
             if done is not None:
                 self._completed = self._as_restored(done)
+            self._changed.notify_all()
 
     def aborted(self, checkpoint_id: int) -> None:
         """Forget a checkpoint that will never complete."""
-        with self._lock:
+        with self._changed:
             self._taken.pop(checkpoint_id, None)
             self._savepoints.discard(checkpoint_id)
+            self._changed.notify_all()
 
     def _as_restored(self, done: SnapshotDone) -> RestoredCheckpoint:
         """Describe this slot's part of a checkpoint as if it were to be restored."""
@@ -124,29 +129,56 @@ class CheckpointedReads:
 
         Raises:
             NoCheckpointError: There is none, or it cannot be read.
+            NoStateOwnerError: The slot is being closed.
         """
         with self._reading:
-            while True:
-                with self._lock:
-                    completed = self._completed
-                if completed is None:
-                    raise NoCheckpointError(
-                        "no checkpoint of the job has been completed yet: ask again after the first, or for live state"
-                    )
-                self._begin(completed.metadata.checkpoint_id)
-                try:
-                    values = [self._value(completed, state, key) for key in keys]
-                    return completed.metadata.checkpoint_id, values
-                except (CheckpointError, OSError) as error:
-                    if self._completed is completed:  # else it was deleted for one that is newer
-                        raise NoCheckpointError(
-                            f"checkpoint {completed.metadata.checkpoint_id} cannot be read: {error}"
-                        ) from error
+            try:
+                return self._read(state, keys)
+            finally:
+                if self._closed:
+                    self._drop_all()
+
+    def _read(self, state: QueryableState, keys: list[Any]) -> tuple[int, list[Any]]:
+        while not self._closed:
+            with self._changed:
+                completed = self._completed
+            if completed is None:
+                raise NoCheckpointError(
+                    "no checkpoint of the job has been completed yet: ask again after the first, or for live state"
+                )
+            checkpoint_id = completed.metadata.checkpoint_id
+            self._begin(checkpoint_id)
+            try:
+                return checkpoint_id, [self._value(completed, state, key) for key in keys]
+            except (CheckpointError, OSError) as error:
+                if not self._is_replaced(completed):
+                    raise NoCheckpointError(f"checkpoint {checkpoint_id} cannot be read: {error}") from error
+        raise NoStateOwnerError("the slot that has the state is being closed: the job ends or restarts")
+
+    def _is_replaced(self, completed: RestoredCheckpoint) -> bool:
+        """Return whether a checkpoint is not the last one any more; then its files may have been deleted.
+
+        They may be before this slot is told of the newer one, if a chunk that takes its time has to end before that.
+        """
+
+        def settled() -> bool:
+            may_complete = any(number > completed.metadata.checkpoint_id for number in self._taken)
+            return self._closed or self._completed is not completed or not may_complete
+
+        with self._changed:
+            self._changed.wait_for(settled, _NEWER_SECONDS)
+            return self._closed or self._completed is not completed
 
     def close(self) -> None:
-        """Let go of all that was read."""
-        with self._reading:
-            self._drop_all()
+        """Let go of all that was read; of what is still being read, as soon as it has been."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._reading.acquire(timeout=_ENDING_SECONDS):
+            try:
+                self._drop_all()
+            finally:
+                self._reading.release()
 
     def _begin(self, checkpoint_id: int) -> None:
         if self._checkpoint_id != checkpoint_id:

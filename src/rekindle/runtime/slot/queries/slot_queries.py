@@ -146,10 +146,7 @@ def refuse_queries(state: QueryableState) -> None:
     Raises:
         InvalidProgramError: Always.
     """
-    raise InvalidProgramError(
-        f"state {state.descriptor.get_name()!r} of operator {state.operator!r} is to be queried as {state.name!r}, but "
-        "queryable state is off: set queryable-state.enable to true, or remove set_queryable"
-    )
+    raise queries_are_off(state.name, (state.operator, state.descriptor.get_name()))
 
 
 def key_serializers(graph: JobGraph) -> Callable[[str], TypeSerializer[Any]]:
@@ -161,6 +158,14 @@ def key_serializers(graph: JobGraph) -> Callable[[str], TypeSerializer[Any]]:
         return PickleSerializer() if key_type is None else serializer_of(key_type)
 
     return find
+
+
+def queries_are_off(name: str, place: tuple[str, str]) -> InvalidProgramError:
+    """Refuse a queryable state, given by its operator and its own name, in a job without queryable state."""
+    return InvalidProgramError(
+        f"state {place[1]!r} of operator {place[0]!r} is to be queried as {name!r}, but queryable state is off: set "
+        "queryable-state.enable to true, or make the state one that is not queryable"
+    )
 
 
 def name_used_twice(name: str, first: tuple[str, str], second: tuple[str, str]) -> InvalidProgramError:
