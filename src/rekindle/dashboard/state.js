@@ -14,7 +14,7 @@ function queryable(context) {
   const place = h("div");
   const result = h("div", { "aria-live": "polite" });
   const name = h("select", { id: "state-name" });
-  const key = h("input", { id: "state-key", placeholder: 'a key in JSON, such as 42 or "alice"' });
+  const key = h("input", { id: "state-key", placeholder: 'alice, 42, or ["alice", 42]' });
   const consistency = h("select", { id: "consistency" }, h("option", { value: "live" }, "live: as the operator sees it"), h("option", { value: "checkpointed" }, "checkpointed: as the last checkpoint has it"));
 
   async function look() {
@@ -29,12 +29,12 @@ function queryable(context) {
   key.addEventListener("keydown", (event) => event.key === "Enter" && look());
   const form = h("div", { class: "form" }, h("label", {}, "State", name), h("label", {}, "Key", key), h("label", {}, "Consistency", consistency), h("button", { type: "button", id: "look-up", class: "primary", click: look }, "Look up"));
   const none = (text) => show(place, h("p", { class: "empty" }, text));
-  if (context.history) none("Only of a running job can state be looked up.");
+  if (context.history) none("State can only be looked up while the job runs.");
   else
     get(`${context.path}/state`).then(
       (answer) => {
         const names = namesIn(answer);
-        if (!names.length) return none("This job has no queryable state: set_queryable(name) on a descriptor makes it so.");
+        if (!names.length) return none(answer.enabled === false ? "Queryable state is off in this job: set queryable-state.enable to true." : "This job has no queryable state: set_queryable(name) on a descriptor makes it so.");
         name.replaceChildren(...names.map((each) => h("option", {}, each)));
         place.replaceChildren(form, result);
       },
@@ -72,8 +72,8 @@ function contents(context) {
   let shown = "";
 
   async function read() {
-    if (!choice.value) return show(place, h("p", { class: "empty" }, "There is no checkpoint in files yet."));
-    show(place, h("p", { class: "quiet" }, "It is being read …"));
+    if (!choice.value) return show(place, h("p", { class: "empty" }, "There is no checkpoint in files."));
+    show(place, h("p", { class: "quiet" }, "Reading …"));
     try {
       const told = await get(`${context.path}/checkpoints/details/${choice.value}/state`);
       const words = `${told.savepoint ? "Savepoint" : "Checkpoint"} ${told.checkpoint_id}, ${told.format}, ${formats.size(told.size)}, taken ${formats.moment(told.timestamp)}`;
