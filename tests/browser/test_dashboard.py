@@ -131,7 +131,7 @@ def test_a_checkpoint_is_taken_by_hand(shown: Shown) -> None:
 
 
 def test_a_savepoint_is_clicked_and_completes(shown: Shown) -> None:
-    shown.go("savepoints", "No savepoint was taken yet")
+    shown.go("savepoints", "No savepoint has been taken")
     shown.browser.click("#savepoint")
     shown.browser.until("main", "Complete: ")
     where = re.search(r"Complete: (\S+)", shown.browser.text())

@@ -58,6 +58,7 @@ class TestCrashes:
         assert "record ('a', 3) of key 'a'" in row
         assert "ValueError: 3 of a: ('a', 3)" in row
         assert row.endswith(only_path(directory))
+        assert row.split()[4:6] == ["0", "2"], "the subtask, and the attempt as the log counts them: from 1"
         assert rekindle_here("crashes", "crashing").out == by_directory.out
 
     def test_as_json_all_is_there_but_the_record_itself(self, directory: Path) -> None:
@@ -103,7 +104,7 @@ class TestReproduce:
         ended = rekindle_here("reproduce", only_path(directory))
         assert (ended.code, ended.err) == (0, "")
         lines = ended.out.splitlines()
-        assert lines[0] == "operator 'KEYED PROCESS' (uid count), subtask 0, attempt 1"
+        assert lines[0] == "operator 'KEYED PROCESS' (uid count), subtask 0, attempt 2"
         assert lines[1].startswith("at record ('a', 3) of key 'a', ")
         assert lines[-3:] == ["ValueError: 3 of a: ('a', 3)", "", "same exception"]
         assert not [line for line in lines if "/rekindle/runtime/" in line]

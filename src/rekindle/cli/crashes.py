@@ -85,7 +85,7 @@ def _row(crash: StoredCrash) -> tuple[str, ...]:
         formats.moment(summary.time),
         summary.operator,
         str(summary.subtask),
-        str(summary.attempt),
+        str(summary.attempt + 1),
         at(summary),
         f"{summary.exception.removeprefix('builtins.')}: {_shortened(summary.message)}",
         crash.path,

@@ -66,7 +66,8 @@ def _print_summary(summary: CrashSummary) -> None:
     out = console()
     uid = f" (uid {summary.uid})" if summary.uid else ""
     side = " of the second input" if summary.side else ""
-    out.print(f"operator {summary.operator!r}{uid}, subtask {summary.subtask}, attempt {summary.attempt}", markup=False)
+    attempt = summary.attempt + 1  # as the log counts them
+    out.print(f"operator {summary.operator!r}{uid}, subtask {summary.subtask}, attempt {attempt}", markup=False)
     out.print(f"at {at(summary)}{side}, {formats.moment(summary.time)}", markup=False)
     for left_out in summary.left_out:
         messages().print(f"warning: not in the record: {left_out}", markup=False, style="yellow")

@@ -49,7 +49,7 @@ export function chart(title, series) {
   function update(times, ...values) {
     const redraw = plot === null || data[0].length < 30;
     data = [times.map((time) => time / 1000), ...values];
-    words.textContent = times.length < 2 ? `${title}: not enough to draw yet.` : `${title}: ${series.map((each, index) => described(each, values[index])).join("; ")}.`;
+    words.textContent = times.length < 2 ? `${title}: not enough to draw.` : `${title}: ${series.map((each, index) => described(each, values[index])).join("; ")}.`;
     if (redraw) draw();
     else plot.setData(data);
   }

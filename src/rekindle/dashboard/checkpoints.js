@@ -26,7 +26,7 @@ export function historyColumns(context) {
     { name: "Duration", kind: "num", cell: (row) => formats.duration(row.end_to_end_duration) },
     { name: "Written", kind: "num", cell: (row) => formats.size(row.checkpointed_size) },
     { name: "State", kind: "num", cell: (row) => formats.size(row.state_size) },
-    { name: "Where, or why not", cell: (row) => (row.failure_message ? h("span", { class: "bad" }, row.failure_message) : row.status === "COMPLETED" ? [row.discarded && h("span", { class: "quiet" }, "deleted "), pathOf(row)] : "") },
+    { name: "Path or reason", cell: (row) => (row.failure_message ? h("span", { class: "bad" }, row.failure_message) : row.status === "COMPLETED" ? [row.discarded && h("span", { class: "quiet" }, "deleted "), pathOf(row)] : "") },
   ];
 }
 
@@ -84,7 +84,7 @@ export function checkpointsPage(context) {
     const completed = document.history.filter((entry) => entry.status === "COMPLETED").reverse();
     sizes.update(completed.map((entry) => entry.trigger_timestamp), completed.map((entry) => entry.state_size), completed.map((entry) => entry.checkpointed_size));
     times.update(completed.map((entry) => entry.trigger_timestamp), completed.map((entry) => entry.end_to_end_duration));
-    show(list, panel("History", table("The last checkpoints and savepoints, the newest first", historyColumns(context), document.history, { empty: "There is no checkpoint yet." })));
+    show(list, panel("History", table("The last checkpoints and savepoints, the newest first", historyColumns(context), document.history, { empty: "There is no checkpoint." })));
     show(summary, panel("Summary", summaryTable(document.summary)));
   }
 

@@ -12,7 +12,7 @@ export function configurationPage(context) {
     {},
     panel(
       "Configuration in force",
-      h("p", { class: "quiet" }, "The higher one wins: default, file, environment, command line (-D), program. Secrets are hidden."),
+      h("p", { class: "quiet" }, "Later ones win: default, file, environment, command line (-D), program. Secrets are hidden."),
       h("div", { class: "form" }, h("label", {}, "Search", search), h("label", { class: "check" }, all, " also what is left at its default")),
       list,
     ),

@@ -42,7 +42,7 @@ export function epochsPage() {
     const oldestFirst = [...recent].reverse();
     time.update(oldestFirst.map((row) => row["end-time"]), oldestFirst.map((row) => row.duration), oldestFirst.map((row) => row.records));
     run.update(...speeds(epochs.timeline));
-    show(list, panel("Epochs", table("The last epochs, the newest first. Slots at work: how long the busiest one was.", columns, recent, { empty: "No epoch has ended yet." })));
+    show(list, panel("Epochs", table("The last epochs, the newest first. Slots at work: how long the busiest one was.", columns, recent, { empty: "No epoch has ended." })));
   }
   return { element, update };
 }

@@ -40,7 +40,7 @@ export function exceptionsPage(context) {
     const entries = exceptionHistory.entries.map(failure);
     const more = exceptionHistory.truncated && h("p", { class: "quiet" }, "There were more failures before.");
     show(list, panel("Failures", entries.length ? entries : h("p", { class: "empty" }, "This job has not failed."), more));
-    show(attempts, panel("Attempts", table("The last attempts, the newest first", columns, told.attempts, { empty: "No attempt has begun yet." })));
+    show(attempts, panel("Attempts", table("The last attempts, the newest first", columns, told.attempts, { empty: "No attempt has begun." })));
   }
 
   function update({ job, exceptions }) {

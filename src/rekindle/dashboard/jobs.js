@@ -9,7 +9,7 @@ export function jobsPage(history) {
     { name: "Name", kind: "name", cell: (job) => h("a", { href: `#/jobs/${job.jid}/overview` }, job.name) },
     { name: "State", cell: (job) => pill(job.state) },
     { name: "Started", kind: "when", cell: (job) => formats.moment(job["start-time"]) },
-    { name: "Ran for", kind: "when", cell: (job) => formats.duration((job["end-time"] > 0 ? job["end-time"] : (job.recorded ?? Date.now())) - job["start-time"]) },
+    { name: "Duration", kind: "when", cell: (job) => formats.duration((job["end-time"] > 0 ? job["end-time"] : (job.recorded ?? Date.now())) - job["start-time"]) },
     { name: "Subtasks running", kind: "num", cell: (job) => `${job.tasks.running} of ${job.tasks.total}` },
     { name: "Type", cell: (job) => job.jobType.toLowerCase() },
     { name: "Id", cell: (job) => h("code", {}, job.jid) },

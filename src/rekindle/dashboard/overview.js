@@ -66,7 +66,7 @@ export function overviewPage(context) {
       facts,
       tiles([
         ["Records from sources", formats.rate(epochs["records-per-second"]), `${formats.count(epochs.records)} in all`],
-        ["Epochs", formats.count(epochs.epochs), epochs.recent.length ? `the last took ${formats.duration(epochs.recent[0].duration)}` : "none yet"],
+        ["Epochs", formats.count(epochs.epochs), epochs.recent.length ? `the last took ${formats.duration(epochs.recent[0].duration)}` : "none has ended"],
         ["Watermark", formats.watermark(epochs.watermark)],
         ["Last checkpoint", latest ? `${latest.id}` : "none", latest && `${formats.size(latest.state_size)} in ${formats.duration(latest.end_to_end_duration)}`],
         ["Checkpoints", formats.count(checkpoints.counts.completed), `${checkpoints.counts.failed} failed, ${checkpoints.counts.in_progress} under way`],
@@ -85,7 +85,7 @@ export function overviewPage(context) {
       { name: "Status", cell: (row) => pill(row.status) },
       ...numbers(context.plan, (row) => row.id),
     ];
-    const words = "Counts of this attempt; rates of the last 10 seconds; busy and back-pressured: the subtask that is most of all; state: in the last checkpoint. Choose an operator for its subtasks.";
+    const words = "Counts of this attempt; rates of the last 10 seconds; busy and back-pressured: the highest of any subtask; state: in the last checkpoint. Choose an operator to see its subtasks.";
     show(operators, panel("Operators", table(words, columns, job.vertices, { chosen: (row) => row.id === chosen })));
     showSubtasks();
   }

@@ -8,7 +8,7 @@ import { historyColumns } from "./checkpoints.js";
 export function savepointsPage(context) {
   const list = h("div");
   const outcome = h("p", { "aria-live": "polite" });
-  const directory = h("input", { id: "directory", placeholder: "as configured by execution.checkpointing.savepoint-dir" });
+  const directory = h("input", { id: "directory", placeholder: "the job's savepoint directory" });
   const button = h("button", { type: "button", id: "savepoint", class: "primary", click: take }, "Take savepoint");
   const form = panel(
     "Take a savepoint",
@@ -22,7 +22,7 @@ export function savepointsPage(context) {
 
   async function take() {
     button.disabled = true;
-    outcome.textContent = "It is being taken …";
+    outcome.textContent = "Taking the savepoint …";
     try {
       const { location: where } = await operate(`${context.path}/savepoints`, { "target-directory": directory.value.trim() || null, "cancel-job": false });
       outcome.replaceChildren("Complete: ", h("code", {}, where));
@@ -37,8 +37,8 @@ export function savepointsPage(context) {
     const { history, latest } = await get(`${context.path}/checkpoints`);
     const found = history.filter((entry) => entry.is_savepoint);
     if (latest.savepoint && !found.some((entry) => entry.id === latest.savepoint.id)) found.push(latest.savepoint);
-    const words = "The last savepoints, the newest first; the history of checkpoints says how many are remembered";
-    show(list, panel("Savepoints", table(words, historyColumns(context), found, { empty: "No savepoint was taken yet." })));
+    const words = "The last savepoints, the newest first";
+    show(list, panel("Savepoints", table(words, historyColumns(context), found, { empty: "No savepoint has been taken." })));
   }
 
   function update({ job, checkpoints }) {

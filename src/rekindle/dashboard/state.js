@@ -8,7 +8,7 @@ function queryable(context) {
   const place = h("div");
   const result = h("div", { "aria-live": "polite" });
   const name = h("select", { id: "state-name" });
-  const key = h("input", { id: "state-key", placeholder: 'a key in JSON, such as 42 or "alice"' });
+  const key = h("input", { id: "state-key", placeholder: 'alice, 42, or ["alice", 42]' });
   const consistency = h("select", { id: "consistency" }, h("option", { value: "live" }, "live: as the operator sees it"), h("option", { value: "checkpointed" }, "checkpointed: as the last checkpoint has it"));
 
   async function look() {
@@ -23,18 +23,26 @@ function queryable(context) {
   key.addEventListener("keydown", (event) => event.key === "Enter" && look());
   const form = h("div", { class: "form" }, h("label", {}, "State", name), h("label", {}, "Key", key), h("label", {}, "Consistency", consistency), h("button", { type: "button", id: "look-up", class: "primary", click: look }, "Look up"));
   const none = (text) => show(place, h("p", { class: "empty" }, text));
-  if (context.history) none("Only of a running job can state be looked up.");
-  else
-    get(`${context.path}/state`).then(
-      ({ enabled, states }) => {
-        if (!enabled) return none("Queryable state is off in this job: set queryable-state.enable to true.");
-        if (!states.length) return none("This job has no queryable state: set_queryable(name) on a descriptor makes it so.");
-        name.replaceChildren(...states.map((state) => h("option", {}, state.name)));
-        place.replaceChildren(form, result);
-      },
-      (error) => none(error.message),
-    );
-  return panel("Queryable state", place);
+  let known = false;
+
+  /** Ask for the names until there are some: a job that starts, or starts again, has none for a moment. */
+  async function update() {
+    if (known || context.history) return;
+    try {
+      const { enabled, states } = await get(`${context.path}/state`);
+      if (!enabled) return none("Queryable state is off in this job: set queryable-state.enable to true.");
+      if (!states.length) return none("This job has no queryable state: set_queryable(name) on a descriptor makes it so.");
+      known = true;
+      name.replaceChildren(...states.map((state) => h("option", {}, state.name)));
+      place.replaceChildren(form, result);
+    } catch (error) {
+      none(error.message);
+    }
+  }
+
+  if (context.history) none("State can only be looked up while the job runs.");
+  else update();
+  return { element: panel("Queryable state", place), update };
 }
 
 /** Return one row for each state of an operator, as `rekindle state` prints them. */
@@ -66,8 +74,8 @@ function contents(context) {
   let shown = "";
 
   async function read() {
-    if (!choice.value) return show(place, h("p", { class: "empty" }, "There is no checkpoint in files yet."));
-    show(place, h("p", { class: "quiet" }, "It is being read …"));
+    if (!choice.value) return show(place, h("p", { class: "empty" }, "There is no checkpoint in files."));
+    show(place, h("p", { class: "quiet" }, "Reading …"));
     try {
       const told = await get(`${context.path}/checkpoints/details/${choice.value}/state`);
       const words = `${told.savepoint ? "Savepoint" : "Checkpoint"} ${told.checkpoint_id}, ${told.format}, ${formats.size(told.size)}, taken ${formats.moment(told.timestamp)}`;
@@ -95,6 +103,11 @@ function contents(context) {
 }
 
 export function statePage(context) {
+  const asked = queryable(context);
   const held = contents(context);
-  return { element: h("div", {}, queryable(context), held.element), update: held.update };
+  const update = (news) => {
+    asked.update();
+    held.update(news);
+  };
+  return { element: h("div", {}, asked.element, held.element), update };
 }

@@ -418,10 +418,9 @@ class JobMaster(ObservedJob):
             if isinstance(failure, SparkLostError):
                 raise failure
             self._keeps_all = isinstance(decision, Hopeless)
-            advice = self._kept_checkpoints(JobStatus.FAILED).advice()
-            raise JobExecutionError(
-                f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}{advice}"
-            ) from failure
+            what = f"job {self.settings.job_name!r} failed ({decision.reason}): {failure}"
+            advice = self._kept_checkpoints(JobStatus.FAILED).advice(what)
+            raise JobExecutionError(f"{what}{advice}") from failure
         if isinstance(decision, FallBack):
             self._fall_back(failure, decision, shared)
         with self._lock:

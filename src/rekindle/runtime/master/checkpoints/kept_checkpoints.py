@@ -68,9 +68,12 @@ class KeptCheckpoints:
             )
         return SparkLostError(f"job {self.settings.job_name!r} is suspended, because {loss.what}. {how}")
 
-    def advice(self) -> str:
-        """Say in an error how to go on, if the job was to be able to."""
-        return f". {self.describe()}" if self.settings.checkpointing else ""
+    def advice(self, after: str = "") -> str:
+        """Say in an error how to go on, if the job was to be able to; ``after`` is what the error says before it."""
+        if not self.settings.checkpointing:
+            return ""
+        separator = "\n" if after.endswith("\n") else ". "  # a traceback ends with its line
+        return f"{separator}{self.describe()}"
 
     def delete(self, checkpoints: JobCheckpointDirectory) -> list[int]:
         """Delete what is not kept; give the ids of the checkpoints that are gone."""
