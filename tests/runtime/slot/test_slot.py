@@ -195,6 +195,26 @@ class TestEpochs:
             assert "in map" in failure.traceback
             assert f"{os.sep}rekindle{os.sep}" not in failure.traceback.replace(__file__, "")
 
+    def test_after_an_error_no_snapshot_is_taken(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The state has counted records whose results are gone with the chunk: to keep it would be to lose them."""
+
+        def fails(value: int) -> int:
+            if value == 2:
+                raise ValueError(value)
+            return value
+
+        environment = StreamExecutionEnvironment.get_execution_environment()
+        environment.from_collection([1, 2]).map(fails)
+        taken: list[int] = []
+        with InProcessJob(environment) as job:
+            (slot,) = job.slots
+            monkeypatch.setattr(slot._snapshotter, "take", lambda order, *_: taken.append(order.checkpoint_id))
+            slot.snapshot(m.TriggerSnapshot(1, 0))
+            with pytest.raises(OperatorError):
+                job.run_epoch()
+            slot.snapshot(m.TriggerSnapshot(2, 0))
+        assert taken == [1]
+
     @pytest.mark.parametrize("when", ["open", "close"])
     def test_an_error_in_open_or_close_names_the_operator(self, when: str) -> None:
         def fail(*_: Any) -> None:

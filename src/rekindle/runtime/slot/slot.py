@@ -119,6 +119,7 @@ class Slot:
         self._waits = LevelWaits()
         self._counted = CountedWork(job.graph, self._graph, self._exchanges, self._waits, clock.now())
         self._services = SlotServices(clock, EventLoopThread(), lambda: send(m.RequestEpoch()), self._local.fresh)
+        self._broken = False
         self._crashes: CrashKeeper | None = None
         if job.crash_records is not None and program is not None:
             self._crashes = CrashKeeper(job.crash_records, job, slot, attempt, program, clock.now)
@@ -224,9 +225,11 @@ class Slot:
         self._send(report)
 
     def snapshot(self, order: m.TriggerSnapshot) -> None:
-        """Take a snapshot between two chunks."""
+        """Take a snapshot between two chunks; none any more after a failure, of which the job master is about to hear."""
         heard = self._clock.now()
         with self._lock:
+            if self._broken:
+                return
             delays = (max(0, heard - order.timestamp), max(0, self._clock.now() - heard))
             if self._queries is not None:
                 self._queries.checkpoints.begun(order.checkpoint_id, order.savepoint is not None)
@@ -448,7 +451,8 @@ class Slot:
         try:
             yield
         except BaseException as error:
-            self._reads.end()  # a record may be half processed, and nobody is to see that
+            self._broken = True  # a record may be half processed, and nobody is to see or to keep that
+            self._reads.end()
             if isinstance(error, OperatorError) and self._crashes is not None:
                 running = next((running for running in self._graph if running.node is error.node), None)
                 self._crashes.take(error, running)

@@ -48,6 +48,9 @@ class ReportedView(ProgressView):
         self._view.start()
         self._tell(JobStatus.CREATED)
 
+    def dashboard_at(self, url: str) -> None:
+        self._view.dashboard_at(url)
+
     def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
         self._view.attempt_started(attempt, checkpoint_id)
         self._tell(JobStatus.RUNNING)
