@@ -225,7 +225,7 @@ class Slot:
         self._send(report)
 
     def snapshot(self, order: m.TriggerSnapshot) -> None:
-        """Take a snapshot between two chunks; none any more after a failure, of which the job master is about to hear."""
+        """Take a snapshot between two chunks; none after a failure, of which the job master is about to hear."""
         heard = self._clock.now()
         with self._lock:
             if self._broken:
