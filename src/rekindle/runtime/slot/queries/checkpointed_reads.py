@@ -16,7 +16,7 @@ from rekindle.base.clock import Clock
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata
 from rekindle.contracts.key_groups import KeyGroupRange
-from rekindle.exceptions import CheckpointError, NoCheckpointError
+from rekindle.exceptions import CheckpointError, NoCheckpointError, NoStateOwnerError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.slot.local_directory import LocalDirectory
 from rekindle.runtime.slot.restore import StateReader
@@ -30,6 +30,7 @@ from rekindle.state.queryable_state import QueryableState
 from rekindle.state.state_owner import StateOwner
 
 _MOST_ENTRIES = 1_000_000  # on the heap, of all key groups that are kept
+_ENDING_SECONDS = 1.0  # a slot that ends does not wait any longer for a storage that is slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class CheckpointedReads:
         self._taken: dict[int, SnapshotDone] = {}
         self._savepoints: set[int] = set()
         self._completed = job.restore
+        self._closed = False
         self._reading = threading.Lock()  # the next two
         self._checkpoint_id: int | None = None
         self._parts: dict[_Part, KeyedStateBackend | None] = {}
@@ -124,29 +126,39 @@ class CheckpointedReads:
 
         Raises:
             NoCheckpointError: There is none, or it cannot be read.
+            NoStateOwnerError: The slot is being closed.
         """
         with self._reading:
-            while True:
-                with self._lock:
-                    completed = self._completed
-                if completed is None:
+            try:
+                return self._read(state, keys)
+            finally:
+                if self._closed:
+                    self._drop_all()
+
+    def _read(self, state: QueryableState, keys: list[Any]) -> tuple[int, list[Any]]:
+        while True:
+            with self._lock:
+                completed = self._completed
+            if completed is None:
+                raise NoCheckpointError(
+                    "no checkpoint of the job has been completed yet: ask again after the first, or for live state"
+                )
+            self._begin(completed.metadata.checkpoint_id)
+            try:
+                values = [self._value(completed, state, key) for key in keys]
+                return completed.metadata.checkpoint_id, values
+            except (CheckpointError, OSError) as error:
+                if self._completed is completed:  # else it was deleted for one that is newer
                     raise NoCheckpointError(
-                        "no checkpoint of the job has been completed yet: ask again after the first, or for live state"
-                    )
-                self._begin(completed.metadata.checkpoint_id)
-                try:
-                    values = [self._value(completed, state, key) for key in keys]
-                    return completed.metadata.checkpoint_id, values
-                except (CheckpointError, OSError) as error:
-                    if self._completed is completed:  # else it was deleted for one that is newer
-                        raise NoCheckpointError(
-                            f"checkpoint {completed.metadata.checkpoint_id} cannot be read: {error}"
-                        ) from error
+                        f"checkpoint {completed.metadata.checkpoint_id} cannot be read: {error}"
+                    ) from error
 
     def close(self) -> None:
-        """Let go of all that was read."""
-        with self._reading:
+        """Let go of all that was read; who still reads does so at the end."""
+        self._closed = True
+        if self._reading.acquire(timeout=_ENDING_SECONDS):
             self._drop_all()
+            self._reading.release()
 
     def _begin(self, checkpoint_id: int) -> None:
         if self._checkpoint_id != checkpoint_id:
@@ -160,6 +172,8 @@ class CheckpointedReads:
         self._parts = {}
 
     def _value(self, completed: RestoredCheckpoint, state: QueryableState, key: Any) -> Any:
+        if self._closed:
+            raise NoStateOwnerError("the slot that has the state is being closed: the job ends or restarts")
         descriptor = state.descriptor
         part = _Part(state.uid)
         if self._job.backend.rocksdb is None:
