@@ -118,7 +118,7 @@ class LiveReads:
                 got_on = True
             except StateBusyError:
                 busy.append(read)
-            except Exception:
+            except BaseException:  # whoever reads must not end the job
                 log.exception("a read of state failed")
             else:
                 if over:
