@@ -209,6 +209,11 @@ class CheckpointedReads:
             backend = create_backend(
                 settings, owner, groups, state.max_parallelism, self._clock.now, self._databases.fresh
             )
-            restore_backend(backend, restored.native, restored.blocks)
-            restored.forget()
+            try:
+                restore_backend(backend, restored.native, restored.blocks)
+            except BaseException:
+                backend.close()
+                raise
+            finally:
+                restored.forget()
         return backend
