@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,12 @@ from rekindle.checkpoint.crash_records import CrashSummary, crash_records, read_
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Types
 from rekindle.datastream import DataStream, KeyedProcessFunction, MapFunction
-from rekindle.datastream.state import ValueStateDescriptor
+from rekindle.datastream.functions import (
+    CheckpointedFunction,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+)
+from rekindle.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import CrashRecordError, JobExecutionError
 from rekindle.runtime.slot import crash_keeper
 from rekindle.runtime.slot.crash_replay import Outcome, Reproduction, reproduce
@@ -160,6 +166,59 @@ def test_state_that_cannot_be_written_is_left_out_and_noted(tmp_path: Path, valu
     assert left_out.startswith("the state of the key: ")
     assert why in left_out
     assert result.outcome is Outcome.SAME
+
+
+class Remembering(MapFunction, CheckpointedFunction):
+    """Be large, and keep much."""
+
+    def __init__(self) -> None:
+        self.large = random.Random(1).randbytes(30_000)
+
+    def initialize_state(self, context: FunctionInitializationContext) -> None:
+        state = context.get_operator_state_store().get_list_state(ListStateDescriptor("kept", Types.STRING()))
+        state.add("x" * 30_000)
+
+    def snapshot_state(self, context: FunctionSnapshotContext) -> None:
+        pass
+
+    def map(self, value: Any) -> Any:
+        raise KeyError(value)
+
+
+def test_operator_state_makes_room_for_the_function(tmp_path: Path) -> None:
+    env = environment(tmp_path, **{"rekindle.crash-records.max-size": "50 kb"})
+    fail(env, env.from_collection([1]).map(Remembering()))
+    (stored,) = crash_records(str(tmp_path))
+    assert stored.size < 50_000
+    summary, result = only_crash(tmp_path)
+    assert summary.left_out == ("the operator state: larger than rekindle.crash-records.max-size allows",)
+    assert result.outcome is Outcome.SAME
+
+
+class FailsInTurn(KeyedProcessFunction):
+    """Fail at the first key, then at the second, and at that again when the record of the first is damaged."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def open(self, runtime_context: Any) -> None:
+        attempt = runtime_context.get_attempt_number()
+        self.wanted = "b" if attempt else "a"
+        if attempt == 2:
+            for damaged in Path(self.directory).glob("*/crashes/*"):
+                if read_crash(str(damaged))[0].key == "'a'":
+                    damaged.write_bytes(b"RKCR")
+
+    def process_element(self, value: str, ctx: Any) -> None:
+        if value == self.wanted:
+            raise KeyError(value)
+
+
+def test_one_that_is_damaged_does_not_keep_others_from_being_made_better(tmp_path: Path) -> None:
+    env = environment(tmp_path, restarts=2)
+    fail(env, env.from_collection(["a", "b"]).key_by(lambda text: text).process(FailsInTurn(str(tmp_path))))
+    found = {crash.summary.key: crash.summary.state for crash in crash_records(str(tmp_path)) if crash.summary}
+    assert found == {"'b'": "before"}
 
 
 # --- how many there are, and where ---

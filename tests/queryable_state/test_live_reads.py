@@ -18,8 +18,9 @@ from rekindle.datastream.functions import KeyedProcessFunction, RuntimeContext
 from rekindle.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import NoStateOwnerError
 from rekindle.queryable_state import QueryableStateError, UnknownKeyError
-from rekindle.runtime.slot.queries.live_reads import LiveReads, Read
+from rekindle.runtime.slot.queries.live_reads import LOOK_SECONDS, LiveReads, Read
 from rekindle.state.queryable_state import StateBusyError
+from support.processes import wait_until
 from support.queryable_jobs import running, settings
 
 
@@ -192,3 +193,22 @@ def test_reads_are_served_while_no_records_come() -> None:
     reads.add(read)
     assert read.finished.wait(30)
     reads.close()
+
+
+def test_a_read_of_state_that_is_busy_is_tried_again_after_a_while_only() -> None:
+    class Busy(Read):
+        tries = 0
+
+        def step(self) -> bool:
+            self.tries += 1
+            raise StateBusyError
+
+        def finish(self) -> None:
+            raise AssertionError("it is never done")
+
+    reads, read = LiveReads(RLock()), Busy()
+    started = time.monotonic()
+    reads.add(read)
+    wait_until(lambda: read.tries >= 5, "it is tried again")
+    reads.close()
+    assert read.tries <= (time.monotonic() - started) / LOOK_SECONDS + 2

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+import sys
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 import pytest
 
-from rekindle.queryable_state import QueryableStateError
+from rekindle.datastream.functions import KeyedProcessFunction, RuntimeContext
+from rekindle.datastream.state import ValueStateDescriptor
+from rekindle.queryable_state import QueryableStateError, UnknownStateNameError
 from rekindle.runtime.queries import protocol as p
 from rekindle.runtime.queries.plain_data import PLAIN
 from rekindle.runtime.queries.query_connection import QueryConnection
+from support.processes import wait_until
 from support.queryable_jobs import KINDS, keeps_all, running, settings
 from support.seeds import SEED, rounds
 
@@ -63,4 +68,57 @@ def test_no_query_harms_a_job(local_cluster: object, rocksdb: bool, typed: bool)
         connection.close()
         job.feed.put(("a", 2))
         job.shows("list", "a", [1, 2], typed=typed)
+        assert job.master.history.restarts == 0
+
+
+class Exits:
+    """Leave when somebody looks."""
+
+    def __repr__(self) -> str:
+        sys.exit("do not look")
+
+
+class Unspeakable(BaseException):
+    def __str__(self) -> str:
+        raise self
+
+
+class Speechless:
+    def __repr__(self) -> str:
+        raise Unspeakable
+
+
+class KeepsObjects(KeyedProcessFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        described = ValueStateDescriptor("object")
+        described.set_queryable("object")
+        self._kept = runtime_context.get_state(described)
+
+    def process_element(self, value: str, ctx: KeyedProcessFunction.Context) -> None:
+        self._kept.update({"exits": Exits, "speechless": Speechless}.get(value, int)())
+
+
+@pytest.mark.parametrize("consistency", list(p.Consistency))
+def test_whatever_a_class_raises_a_query_is_answered_and_so_is_the_next(
+    local_cluster: object, consistency: p.Consistency
+) -> None:
+    def build(env: object, stream: Any) -> None:
+        stream.key_by(lambda record: record).process(KeepsObjects())
+
+    with running(build, parallelism=1, checkpoint_ms=20) as job:
+        job.feed.put("exits", "speechless", "a")
+        registry = job.master.queryable_states()
+        assert registry is not None
+        key_by_key = [p.QueriedKey(key) for key in (b"exits", b"speechless", b"a")]
+        query = p.Query(job.job_id, "object", key_by_key, consistency, p.Form.JSON)
+        wanted = [p.Code.FAILED, p.Code.FAILED, None]
+
+        def answered() -> bool:
+            try:
+                return [result.code for result in registry.ask(query).result(10).results] == wanted
+            except UnknownStateNameError:
+                return False
+
+        wait_until(answered, "all of them are answered")
+        assert answered()
         assert job.master.history.restarts == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.request import urlopen
@@ -10,10 +11,11 @@ from urllib.request import urlopen
 import pytest
 
 from rekindle.cli.query import _watch
+from rekindle.client.remote_job import RemoteJob
 from rekindle.client.rest_client import RestClient
 from rekindle.common import JobStatus, Types
 from rekindle.datastream.functions import KeyedProcessFunction, RuntimeContext
-from rekindle.datastream.state import MapStateDescriptor
+from rekindle.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from rekindle.exceptions import NotFoundError, RestError
 from rekindle.rest.discovery import discovered
 from support.command_line import rekindle_here
@@ -103,6 +105,44 @@ def test_a_look_up_shows_a_value_by_its_type(job: RunningJob, rest: RestClient, 
     kept = rest.get(f"/jobs/{job.job_id}/state/{name}/a%2Fb?consistency=checkpointed")
     assert kept["value"] == value
     assert kept["checkpoint-id"] > 0
+
+
+ODD_TEXTS = ["/x", "x/", "x", "a//b", "", " ", "\n", "a\nb", "%2F", "%", ".", "..", "../..", "?x=1", "#a", "é", "-x"]
+
+
+class Named(KeyedProcessFunction):
+    """Keep each record in states of all names."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        described = [ValueStateDescriptor(name, Types.STRING()) for name in ODD_TEXTS if name]
+        for each in described:
+            each.set_queryable(each.get_name())
+        self._states = [runtime_context.get_state(each) for each in described]
+
+    def process_element(self, value: str, ctx: KeyedProcessFunction.Context) -> None:
+        for state in self._states:
+            state.update(value)
+
+
+def test_every_text_can_be_a_name_and_a_key(rest: RestClient) -> None:
+    def build(env: Any, stream: Any) -> None:
+        stream.key_by(lambda text: text, Types.STRING()).process(Named())
+
+    with running(build, settings(**{"rest.enabled": "true", "rest.bind-port": "0"}), 1) as job:
+        job.feed.put(*ODD_TEXTS)
+        remote = RemoteJob(rest, job.job_id)
+
+        def all_are_kept() -> bool:
+            with suppress(NotFoundError):
+                return bool(remote.query_state("x", ODD_TEXTS[-1], "live")["value"])
+            return False
+
+        wait_until(all_are_kept, "all of them are kept")
+        for name, key in [*((name, "x/") for name in ODD_TEXTS if name), *(("x/", key) for key in ODD_TEXTS)]:
+            found = remote.query_state(name, key, "live")
+            assert (found["name"], found["key"], found["value"]) == (name, key, key)
+        with pytest.raises(NotFoundError, match="A key follows the name"):
+            remote.rest.get(f"/jobs/{job.job_id}/state/x")
 
 
 def test_keys_with_fields_are_typed_as_json(job: RunningJob, rest: RestClient) -> None:

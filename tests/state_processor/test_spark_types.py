@@ -154,6 +154,8 @@ def test_a_given_schema_takes_what_fits() -> None:
         (Types.TUPLE([Types.LONG(), Types.STRING()]), '[7, "a"]', [(7, "a")]),
         (Point, '{"x": 7, "label": "a"}', [Point(7, "a")]),
         (datetime.date, "2024-02-29", [datetime.date(2024, 2, 29)]),
+        (Types.TUPLE([Types.LONG()]), "[" * 4000, []),
+        (Types.PICKLED_BYTE_ARRAY(), "[" * 4000, ["[" * 4000]),
         (Types.PICKLED_BYTE_ARRAY(), "7", ["7", 7]),
         (Types.PICKLED_BYTE_ARRAY(), "a b", ["a b"]),
         (Types.PICKLED_BYTE_ARRAY(), '[1, ["a", null]]', ['[1, ["a", null]]', (1, ("a", None))]),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from concurrent.futures import TimeoutError as NotAnsweredError
+from urllib.parse import unquote
 
 import msgspec
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -30,6 +32,15 @@ _STATUS = {
 }
 
 
+class _Anything(PathConvertor):
+    """Take line ends, too."""
+
+    regex = r"[\s\S]+"
+
+
+register_url_convertor("anything", _Anything())
+
+
 class StateRequests:
     """Answer what is asked about queryable state."""
 
@@ -40,7 +51,7 @@ class StateRequests:
         """Return which requests are answered here."""
         return [
             ("GET", "/jobs/{job}/state", self.states),
-            ("GET", "/jobs/{job}/state/{name}/{key:path}", self.look_up),
+            ("GET", "/jobs/{job}/state/{name_and_key:anything}", self.look_up),
         ]
 
     def states(self, request: Request) -> Response:
@@ -70,7 +81,7 @@ class StateRequests:
     def look_up(self, request: Request) -> Response:
         """Return what a state holds for a key."""
         job = find_job(self._jobs, request)
-        name, key = request.path_params["name"], request.path_params["key"]
+        name, key = _name_and_key(request)
         consistency = request.query_params.get("consistency", p.Consistency.LIVE)
         if consistency not in list(p.Consistency):
             raise RequestError(400, f"consistency is {consistency!r}, and can only be {' or '.join(p.Consistency)}.")
@@ -95,6 +106,19 @@ class StateRequests:
                 "value": msgspec.Raw(result.value.values),
             }
         )
+
+
+def _name_and_key(request: Request) -> tuple[str, str]:
+    """Return the name of a state and a key as they were sent: what is a slash in them, and what is between them.
+
+    Raises:
+        RequestError: There is no key.
+    """
+    _, _, place = request.scope["raw_path"].decode("ascii", "replace").partition("/state/")
+    name, slash, key = place.partition("/")
+    if not slash:
+        raise RequestError(404, f"Not found: {request.scope['path']}. A key follows the name of a state.")
+    return unquote(name), unquote(key[:-1] if len(key) > 1 and key.endswith("/") else key)
 
 
 def _registry(job: RegisteredJob) -> StateRegistry:

@@ -56,7 +56,7 @@ def keys_meant(text: str, serializer: TypeSerializer[Any]) -> list[Any]:
         if simple is not None:
             return [simple(text)]
         return [_of(json.loads(text), serializer)]
-    except (ValueError, TypeError, ArithmeticError, LookupError):
+    except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError):
         return []
 
 
@@ -64,6 +64,8 @@ def _any_meaning(text: str) -> list[Any]:
     meant: list[Any] = [text]
     try:
         meant.append(_tuples(json.loads(text)))
+    except RecursionError:
+        pass  # it is text, then
     except ValueError:
         for number in (int, float):
             try:

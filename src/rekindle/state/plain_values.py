@@ -30,8 +30,11 @@ class RawBytes:
 
 
 def as_text(value: Any, limit: int = _SHOWN) -> str:
-    """Show a value on a line."""
-    text = repr(value)
+    """Show a value on a line, whatever its class does, and however many digits it has."""
+    try:
+        text = repr(value)
+    except BaseException as error:
+        text = f"<a value of class {type(value).__name__} whose repr() raises {type(error).__name__}>"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 

@@ -90,11 +90,16 @@ def copy_lists(operator: Operator, limit: int, left_out: list[str]) -> dict[str,
 
     def taken() -> dict[str, StoredList]:
         lists = operator.operator_state.snapshot()
-        if sum(len(item) for stored in lists.values() for item in stored.items) > limit:
+        if list_size(lists) > limit:
             raise TooLargeError
         return lists
 
     return _attempt(left_out, "the operator state", dict, taken)
+
+
+def list_size(lists: dict[str, StoredList]) -> int:
+    """Return how many bytes operator state has."""
+    return sum(len(item) for stored in lists.values() for item in stored.items)
 
 
 def pickled(what: Any, limit: int, name: str, left_out: list[str]) -> bytes:

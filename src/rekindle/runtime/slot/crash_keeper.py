@@ -22,6 +22,7 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.crash_records import (
     CrashContents,
     CrashKind,
+    CrashName,
     CrashRecordSettings,
     CrashSummary,
     StateCopies,
@@ -35,7 +36,7 @@ from rekindle.graph.transformations.one_input import CustomTransformation
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.operators.source_operator import SourceOperator
-from rekindle.runtime.slot.crash_capture import KeyCopy, call_of, copy_key, copy_lists, fired_timer, pickled
+from rekindle.runtime.slot.crash_capture import KeyCopy, call_of, copy_key, copy_lists, fired_timer, list_size, pickled
 from rekindle.runtime.slot.crash_program import CrashProgram, opened_call
 from rekindle.runtime.slot.failed_record import UNKNOWN, Work
 from rekindle.runtime.slot.failure import OperatorError, raised_in
@@ -120,14 +121,22 @@ class CrashKeeper:
             own = {operator_digest(node.uid) for node in self._job.graph.nodes}
             for name in crash_names(self._settings.files, self._job.job_id):
                 if name.state is StateTaken.AFTER and name.operator in own:
-                    path = paths.join(self._job.job_id, paths.CRASHES, name.name)
-                    contents = decode_crash(self._settings.files.read(path), name.name)[1]
-                    call = opened_call(contents)
-                    if call is not None and call.has_key:
-                        found.setdefault(name.operator, set()).add(call.key)
+                    found.setdefault(name.operator, set()).update(self._key_in(name))
         except Exception as error:
             log.warning("the crash records of earlier attempts cannot be read: %s", error)
         return found
+
+    def _key_in(self, name: CrashName) -> list[Any]:
+        """Read the key of a crash record, if it has one. One that cannot be read is no reason not to start."""
+        try:
+            path = paths.join(self._job.job_id, paths.CRASHES, name.name)
+            call = opened_call(decode_crash(self._settings.files.read(path), name.name)[1])
+            if call is not None and call.has_key:
+                hash(call.key)
+                return [call.key]
+        except BaseException as error:  # whatever user code raises when its objects are unpickled
+            log.warning("crash record %s of an earlier attempt cannot be read: %r", name.name, error)
+        return []
 
     def watch(self, running: RunningNode, watched: dict[str, set[Any]]) -> None:
         """Copy the state of keys that failed before, from now on, whenever an operator turns to them."""
@@ -238,26 +247,30 @@ class CrashKeeper:
         try:
             summary = msgspec.structs.replace(taken.summary, identity=failure.identity, traceback=failure.traceback)
             left_out: list[str] = []
-            program = self._pickled_program(taken, left_out)
-            contents = msgspec.structs.replace(taken.contents, program=program)
+            contents = self._with_program(taken, left_out)
             summary = msgspec.structs.replace(summary, left_out=(*summary.left_out, *left_out))
             return store_crash(self._settings, summary, contents)
         except BaseException as problem:
             log.warning("the crash record of operator %r cannot be written: %s", taken.summary.operator, problem)
             return None
 
-    def _pickled_program(self, taken: _Taken, left_out: list[str]) -> bytes:
-        contents = taken.contents
+    def _with_program(self, taken: _Taken, left_out: list[str]) -> CrashContents:
+        """Add the function, without which a record is of little use: operator state makes room for it."""
+        contents, most = taken.contents, self._settings.max_bytes
         used = len(contents.call) + sum(len(block.data) for block in (*contents.blocks, *contents.timers))
         try:
             program = CrashProgram.pickled(self._program(), taken.error.node.id, taken.keyed_edge)
         except Exception as problem:
             left_out.append(cut(f"the function: {type(problem).__name__}: {problem}", 500))
-            return b""
-        if used + len(program) > self._settings.max_bytes:
+            return contents
+        if used + len(program) > most:
             left_out.append("the function: larger than rekindle.crash-records.max-size allows")
-            return b""
-        return program
+            return contents
+        lists = contents.lists
+        if used + len(program) + list_size(lists) > most:
+            left_out.append("the operator state: larger than rekindle.crash-records.max-size allows")
+            lists = {}
+        return msgspec.structs.replace(contents, program=program, lists=lists)
 
 
 def _not_taken(transformation: Transformation) -> list[str]:

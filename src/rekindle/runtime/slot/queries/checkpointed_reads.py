@@ -192,6 +192,8 @@ class CheckpointedReads:
         self._parts = {}
 
     def _value(self, completed: RestoredCheckpoint, state: QueryableState, key: Any) -> Any:
+        if self._closed:
+            raise NoStateOwnerError("the slot that has the state is being closed: the job ends or restarts")
         descriptor = state.descriptor
         part = _Part(state.uid)
         if self._job.backend.rocksdb is None:
@@ -227,6 +229,11 @@ class CheckpointedReads:
             backend = create_backend(
                 settings, owner, groups, state.max_parallelism, self._clock.now, self._databases.fresh
             )
-            restore_backend(backend, restored.native, restored.blocks)
-            restored.forget()
+            try:
+                restore_backend(backend, restored.native, restored.blocks)
+            except BaseException:
+                backend.close()
+                raise
+            finally:
+                restored.forget()
         return backend

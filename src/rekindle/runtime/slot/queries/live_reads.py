@@ -25,7 +25,9 @@ SHARE = 8
 
 _LEAST_SECONDS = 0.0003
 _IDLE_SECONDS = 0.005  # for reads while no records come; a task that wants the lock waits no longer
-_LOOK_SECONDS = 0.01  # between two tries to take the lock while somebody else has it
+LOOK_SECONDS = 0.01
+"""How long to wait while somebody else has the lock, or the state is busy."""
+
 _ENDING_SECONDS = 1.0
 
 
@@ -80,6 +82,7 @@ class LiveReads:
     def after_chunk(self, seconds: float) -> None:
         """Serve reads for a share of the time that a chunk has taken. The slot's lock must be held."""
         self._serve(max(_LEAST_SECONDS, seconds / SHARE))
+        self._woken.set()
 
     def end(self) -> None:
         """Serve nobody any more."""
@@ -100,10 +103,11 @@ class LiveReads:
                 self._thread = threading.Thread(target=self._run, daemon=True, name="live reads")
                 self._thread.start()
 
-    def _serve(self, seconds: float) -> None:
-        """Take steps for some time, at least one."""
+    def _serve(self, seconds: float) -> bool:
+        """Take steps for some time, at least one; return whether any of the reads got on."""
         until = time.monotonic() + seconds
         busy: list[Read] = []
+        got_on = False
         while self.waiting and not self._closed:
             try:
                 read = self.waiting.popleft()
@@ -111,9 +115,10 @@ class LiveReads:
                 break  # closed meanwhile
             try:
                 over = read.step()
+                got_on = True
             except StateBusyError:
                 busy.append(read)
-            except Exception:
+            except BaseException:  # whoever reads must not end the job
                 log.exception("a read of state failed")
             else:
                 if over:
@@ -123,21 +128,23 @@ class LiveReads:
             if time.monotonic() >= until:
                 break
         self.waiting.extend(busy)
-        self._woken.set()
+        return got_on
 
     # --- the thread ---
 
     def _run(self) -> None:
         while not self._closed:
-            self._woken.wait(_LOOK_SECONDS if self.waiting else None)
+            self._woken.wait(LOOK_SECONDS if self.waiting else None)
             self._woken.clear()
             self._hand_out()
             while self.waiting and not self._closed and self._lock.acquire(blocking=False):
                 try:
-                    self._serve(_IDLE_SECONDS)
+                    got_on = self._serve(_IDLE_SECONDS)
                 finally:
                     self._lock.release()
                 self._hand_out()
+                if not got_on:
+                    break  # what is busy stays so for longer than a moment
 
     def _hand_out(self) -> None:
         while self._finished:

@@ -100,9 +100,9 @@ class StateServer:
         def read() -> None:
             try:
                 done(self._read_checkpoint(served.state, keys, write))
-            except Exception as error:
+            except BaseException as error:
                 self._metrics.failed(len(keys), time.monotonic() - started)
-                message = str(error) if isinstance(error, QueryableStateError) else f"{type(error).__name__}: {error}"
+                message = str(error) if isinstance(error, QueryableStateError) else _said(error)
                 reply(p.Failure(p.code_of(error), message))
 
         try:
@@ -201,9 +201,8 @@ class _LiveRead(Read):
             return _result(self._state, key, self._state.peek(key.key), self._write)
         except StateBusyError:
             raise
-        except Exception as error:  # a database, or a class of the user's, may raise anything
-            what = f"{type(error).__name__}: {error}"
-            return p.Result(None, p.Code.FAILED, f"state {self._state.name!r} cannot be read: {what}")
+        except BaseException as error:  # a database, or a class of the user's, may raise anything
+            return p.Result(None, p.Code.FAILED, f"state {self._state.name!r} cannot be read: {_said(error)}")
 
     def finish(self) -> None:
         self._done(p.Answer(self._results, self._state.kind.name))
@@ -217,9 +216,16 @@ def _result(state: QueryableState, key: _Key, value: Any, write: Callable[[Any],
         return p.Result(write(value))
     except WrongStateTypeError as error:
         code, what = p.Code.WRONG_TYPE, str(error)
-    except Exception as error:  # a serializer of the user's may raise anything
-        code, what = p.Code.FAILED, f"{type(error).__name__}: {error}"
+    except BaseException as error:  # a class of the user's may raise anything, sys.exit() included
+        code, what = p.Code.FAILED, _said(error)
     return p.Result(None, code, f"the value of key {as_text(key.key)} in state {state.name!r}: {what}")
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:
+        return f"{type(error).__name__}, which cannot be described"
 
 
 def _json_value(state: QueryableState, value: Any) -> p.QueriedValue:
