@@ -25,7 +25,7 @@ def run(cluster: Any, directory: Path, fail_at: int, kind: FaultKind) -> list[st
     storage = FaultInjectingCheckpointStorage(
         f"file://{directory}/checkpoints", str(directory / "operations"), fail_at, kind
     )
-    env = environment(cluster, storage, interval=20)
+    env = environment(cluster, storage, interval=20, rekindle_history_max__jobs="0")  # it would be written in between
     numbering_job(env, EVENTS, str(directory / "out"))
     env.execute()
     return storage.operations()
