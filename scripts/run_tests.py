@@ -37,6 +37,7 @@ DRIVERS = (
     *(f"tests/chaos/test_{name}.py" for name in ("driver", "driver_takeover", "jvm_killed", "cluster")),
 )
 ON_SPARK = tuple(f"tests/{name}" for name in ("browser", "chaos", "docs", "integration", "pyflink"))
+SERVICES = "tests/services"  # with a Kafka broker, a database, an object store
 PARTS = (
     ("tests/runtime",),
     ("tests/state",),
@@ -180,7 +181,7 @@ def everything(directory: str) -> list[Part]:
     oldest = f".venv-spark-{os.environ['OLDEST_SPARK']}"
     report = os.path.join(directory, "smoke.xml")
     smoke = (make(f"{oldest}/.installed"), pytest(os.path.join(oldest, "bin", "pytest"), report, *ON_OLDEST_SPARK))
-    elsewhere = [f"--ignore={name}" for name in DRIVERS]
+    elsewhere = [f"--ignore={name}" for name in (*DRIVERS, SERVICES)]
     on_spark = pytest_part("on Spark", directory, "-m", "spark", *ON_SPARK, *elsewhere)
     on_spark.commands = (make(".venv/spark-classes.jsa"), *on_spark.commands)
     without = [f"--ignore={name}" for part in PARTS for name in part]
@@ -188,6 +189,7 @@ def everything(directory: str) -> list[Part]:
         Part("lint", (make("lint"),), required=True),
         on_spark,
         pytest_part("drivers", directory, *DRIVERS),
+        pytest_part("services", directory, SERVICES),
         Part("smoke on the oldest Spark", smoke, report=report),
         pytest_part("all others", directory, "-m", "not spark", *elsewhere, *without),
         *(pytest_part(named(part), directory, "-m", "not spark", *part) for part in PARTS),

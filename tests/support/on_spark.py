@@ -5,4 +5,4 @@ from __future__ import annotations
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-ON_SPARK = {TESTS / directory for directory in ("browser", "chaos", "docs", "integration", "pyflink")}
+ON_SPARK = {TESTS / directory for directory in ("browser", "chaos", "docs", "integration", "pyflink", "services")}

@@ -30,6 +30,7 @@ from rekindle.config.options import (
 from rekindle.config.restart_strategy import RestartStrategyConfiguration
 from rekindle.connectors.files.file_source import FileSource, StreamFormat
 from rekindle.connectors.socket_source import SocketTextStreamFunction
+from rekindle.connectors.spark_source import SparkSource
 from rekindle.contracts.checkpointing_mode import CheckpointingMode
 from rekindle.contracts.connectors import Source
 from rekindle.contracts.declared_types import RecordType, declared_type
@@ -311,9 +312,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             raise TypeError(f"from_source takes a WatermarkStrategy, and was given {watermark_strategy!r}")
         declared = declared_type(source.type_info if type_info is None else type_info, "type_info of from_source")
         unwatched = watermark_strategy == WatermarkStrategy.no_watermarks()
-        if isinstance(source, FileSource):
-            stream = self._read_files(source, source_name, declared)
-            return stream if unwatched else stream.assign_timestamps_and_watermarks(watermark_strategy)
+        if isinstance(source, SparkSource):
+            return self._read_by_spark(source, source_name, declared, None if unwatched else watermark_strategy)
         transformation = ConnectorSourceTransformation(source, None if unwatched else watermark_strategy)
         node = self._graph.add(source_name, transformation, ())
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
@@ -331,11 +331,13 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         source = FileSource.for_record_stream_format(lines, file_path).build()
         return self.from_source(source, WatermarkStrategy.no_watermarks(), "Custom File Source")
 
-    def _read_files(self, source: FileSource, name: str, type_info: TypeInformation | None) -> DataStream:
-        node = self._graph.add(
-            name, source.transformation(), (), data_frame=source.files, bounded=not source.files.monitored
-        )
-        return DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
+    def _read_by_spark(
+        self, source: SparkSource, name: str, type_info: TypeInformation | None, strategy: WatermarkStrategy | None
+    ) -> DataStream:
+        own, behind = (strategy, None) if source.makes_watermarks else (None, strategy)
+        node = self._graph.add(name, source.transformation(own), (), data_frame=source.frame(), bounded=source.bounded)
+        stream = DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
+        return stream if behind is None else stream.assign_timestamps_and_watermarks(behind)
 
     @property
     def spark_session(self) -> SparkSession:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from rekindle.base.time import Duration
-from rekindle.contracts.connectors import Source
+from rekindle.connectors.spark_source import SparkSource
+from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
 from rekindle.graph.transformations.sources import TextFiles, TextLinesTransformation
 from rekindle.types.typeinfo import Types
 
@@ -61,7 +62,7 @@ class _TextLines(StreamFormat):
         object.__setattr__(self, "charset", None if name in ("utf-8", "ascii") else name)
 
 
-class FileSource(Source):
+class FileSource(SparkSource):
     """Read files through Spark, for ``env.from_source``; made by :meth:`for_record_stream_format`.
 
     The files of a static set are read in the first epoch. Spark remembers which files of a monitored directory it has
@@ -104,7 +105,16 @@ class FileSource(Source):
         source._charset = stream_format.charset
         return source
 
-    def transformation(self) -> TextLinesTransformation:
+    @property
+    def bounded(self) -> bool:
+        """Return whether only the files that are there are read."""
+        return not self.files.monitored
+
+    def frame(self) -> TextFiles:
+        """Return what Spark is to read."""
+        return self.files
+
+    def transformation(self, strategy: WatermarkStrategy | None) -> TextLinesTransformation:
         """Describe what takes the lines from Spark."""
         return TextLinesTransformation(self._charset)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union
 
 from rekindle.contracts.connectors import Source
 from rekindle.contracts.functions import SourceFunction
 from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
+from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.transformations.transformation import FunctionTransformation, Transformation
 from rekindle.types.type_information import TypeInformation
 
@@ -72,9 +75,17 @@ class RowsTransformation(Transformation):
     passes_rows: ClassVar[bool] = True
 
 
+class DescribedFrame(ABC):
+    """What the cluster reads, described so that it can be opened in any session, and again in the next one."""
+
+    @abstractmethod
+    def open(self, session: SparkSession) -> DataFrame:
+        """Return the DataFrame in a session."""
+
+
 @dataclass(frozen=True, slots=True)
-class TextFiles:
-    """Describe files of text, which the cluster opens.
+class TextFiles(DescribedFrame):
+    """Files of text, which the cluster opens.
 
     Attributes:
         paths: Files, directories with all that is below them, or patterns.
@@ -86,10 +97,22 @@ class TextFiles:
     as_bytes: bool = False
     monitored: bool = False
 
+    def open(self, session: SparkSession) -> DataFrame:
+        """Let Spark find the files; return their lines."""
+        from pyspark.sql import DataFrame  # programs are described without Spark
+        from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+        if self.monitored:
+            reader = session.readStream.option("recursiveFileLookup", True)
+            lines = reduce(DataFrame.unionAll, [reader.text(path) for path in self.paths])
+        else:
+            lines = session.read.option("recursiveFileLookup", True).text(list(self.paths))
+        return lines.select(F.col("value").cast("binary")) if self.as_bytes else lines
+
 
 @dataclass(frozen=True, slots=True)
-class DataFrameFunction:
-    """Describe a DataFrame by a function that makes it in any session.
+class DataFrameFunction(DescribedFrame):
+    """A DataFrame, described by a function that makes it in any session.
 
     Attributes:
         function: The function.
@@ -101,9 +124,28 @@ class DataFrameFunction:
     first: DataFrame
     uid: str
 
+    def open(self, session: SparkSession) -> DataFrame:
+        """Call the function, unless it was called with this session before."""
+        if self.first.sparkSession is session:
+            return self.first
+        return called_for_frame(self.function, session, self.uid)
 
-DescribedFrame: TypeAlias = TextFiles | DataFrameFunction
-"""What can be opened in any session, and again in the next one."""
+
+def called_for_frame(function: Callable[[SparkSession], DataFrame], session: SparkSession, uid: str) -> DataFrame:
+    """Return the DataFrame that a program's function makes.
+
+    Raises:
+        InvalidProgramError: It makes something else.
+    """
+    from pyspark.sql import DataFrame  # programs are described without Spark
+
+    made = function(session)
+    if not isinstance(made, DataFrame):
+        raise InvalidProgramError(
+            f"the function of DataFrame source {uid!r} must return a DataFrame, and it returned a {type(made).__name__}"
+        )
+    return made
+
 
 ClusterFrame: TypeAlias = Union["DataFrame", DescribedFrame]
 """What the cluster reads: as the program gave it."""
