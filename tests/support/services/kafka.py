@@ -151,14 +151,14 @@ class Broker:
 
     def _consume(self, topic: str, isolation: str) -> list[Record]:
         settings = self.client_settings(group_id="reader", enable_auto_commit=False, isolation_level=isolation)
-        settings |= {"enable.partition.eof": True, "auto.offset.reset": "error"}
+        settings |= {"enable.partition.eof": True, "auto.offset.reset": "error", "fetch.wait.max.ms": 10}
         with Consumer(settings) as consumer:
             open_ends = set(self.partitions(topic))
             consumer.assign([TopicPartition(topic, number, 0) for number in open_ends])
             records: list[Record] = []
             while open_ends:
-                messages = consumer.consume(10_000, timeout=0.2)
-                for message in messages:
+                first = consumer.poll(0.5)  # consume alone waits for as many as it may return
+                for message in [] if first is None else [first, *consumer.consume(10_000, 0)]:
                     error = message.error()
                     if error is None:
                         records.append(_record(message))
