@@ -1,0 +1,1 @@
+"""Kafka: what reads from it and writes to it."""
