@@ -14,6 +14,8 @@ from rekindle.connectors.files.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
+from rekindle.connectors.kafka.flink_kafka_consumer import FlinkKafkaConsumer
+from rekindle.connectors.kafka.kafka_source import KafkaSource
 from rekindle.connectors.number_sequence import NumberSequenceSource
 from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext, Source
 from rekindle.pyflink_modules import names_elsewhere
@@ -25,6 +27,8 @@ __all__ = [
     "FileSource",
     "FileSourceBuilder",
     "FileSplitAssignerProvider",
+    "FlinkKafkaConsumer",
+    "KafkaSource",
     "NumberSequenceSource",
     "OutputFileConfig",
     "RollingPolicy",
@@ -51,7 +55,6 @@ if not TYPE_CHECKING:  # a type checker is to see only what there is
                 "StreamPatternSubscriber",
             ],
             "datastream.connectors.jdbc": ["JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"],
-            "datastream.connectors.kafka": ["FlinkKafkaConsumer", "FlinkKafkaProducer", "KafkaSource", "Semantic"],
             "datastream.connectors.pulsar": ["PulsarSource", "PulsarSourceBuilder", "StartCursor", "StopCursor"],
             "datastream.connectors.rabbitmq": ["RMQConnectionConfig", "RMQSink", "RMQSource"],
         },
