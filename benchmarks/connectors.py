@@ -1,15 +1,13 @@
 """Records in and out of connectors, beside what Spark does with the same ones and no state.
 
 ===========  ==========================================================================================================
-kafka        Kafka to Kafka, 100 bytes a record, four partitions: a keyed count, against Spark's copy from topic to topic
-parquet      Parquet to Parquet: a keyed count, against Spark's copy from directory to directory
-postgres     Parquet to PostgreSQL: a keyed count, its rows written by ``JdbcSink``; against Spark's writer over JDBC
+kafka        Kafka to Kafka, 100 bytes a record, four partitions: against Spark's copy from topic to topic
 ===========  ==========================================================================================================
 
-Rekindle counts the records of each of 10,000 keys and writes each record with its count. Spark only copies, in a streaming
-query with ``availableNow`` and as many records in a micro-batch as Rekindle has in an epoch. They take turns in one session,
-and medians of three rounds are printed with their ratio. The time is that from the beginning of the first epoch or
-micro-batch to the end of the job: all output is visible then.
+Rekindle counts the records of each of 10,000 keys and writes each record with its count. Spark only copies, in a
+streaming query with ``availableNow`` and as many records in a micro-batch as Rekindle has in an epoch. They take turns in
+one session, and medians of three rounds are printed with their ratio. The time is that from the beginning of the first
+epoch or micro-batch to the end of the job: all output is visible then.
 
 What services need is fetched as for the tests (``make services``).
 
@@ -30,15 +28,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from measuring import configured, run_job
 from pyspark.sql import DataFrame, SparkSession
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-
-from support.services.jars import spark_kafka_jars
-from support.services.kafka import Broker
 
 from rekindle.common import SimpleStringSchema, Types, WatermarkStrategy
 from rekindle.datastream import KeyedProcessFunction
@@ -50,6 +43,8 @@ from rekindle.datastream.connectors.kafka import (
     KafkaSource,
 )
 from rekindle.datastream.state import ValueStateDescriptor
+from support.services.jars import spark_kafka_jars
+from support.services.kafka import Broker
 
 KEYS = 10_000
 PARTITIONS = 4
@@ -211,7 +206,7 @@ def main() -> None:
     environment = configured(2, {"spark.jars": jars})
     spark = environment._spark_session(2)
     print(
-        f"{os.cpu_count()} cores; {args.records:,} records, {KEYS:,} keys; medians of {args.rounds}; ratio to Spark's own"
+        f"{os.cpu_count()} cores; {args.records:,} records, {KEYS:,} keys; medians of {args.rounds}, ratio to Spark's"
     )
     try:
         for name in args.connector:
