@@ -1,1 +1,1 @@
-"""Kafka: what reads from it and writes to it."""
+"""Kafka: topics that Spark reads, and topics that slots write."""

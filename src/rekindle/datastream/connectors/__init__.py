@@ -15,7 +15,9 @@ from rekindle.connectors.files.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
+from rekindle.connectors.kafka.flink_kafka_consumer import FlinkKafkaConsumer
 from rekindle.connectors.kafka.flink_kafka_producer import FlinkKafkaProducer, Semantic
+from rekindle.connectors.kafka.kafka_source import KafkaSource
 from rekindle.connectors.number_sequence import NumberSequenceSource
 from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext, Source
 from rekindle.pyflink_modules import names_elsewhere
@@ -28,7 +30,9 @@ __all__ = [
     "FileSource",
     "FileSourceBuilder",
     "FileSplitAssignerProvider",
+    "FlinkKafkaConsumer",
     "FlinkKafkaProducer",
+    "KafkaSource",
     "NumberSequenceSource",
     "OutputFileConfig",
     "RollingPolicy",
