@@ -52,10 +52,8 @@ if not TYPE_CHECKING:  # a type checker is to see only what there is
             "datastream.connectors.dynamic_kafka": [
                 "DynamicKafkaSource",
                 "DynamicKafkaSourceBuilder",
-                "FlinkKafkaConsumer",
                 "KafkaMetadataService",
                 "KafkaRecordDeserializationSchema",
-                "KafkaSource",
                 "KafkaStreamSetSubscriber",
                 "KafkaStreamSubscriber",
                 "SingleClusterTopicMetadataService",
