@@ -90,11 +90,18 @@ class JobCheckpointDirectory:
         if self._files is not None and self.may_delete():
             self._remove(self._files, checkpoint_id, self._written_for(self._files, checkpoint_id))
 
-    def sweep(self, retained: Collection[int]) -> None:
-        """Delete whatever is left but the retained checkpoints, and the directory itself if that is all."""
+    def sweep(self, retained: Collection[int], over: bool = False) -> None:
+        """Delete whatever is left but the retained checkpoints, and the directory itself if that is all.
+
+        Args:
+            retained: The checkpoints that stay.
+            over: Whether the job is over. If nothing can be gone back to then, what it has committed is forgotten.
+        """
         if self._files is None or not self.may_delete():
             return
         try:
+            if over and not retained:
+                self._files.delete(self._path(paths.COMMITTED))
             self._sweep(self._files, retained)
         except CheckpointError as error:
             log.warning("%s. What is left of %s can be deleted by hand", error, self._files.describe(self._job_id))
