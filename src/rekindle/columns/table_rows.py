@@ -6,10 +6,12 @@ import datetime
 import enum
 import uuid
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from rekindle.base.time import Instant
@@ -19,6 +21,16 @@ from rekindle.types.row import Row
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _SHOWN = 200
 _MISFITS = (pa.ArrowException, TypeError, ValueError, OverflowError)
+_TAKEN: tuple[tuple[Callable[[pa.DataType], bool], tuple[type, ...]], ...] = (
+    (pa.types.is_integer, (int, np.integer)),
+    (pa.types.is_floating, (float, int, np.floating, np.integer)),
+    (lambda kind: bool(pa.types.is_string(kind) or pa.types.is_large_string(kind)), (str,)),
+    (lambda kind: bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind)), (bytes, bytearray, memoryview)),
+    (pa.types.is_boolean, (bool, np.bool_)),
+    (pa.types.is_date, (datetime.date,)),
+    (pa.types.is_timestamp, (datetime.datetime, np.datetime64)),
+    (pa.types.is_decimal, (Decimal, int)),
+)
 Columns = list[Sequence[Any]]
 
 
@@ -76,10 +88,13 @@ class TableRows:
             try:
                 _array([value], field)
             except _MISFITS as error:
-                column, kind = f"column {field.name!r} ({field.type})", type(value).__name__
-                return (
-                    f"{column} cannot hold {_shown(value)} ({kind}): {error}" if self._show else f"{column}: a {kind}"
+                kind = type(value).__name__
+                what = (
+                    f"cannot hold {_shown(value)} ({kind}): {str(error)[:_SHOWN]}"
+                    if self._show
+                    else f"cannot hold a {kind}"
                 )
+                return f"column {field.name!r} ({field.type}) {what}"
         return None
 
     def _described(self) -> str:
@@ -183,8 +198,6 @@ def _typed_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         return pa.StructArray.from_arrays(parts, fields=fields, mask=mask)
     if _is_list(kind):
         lists = [None if value is None else list(value) for value in values]
-        if not _is_nested(kind.value_type):
-            return _plain_array(lists, kind, _each)
         flat = _typed_array([part for value in lists if value is not None for part in value], kind.value_type)
         lengths = [None if value is None else len(value) for value in lists]
         return _nested(kind, lengths, flat)
@@ -194,20 +207,26 @@ def _typed_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         items = _typed_array([item for pair in pairs if pair is not None for _, item in pair], kind.item_type)
         offsets = _offsets([None if pair is None else len(pair) for pair in pairs])
         return pa.MapArray.from_arrays(offsets, keys, items, type=kind)
-    return _plain_array(values, kind, _simpler)
+    return _plain_array(values, kind)
 
 
-def _plain_array(values: Sequence[Any], kind: pa.DataType, simpler: Callable[[Any], Any]) -> pa.Array:
-    """Return values as an array; those that Arrow does not know are made simpler, if there are any."""
-    if isinstance(next((value for value in values if value is not None), None), str) and not _takes_text(kind):
-        raise TypeError(f"a string is not a {kind}")  # Arrow would read numbers out of it
-    try:
-        return pa.array(values, kind)
-    except _MISFITS:
-        made = [None if value is None else simpler(value) for value in values]
-        if all(new is old for new, old in zip(made, values, strict=True)):
-            raise
-        return pa.array(made, kind)
+def _plain_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return values as an array, none of which is cut or read as something else: Arrow would do both."""
+    taken = next((classes for is_kind, classes in _TAKEN if is_kind(kind)), None)
+    if taken is not None and not _all_of(values, taken):
+        values = [None if value is None else _simpler(value) for value in values]
+        if not _all_of(values, taken):
+            raise TypeError(f"its type is not {kind}")
+    return pa.array(values, kind)
+
+
+def _all_of(values: Sequence[Any], taken: tuple[type, ...]) -> bool:
+    for found in set(map(type, values)) - {type(None)}:
+        if not issubclass(found, taken) or (found is bool and bool not in taken):
+            return False
+        if issubclass(found, datetime.datetime) and datetime.date in taken:
+            return False  # the time of day would be lost
+    return True
 
 
 def _simpler(value: Any) -> Any:
@@ -222,21 +241,8 @@ def _simpler(value: Any) -> Any:
     return value
 
 
-def _each(values: list[Any]) -> list[Any]:
-    made = [None if value is None else _simpler(value) for value in values]
-    return values if all(new is old for new, old in zip(made, values, strict=True)) else made
-
-
-def _takes_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_list(kind))
-
-
 def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
-
-
-def _is_nested(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_nested(kind))
 
 
 def _nested(kind: pa.DataType, lengths: list[int | None], flat: pa.Array) -> pa.Array:

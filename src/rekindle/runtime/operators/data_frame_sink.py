@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from rekindle.contracts.table_commit import TableWriter
 
-_LARGE = 128 << 20  # bytes; what is stored before the barrier does not delay it
-
 
 class DataFrameSinkOperator(RowStager):
     """Stage rows for the driver.
@@ -37,12 +35,15 @@ class DataFrameSinkOperator(RowStager):
     Args:
         schema: The columns of the table.
         write: Stays with the driver: None here.
-        large: From how many bytes on a file is stored before the barrier.
+
+    Attributes:
+        large_file: From how many bytes on a file is stored before the barrier, which it then does not delay.
     """
 
-    def __init__(self, schema: pa.Schema, write: TableWriter | None = None, large: int = _LARGE) -> None:
+    large_file = 128 << 20
+
+    def __init__(self, schema: pa.Schema, write: TableWriter | None = None) -> None:
         self._schema = schema
-        self._large = large
         self._open: _RowsFile | None = None
         self._finished: list[_RowsFile] = []  # on local disk, and to be stored
         self._stored: list[tuple[int, StoredFile]] = []  # since the last barrier
@@ -61,7 +62,7 @@ class DataFrameSinkOperator(RowStager):
         batch = self._rows.batch(chunk.values)
         if self._open is None:
             self._open = _RowsFile(self._schema)
-        if self._open.write(batch) >= self._large:
+        if self._open.write(batch) >= self.large_file:
             self._store()
 
     def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:

@@ -127,8 +127,8 @@ class Attempt:
         self._epochs.prepare(restore.metadata.positions if restore is not None else ())
         slots = self._running_slots.start(restore)
         self._note_restored()
-        self._commit_restored(restore)
         self._shared.view.attempt_started(self._number, restore.metadata.checkpoint_id if restore else None)
+        self._commit_restored(restore)
         if self._shared.stopping.ends_with(None if restore is None else restore.metadata.checkpoint_id):
             with self._lock:
                 return self._machine.end_restored()
