@@ -464,7 +464,9 @@ class DataStream:
         return self._sink("Print to Std. Out", transformation, typed_input=not shown_by_python)
 
     def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
-        """Call a SinkFunction for each record."""
+        """Call a SinkFunction for each record; one that is also a Sink takes part in checkpoints, as in ``sink_to``."""
+        if isinstance(sink_func, Sink):
+            return self._sink("Unnamed", TwoPhaseSinkTransformation(sink_func, self._type_info))
         return self._sink("Unnamed", SinkFunctionTransformation(require(sink_func, SinkFunction, "add_sink")))
 
     def sink_to(self, sink: Sink) -> DataStreamSink:

@@ -30,7 +30,7 @@ from rekindle.config.options import (
 from rekindle.config.restart_strategy import RestartStrategyConfiguration
 from rekindle.connectors.files.file_source import FileSource, StreamFormat
 from rekindle.connectors.socket_source import SocketTextStreamFunction
-from rekindle.connectors.spark_source import SparkSource
+from rekindle.connectors.spark_source import SparkSource, SparkSourceFunction
 from rekindle.contracts.checkpointing_mode import CheckpointingMode
 from rekindle.contracts.connectors import Source
 from rekindle.contracts.declared_types import RecordType, declared_type
@@ -57,7 +57,7 @@ from rekindle.graph.batch_mode import as_batch, runs_as_batch
 from rekindle.graph.compilation.column_chains import ColumnSettings
 from rekindle.graph.compilation.compiler import compile_job
 from rekindle.graph.job_graph import ClusterSource, JobGraph
-from rekindle.graph.partitioning import FORWARD
+from rekindle.graph.partitioning import FORWARD, SPLIT
 from rekindle.graph.pickling import check_picklable
 from rekindle.graph.plan import plan_of
 from rekindle.graph.plan_only import end_if_only_planned
@@ -66,6 +66,7 @@ from rekindle.graph.transformations.sources import (
     ClusterFrame,
     CollectionSourceTransformation,
     ConnectorSourceTransformation,
+    DescribedFrame,
     FunctionSourceTransformation,
     RowsTransformation,
 )
@@ -279,6 +280,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             type_info: The type of the elements.
         """
         function = require(source_func, SourceFunction, "add_source")
+        if isinstance(function, SparkSourceFunction):
+            return self.from_source(function.source(), WatermarkStrategy.no_watermarks(), source_name, type_info)
         declared = declared_type(type_info, "type_info of add_source")
         parallelism = None if isinstance(function, ParallelSourceFunction) else 1
         transformation = FunctionSourceTransformation(function, declared)
@@ -343,10 +346,15 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def _read_by_spark(
         self, source: SparkSource, name: str, type_info: TypeInformation | None, strategy: WatermarkStrategy | None
     ) -> DataStream:
-        own, behind = (strategy, None) if source.makes_watermarks else (None, strategy)
-        node = self._graph.add(name, source.transformation(own), (), data_frame=source.frame(), bounded=source.bounded)
+        graph, bounded = self._graph, source.bounded
+        if strategy is not None and source.makes_watermarks:
+            rows = graph.add(f"{name} (rows)", source.rows(), (), data_frame=source.split_frame(), bounded=bounded)
+            node = graph.add(name, source.transformation(strategy), (StreamEdge(rows.id, SPLIT),))
+            rows.part_of = node.id
+            return DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
+        node = graph.add(name, source.transformation(None), (), data_frame=source.frame(), bounded=bounded)
         stream = DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
-        return stream if behind is None else stream.assign_timestamps_and_watermarks(behind)
+        return stream if strategy is None else stream.assign_timestamps_and_watermarks(strategy)
 
     @property
     def spark_session(self) -> SparkSession:
@@ -537,7 +545,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             elif self._owns_session:
                 set_up_logging(LogSettings.of(self._configuration))
                 log.info(_SPARK_STARTS)
-            self._session = create_session(self._configuration, slots)
+            frames = [node.data_frame for node in self._graph.nodes]
+            packages = [name for frame in frames if isinstance(frame, DescribedFrame) for name in frame.packages]
+            self._session = create_session(self._configuration, slots, dict.fromkeys(packages))
             if self._owns_session:
                 atexit.register(self.close)
         if self._adopted is not self._session:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from rekindle.connectors.delivery_guarantee import DeliveryGuarantee
 from rekindle.connectors.files.file_system import (
     BucketAssigner,
     FileEnumeratorProvider,
@@ -14,20 +15,28 @@ from rekindle.connectors.files.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
+from rekindle.connectors.kafka.flink_kafka_consumer import FlinkKafkaConsumer
+from rekindle.connectors.kafka.flink_kafka_producer import FlinkKafkaProducer, Semantic
+from rekindle.connectors.kafka.kafka_source import KafkaSource
 from rekindle.connectors.number_sequence import NumberSequenceSource
 from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext, Source
 from rekindle.pyflink_modules import names_elsewhere
 
 __all__ = [
     "BucketAssigner",
+    "DeliveryGuarantee",
     "FileEnumeratorProvider",
     "FileSink",
     "FileSource",
     "FileSourceBuilder",
     "FileSplitAssignerProvider",
+    "FlinkKafkaConsumer",
+    "FlinkKafkaProducer",
+    "KafkaSource",
     "NumberSequenceSource",
     "OutputFileConfig",
     "RollingPolicy",
+    "Semantic",
     "Sink",
     "SinkWriter",
     "SinkWriterContext",
@@ -43,15 +52,16 @@ if not TYPE_CHECKING:  # a type checker is to see only what there is
             "datastream.connectors.dynamic_kafka": [
                 "DynamicKafkaSource",
                 "DynamicKafkaSourceBuilder",
+                "FlinkKafkaConsumer",
                 "KafkaMetadataService",
                 "KafkaRecordDeserializationSchema",
+                "KafkaSource",
                 "KafkaStreamSetSubscriber",
                 "KafkaStreamSubscriber",
                 "SingleClusterTopicMetadataService",
                 "StreamPatternSubscriber",
             ],
             "datastream.connectors.jdbc": ["JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"],
-            "datastream.connectors.kafka": ["FlinkKafkaConsumer", "FlinkKafkaProducer", "KafkaSource", "Semantic"],
             "datastream.connectors.pulsar": ["PulsarSource", "PulsarSourceBuilder", "StartCursor", "StopCursor"],
             "datastream.connectors.rabbitmq": ["RMQConnectionConfig", "RMQSink", "RMQSource"],
         },

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.graph.job_graph import ClusterSource, JobGraph
+from rekindle.graph.splits import Split
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
 
@@ -99,6 +100,16 @@ class ClusterEpochs(Protocol):
 
     def moved(self, epoch: int) -> set[str]:
         """Return the streams that had records in an epoch, by uid."""
+
+    @property
+    def delimited(self) -> set[str]:
+        """Return the streams that know where they end, by uid: there, and not as soon as nothing is new."""
+
+    def ended(self, epoch: int) -> set[str]:
+        """Return those of them that have come to their end with an epoch, by uid."""
+
+    def splits(self, epoch: int) -> dict[str, list[Split]]:
+        """Return the splits of streams that may have records in an epoch, or later, by uid."""
 
     def close(self) -> None:
         """Let go of what was kept for this; the driver has been stopped."""

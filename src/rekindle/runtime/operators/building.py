@@ -33,6 +33,7 @@ _OPERATORS = {
     ),
     "sinks": ("CollectOperator", "PrintOperator", "SinkFunctionOperator", "TwoPhaseSinkOperator"),
     "sources": ("CollectionSourceOperator", "SparkSourceOperator", "TextLinesOperator"),
+    "split_records": ("SplitRecordsOperator", "SplitRowsOperator"),
     "stateless": ("FilterOperator", "FlatMapOperator", "MapOperator", "PassOperator", "ProcessOperator"),
     "two_input": ("CoOperator", "KeyedCoOperator"),
     "windows.window_operator": ("WindowOperator",),

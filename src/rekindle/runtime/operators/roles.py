@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rekindle.checkpoint.metadata import StagedRows
 from rekindle.graph.job_graph import NodeColumns
+from rekindle.graph.splits import Split
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator
 from rekindle.state.operator_state.stored import StoredList
@@ -64,6 +65,14 @@ class WatermarkEmitter(Operator):
     @abstractmethod
     def output_idle(self, idle: bool) -> bool:
         """Turn the idleness of the inputs into that of the output: nobody waits for the watermark of an idle one."""
+
+
+class SplitFollower(Operator):
+    """An operator that follows the splits of its source, each by itself."""
+
+    @abstractmethod
+    def assign_splits(self, splits: Iterable[Split]) -> None:
+        """Take the splits of the source that may have records from now on, those of all subtasks."""
 
 
 class BackgroundWork(Operator):

@@ -198,6 +198,7 @@ class Slot:
             self._busy = 0.0
             self._waits.begin_epoch()
             self._graph.begin_epoch(order.spark_tasks)
+            self._graph.assign_splits(order.splits)
             self._graph.end_spark_sources(order.ended_sources)
             if order.drain:
                 self._graph.drain_sources()

@@ -55,6 +55,7 @@ class BeginEpoch(_Message, frozen=True):
     iterations: list[IterationOrder] = []
     drain: bool = False  # all sources end where they stand, as if there were no more input
     spark_tasks: int = 0  # in how many tasks Spark reads its sources; 0: nobody knows
+    splits: dict[int, list[tuple[str, int]]] = {}  # the open splits of sources, by node, where they have changed
 
 
 class EndEpoch(_Message, frozen=True):

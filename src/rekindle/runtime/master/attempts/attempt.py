@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import DropCompleted, WriteMetadata
 from rekindle.checkpoint.metadata import SourcePosition, StagedRows
@@ -35,6 +36,7 @@ from rekindle.exceptions import (
     SlotLostError,
     UserCodeError,
 )
+from rekindle.graph.transformations.split_sources import SplitFrame
 from rekindle.runtime.master.attempts import attempt_events as a
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine, AttemptSettings
 from rekindle.runtime.master.attempts.attempt_slots import AttemptSlots
@@ -358,6 +360,7 @@ class Attempt:
             case a.ShowCheckpoint(checkpoint):
                 if self._shared.collected is not None:
                     self._shared.collected.completed(checkpoint.checkpoint_id)
+                self._tell_sources(checkpoint)
                 # The only one of a batch is but a note of what is to be committed; a savepoint is shown as such.
                 if not self._shared.settings.batch and not checkpoint.savepoint:
                     view.checkpoint_completed(checkpoint)
@@ -384,6 +387,14 @@ class Attempt:
                 request.give_up(message, then)
             case a.InterruptStop(message):
                 stopping.interrupted(message)
+
+    def _tell_sources(self, checkpoint: CompletedCheckpoint) -> None:
+        """Let sources that the cluster reads know where they stood at a completed checkpoint."""
+        described = {source.uid: source.described for source in self._shared.graph.cluster_sources}
+        for position in checkpoint.location.metadata.positions:
+            frame = described.get(position.uid)
+            if isinstance(frame, SplitFrame) and position.offsets:
+                frame.checkpoint_completed(position.offsets[0])
 
     # --- what is restored ---
 
