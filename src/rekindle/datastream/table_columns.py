@@ -73,7 +73,7 @@ def _spark_columns(given: StructType | str, env: StreamExecutionEnvironment, pla
         raise TypeError(f"{place} takes a schema as a StructType, or as a string, and was given {given!r}")
     try:
         return arrow_schema(columns)
-    except (PySparkException, TypeError) as error:
+    except TypeError as error:
         raise InvalidProgramError(
             f"{place} cannot stage rows of schema {columns.simpleString()}: {error}. Choose another type, and cast in "
             "the function that writes"
