@@ -35,6 +35,7 @@ PUBLIC = (
     "rekindle.datastream.connectors",
     "rekindle.datastream.connectors.datagen",
     "rekindle.datastream.connectors.file_system",
+    "rekindle.datastream.connectors.tables",
     "rekindle.datastream.functions",
     "rekindle.datastream.operators",
     "rekindle.datastream.state",

@@ -46,7 +46,13 @@ from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.environment_dependencies import EnvironmentDependencies
 from rekindle.datastream.environment_settings import EnvironmentSettings
 from rekindle.datastream.overridden_settings import warn_of_overridden_settings
-from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError, SparkSetupError
+from rekindle.exceptions import (
+    ConfigurationError,
+    InvalidProgramError,
+    JobCancelledError,
+    SerializationError,
+    SparkSetupError,
+)
 from rekindle.graph.batch_mode import as_batch, runs_as_batch
 from rekindle.graph.compilation.column_chains import ColumnSettings
 from rekindle.graph.compilation.compiler import compile_job
@@ -76,6 +82,7 @@ from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.running_jobs import running_jobs
 from rekindle.runtime.master.settings.job_settings import settle
 from rekindle.runtime.master.settings.query_settings import check_queryable_states
+from rekindle.runtime.master.settings.row_staging_settings import staging_directory
 from rekindle.runtime.master.settings.state_settings import check_restore_setting
 from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, watch_signals
 from rekindle.runtime.master.views.progress import ProgressView
@@ -85,9 +92,11 @@ from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.typeinfo import TypeInformation
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from rekindle.datastream.collected_frames import CollectedFrames
     from rekindle.runtime.spark.cluster import Renew
 
 __all__ = ["StreamExecutionEnvironment"]
@@ -414,6 +423,19 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         if self._session is not None and self._owns_session:
             stop_session(self._session)
             self._session = None
+
+    def _collected_frames(self, schema: pa.Schema) -> CollectedFrames:
+        """Make what keeps the records of a stream for a DataFrame."""
+        from rekindle.datastream.collected_frames import CollectedFrames
+        from rekindle.runtime.spark.session import is_local
+
+        session, directory = self.spark_session, staging_directory(self._configuration)
+        if directory is None and not is_local(session):
+            raise ConfigurationError(
+                "to_data_frame keeps the rows in files: name a directory that all machines share, with "
+                f"{RekindleOptions.TABLES_STAGING_DIR.key}"
+            )
+        return CollectedFrames(session, schema, directory)
 
     def _execute_and_collect(self, job_name: str | None) -> CloseableIterator:
         collected = CollectedRecords()

@@ -20,6 +20,7 @@ _OPERATORS = {
     "custom.custom_operator": ("CustomOperator",),
     "event_time": ("TimestampsAndWatermarksOperator",),
     "function_source": ("FunctionSourceOperator",),
+    "data_frame_sink": ("DataFrameSinkOperator",),
     "interval_join": ("IntervalJoinOperator",),
     "keyed_batches": ("KeyedBatchOperator",),
     "loop_operators": ("IterationHeadOperator", "IterationTailOperator", "TerminationCriterionOperator"),

@@ -180,7 +180,7 @@ class TwoPhaseSinkOperator(OutputCommitter):
         for number in sorted(number for number in self._pending if number <= checkpoint_id):
             self._writer.keep(self._pending[number])
 
-    def commit_final(self) -> None:
+    def commit_final(self, version: int) -> None:
         last = self._writer.prepare_commit(0)
         for _, committables in sorted(self._pending.items()):  # of savepoints in passing
             self._writer.commit(committables)
