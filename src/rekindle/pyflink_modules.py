@@ -32,7 +32,6 @@ INSTEAD: Mapping[str, str] = {
     "datastream.connectors.dynamic_kafka": _KAFKA,
     "datastream.connectors.elasticsearch": _WRITE,
     "datastream.connectors.hybrid_source": "read both sources, each with env.from_data_frame(…), and unite the streams",
-    "datastream.connectors.jdbc": _read("tables over JDBC", "spark.read.format('jdbc')….load()"),
     "datastream.connectors.kafka": _KAFKA,
     "datastream.connectors.kinesis": _read("Kinesis", "spark.readStream.format(…)….load()"),
     "datastream.connectors.pulsar": _read("Pulsar", "spark.readStream.format(…)….load()"),

@@ -14,6 +14,9 @@ from rekindle.connectors.files.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
+from rekindle.connectors.jdbc.connection_options import JdbcConnectionOptions
+from rekindle.connectors.jdbc.execution_options import JdbcExecutionOptions
+from rekindle.connectors.jdbc.jdbc_sink import JdbcSink
 from rekindle.connectors.number_sequence import NumberSequenceSource
 from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext, Source
 from rekindle.pyflink_modules import names_elsewhere
@@ -25,6 +28,9 @@ __all__ = [
     "FileSource",
     "FileSourceBuilder",
     "FileSplitAssignerProvider",
+    "JdbcConnectionOptions",
+    "JdbcExecutionOptions",
+    "JdbcSink",
     "NumberSequenceSource",
     "OutputFileConfig",
     "RollingPolicy",
@@ -50,7 +56,6 @@ if not TYPE_CHECKING:  # a type checker is to see only what there is
                 "SingleClusterTopicMetadataService",
                 "StreamPatternSubscriber",
             ],
-            "datastream.connectors.jdbc": ["JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"],
             "datastream.connectors.kafka": ["FlinkKafkaConsumer", "FlinkKafkaProducer", "KafkaSource", "Semantic"],
             "datastream.connectors.pulsar": ["PulsarSource", "PulsarSourceBuilder", "StartCursor", "StopCursor"],
             "datastream.connectors.rabbitmq": ["RMQConnectionConfig", "RMQSink", "RMQSource"],
