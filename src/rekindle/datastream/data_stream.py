@@ -456,10 +456,10 @@ class DataStream:
         transformation = PrintTransformation(sink_identifier, self._type_info)
         return self._sink("Print to Std. Out", transformation, typed_input=not shown_by_python)
 
-    def add_sink(self, sink_func: SinkFunction | Sink) -> DataStreamSink:
-        """Call a SinkFunction for each record; a sink that takes part in checkpoints goes to :meth:`sink_to`."""
-        if isinstance(sink_func, Sink):  # such as JdbcSink, which is a SinkFunction in PyFlink
-            return self.sink_to(sink_func)
+    def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
+        """Call a SinkFunction for each record; one that is also a Sink takes part in checkpoints, as in ``sink_to``."""
+        if isinstance(sink_func, Sink):
+            return self._sink("Unnamed", TwoPhaseSinkTransformation(sink_func, self._type_info))
         return self._sink("Unnamed", SinkFunctionTransformation(require(sink_func, SinkFunction, "add_sink")))
 
     def sink_to(self, sink: Sink) -> DataStreamSink:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from rekindle.connectors.jdbc.batch_writer import BatchWriter
 from rekindle.connectors.jdbc.checkpointed_rows_writer import CheckpointedRowsWriter
@@ -15,6 +15,7 @@ from rekindle.connectors.jdbc.execution_options import JdbcExecutionOptions
 from rekindle.connectors.jdbc.prepared_transaction_writer import PreparedTransactionWriter
 from rekindle.connectors.jdbc.statements import Parameters, StatementPlan, statement_plan
 from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext
+from rekindle.contracts.functions import SinkFunction
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 from rekindle.types.typeinfo import RowTypeInfo
 
@@ -38,7 +39,7 @@ class JdbcSinkSettings:
     exactly_once_options: JdbcExactlyOnceOptions | None
 
 
-class JdbcSink(Sink):
+class JdbcSink(SinkFunction, Sink):
     """Execute a statement for each record, for ``stream.sink_to`` or ``stream.add_sink``.
 
     Example::
@@ -68,6 +69,10 @@ class JdbcSink(Sink):
         if once.rows_in_checkpoint or not connection_options._dialect.prepares_transactions:
             return CheckpointedRowsWriter(Database(connection_options), statements, once, context)
         return PreparedTransactionWriter(connection_options, statements, settings.execution_options, once, context)
+
+    def invoke(self, value: Any, context: SinkFunction.Context) -> NoReturn:
+        """Raise: chunks of records go to the writer."""
+        raise NotImplementedError("a JdbcSink writes through its writer; give it to add_sink or sink_to")
 
     @staticmethod
     def sink(
