@@ -63,7 +63,8 @@ class BatchWriter(SinkWriter):
                 lambda: self._database.execute(self._statements, runs), self._attempts, "write rows to"
             )
         except JdbcSinkError as error:
-            if error.__cause__ is not None and not self._database.dialect.is_transient(error.__cause__):  # type: ignore[arg-type]
-                raise JdbcSinkError(f"{error}{self._database.first_failing(self._statements, runs)}") from error
-            raise
+            cause = error.__cause__
+            if isinstance(cause, Exception) and self._database.dialect.is_transient(cause):
+                raise
+            raise JdbcSinkError(f"{error}{self._database.first_failing(self._statements, runs)}") from error
         self._buffer.clear()

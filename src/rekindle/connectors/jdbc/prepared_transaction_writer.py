@@ -199,6 +199,7 @@ class PreparedTransactionWriter(SinkWriter):
 
     def _limit_waits(self, connection: Any) -> None:
         connection.execute(f"SET lock_timeout = '{self._lock_timeout}s'")
+        connection.execute("SET idle_in_transaction_session_timeout = 0")  # it waits for records, and for the barrier
         connection.commit()
 
 
