@@ -16,6 +16,7 @@ from rekindle.contracts.job.job_execution_result import JobExecutionResult
 from rekindle.contracts.job.job_id import JobID
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.contracts.time.watermark_strategy import AssignerWithPeriodicWatermarksWrapper, WatermarkStrategy
+from rekindle.formats.json_schemas import JsonRowDeserializationSchema, JsonRowSerializationSchema
 from rekindle.formats.schemas import (
     ByteArraySchema,
     DeserializationSchema,
@@ -45,6 +46,8 @@ __all__ = [
     "JobExecutionResult",
     "JobID",
     "JobStatus",
+    "JsonRowDeserializationSchema",
+    "JsonRowSerializationSchema",
     "RestartStrategies",
     "RestartStrategyConfiguration",
     "Row",
@@ -62,13 +65,7 @@ if not TYPE_CHECKING:  # a type checker is to see only what there is
     __getattr__ = names_elsewhere(
         __name__,
         {
-            "datastream.formats": [
-                "AvroRowDeserializationSchema",
-                "AvroRowSerializationSchema",
-                "CsvRowDeserializationSchema",
-                "CsvRowSerializationSchema",
-                "JsonRowDeserializationSchema",
-                "JsonRowSerializationSchema",
-            ]
+            "datastream.formats.avro": ["AvroRowDeserializationSchema", "AvroRowSerializationSchema"],
+            "datastream.formats.csv": ["CsvRowDeserializationSchema", "CsvRowSerializationSchema"],
         },
     )

@@ -15,6 +15,9 @@ from rekindle.connectors.files.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
+from rekindle.connectors.jdbc.connection_options import JdbcConnectionOptions
+from rekindle.connectors.jdbc.execution_options import JdbcExecutionOptions
+from rekindle.connectors.jdbc.jdbc_sink import JdbcSink
 from rekindle.connectors.kafka.flink_kafka_consumer import FlinkKafkaConsumer
 from rekindle.connectors.kafka.flink_kafka_producer import FlinkKafkaProducer, Semantic
 from rekindle.connectors.kafka.kafka_source import KafkaSource
@@ -32,6 +35,9 @@ __all__ = [
     "FileSplitAssignerProvider",
     "FlinkKafkaConsumer",
     "FlinkKafkaProducer",
+    "JdbcConnectionOptions",
+    "JdbcExecutionOptions",
+    "JdbcSink",
     "KafkaSource",
     "NumberSequenceSource",
     "OutputFileConfig",
@@ -59,7 +65,6 @@ if not TYPE_CHECKING:  # a type checker is to see only what there is
                 "SingleClusterTopicMetadataService",
                 "StreamPatternSubscriber",
             ],
-            "datastream.connectors.jdbc": ["JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"],
             "datastream.connectors.pulsar": ["PulsarSource", "PulsarSourceBuilder", "StartCursor", "StopCursor"],
             "datastream.connectors.rabbitmq": ["RMQConnectionConfig", "RMQSink", "RMQSource"],
         },

@@ -1,0 +1,1 @@
+"""Formats of messages: the counterpart of ``pyflink.datastream.formats``."""
