@@ -16,15 +16,18 @@ from rekindle.connectors.files.file_system import (
 )
 from rekindle.connectors.number_sequence import NumberSequenceSource
 from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext, Source
+from rekindle.contracts.functions import CheckpointCommitter, GenericWriteAheadSink, TwoPhaseCommitSinkFunction
 from rekindle.pyflink_modules import names_elsewhere
 
 __all__ = [
     "BucketAssigner",
+    "CheckpointCommitter",
     "FileEnumeratorProvider",
     "FileSink",
     "FileSource",
     "FileSourceBuilder",
     "FileSplitAssignerProvider",
+    "GenericWriteAheadSink",
     "NumberSequenceSource",
     "OutputFileConfig",
     "RollingPolicy",
@@ -34,6 +37,7 @@ __all__ = [
     "Source",
     "StreamFormat",
     "StreamingFileSink",
+    "TwoPhaseCommitSinkFunction",
 ]
 
 if not TYPE_CHECKING:  # a type checker is to see only what there is

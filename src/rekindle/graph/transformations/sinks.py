@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from rekindle.contracts.connectors import Sink
+from rekindle.contracts.functions import GenericWriteAheadSink, TwoPhaseCommitSinkFunction
 from rekindle.graph.transformations.transformation import FunctionTransformation, Transformation
 from rekindle.types.type_information import TypeInformation
+
+CommittingFunction: TypeAlias = TwoPhaseCommitSinkFunction[Any] | GenericWriteAheadSink
+"""A function that takes part in two-phase commit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,4 +59,17 @@ class TwoPhaseSinkTransformation(Transformation):
 
     kind: ClassVar[str] = "TwoPhaseSinkOperator"
     sink: Sink
+    type_info: TypeInformation | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CommittingFunctionTransformation(FunctionTransformation):
+    """Give records to a function whose output becomes visible when a checkpoint is complete.
+
+    Attributes:
+        type_info: The type of the records; None: any Python object.
+    """
+
+    kind: ClassVar[str] = "CommittingFunctionOperator"
+    function: CommittingFunction
     type_info: TypeInformation | None = None
