@@ -206,7 +206,7 @@ class OperatorHarness:
         """
         if isinstance(function, BroadcastProcessFunction):
             return cls(BroadcastOperator(function, descriptors), **settings)
-        return cls(_unkeyed_operator(function), **settings)
+        return cls(unkeyed_operator(function), **settings)
 
     def process(self, *values: Any, timestamps: Sequence[int | None] | None = None) -> list[Any]:
         """Process records; return what they led to."""
@@ -338,7 +338,8 @@ def _keyed_operator(function: Function | AbstractStreamOperator) -> Operator:
     raise TypeError(f"{type(function).__name__} is not a function of a keyed stream")
 
 
-def _unkeyed_operator(function: Function | AbstractStreamOperator) -> Operator:
+def unkeyed_operator(function: Function | AbstractStreamOperator) -> Operator:
+    """Return the operator that runs a function on a stream without a key."""
     match function:
         case OneInputStreamOperator():
             return _custom(one_input(function, keyed=False))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,10 +24,9 @@ failing: set[str] = set()
 
 
 @pytest.fixture(autouse=True)
-def nothing_called() -> Iterator[None]:
+def nothing_called() -> None:
     calls.clear()
     failing.clear()
-    yield
 
 
 class Noting(TwoPhaseCommitSinkFunction[list[Any]]):
