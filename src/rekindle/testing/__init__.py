@@ -11,6 +11,7 @@ from rekindle.testing.backends import BackendUnderTest, heap_backends, rocksdb_b
 from rekindle.testing.clock import ManualClock
 from rekindle.testing.connectors.broken_promise import BrokenPromiseError, Promise
 from rekindle.testing.connectors.sink_check import check_sink
+from rekindle.testing.connectors.source_check import check_source
 from rekindle.testing.evolution import Evolution, check_evolution, serializer_snapshot
 from rekindle.testing.faults import FaultInjectingCheckpointStorage, FaultKind
 from rekindle.testing.harness import HarnessSnapshot, OperatorHarness
@@ -33,6 +34,7 @@ __all__ = [
     "Promise",
     "check_evolution",
     "check_sink",
+    "check_source",
     "heap_backends",
     "local_environment",
     "rocksdb_backends",

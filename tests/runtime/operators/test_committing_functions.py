@@ -360,6 +360,15 @@ class TestWriteAhead:
         with pytest.raises(OutputLostError, match="refused the records of checkpoint 1"):
             harness.complete(1)
 
+    def test_a_job_without_checkpoints_sends_at_its_end_under_a_number_of_its_own(self) -> None:
+        harness = sending()
+        harness.process(1)
+        harness.snapshot(1)  # a savepoint in passing
+        harness.process(2)
+        harness.finish()
+        harness.operator.commit_final()  # type: ignore[attr-defined]
+        assert sent == [([1], 1, 0), ([2], 2, 0)]
+
     @pytest.mark.parametrize(("before", "after"), [(2, 3), (3, 2), (3, 1)])
     def test_records_of_each_old_subtask_are_sent_by_one_new_one(self, before: int, after: int) -> None:
         snapshots = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -224,7 +223,7 @@ class SinkJob:
         else:
             for harness in old:
                 _forget(harness)
-            collect_garbage()
+            gc.collect()  # a connection of sqlite3 refers to itself, and holds locks until it is gone
         more = step.number if step.act is Act.CRASH else 0
         self._restart(1 if step.act is Act.CRASH_TO_ONE else self.progress.subtasks + more)
         if step.act is Act.ZOMBIE:
@@ -334,7 +333,7 @@ class SinkJob:
                     harness.close()
             _forget(harness)
         self._harnesses = []
-        collect_garbage()
+        gc.collect()  # a connection of sqlite3 refers to itself, and holds locks until it is gone
 
     # --- calls ---
 
@@ -348,21 +347,12 @@ class SinkJob:
         self.events.append(event)
 
 
-def collect_garbage() -> None:
-    """Let go of what only refers to itself, such as a connection of ``sqlite3``, and of the locks it holds."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
-
-
 def _forget(harness: OperatorHarness) -> None:
     """Let the memory of an attempt vanish, and with it the connections that are only known there."""
     operator: Any = harness.operator
     writer = getattr(operator, "_writer", None)
     committers = getattr(writer, "_committers", {})
     held = [*committers.values(), writer, getattr(operator, "function", None), getattr(operator, "sink", None)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        for thing in held:
-            if hasattr(thing, "__dict__"):
-                vars(thing).clear()
+    for thing in held:
+        if hasattr(thing, "__dict__"):
+            vars(thing).clear()

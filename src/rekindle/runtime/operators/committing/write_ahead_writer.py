@@ -59,6 +59,7 @@ class WriteAheadWriter(SinkWriter):
         self._codec = codec
         self._values: list[Any] = []
         self._refused: list[bytes] = []
+        self._last_id = 0
         self._finished = False
         self._unopened = copy.deepcopy(sink.committer)
         self._committers: dict[str, CheckpointCommitter] = {}
@@ -68,6 +69,8 @@ class WriteAheadWriter(SinkWriter):
         self._values += values
 
     def prepare_commit(self, checkpoint_id: int) -> list[bytes]:
+        # The end of a job without checkpoints has number 0, which a committer would take for an old one.
+        self._last_id = checkpoint_id = checkpoint_id or self._last_id + 1
         batches = list(self._refused)
         if self._values:
             values = self._codec.encode(self._values)
