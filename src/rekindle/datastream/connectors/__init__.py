@@ -23,10 +23,12 @@ from rekindle.connectors.kafka.flink_kafka_producer import FlinkKafkaProducer, S
 from rekindle.connectors.kafka.kafka_source import KafkaSource
 from rekindle.connectors.number_sequence import NumberSequenceSource
 from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext, Source
+from rekindle.contracts.functions import CheckpointCommitter, GenericWriteAheadSink, TwoPhaseCommitSinkFunction
 from rekindle.pyflink_modules import names_elsewhere
 
 __all__ = [
     "BucketAssigner",
+    "CheckpointCommitter",
     "DeliveryGuarantee",
     "FileEnumeratorProvider",
     "FileSink",
@@ -35,6 +37,7 @@ __all__ = [
     "FileSplitAssignerProvider",
     "FlinkKafkaConsumer",
     "FlinkKafkaProducer",
+    "GenericWriteAheadSink",
     "JdbcConnectionOptions",
     "JdbcExecutionOptions",
     "JdbcSink",
@@ -49,6 +52,7 @@ __all__ = [
     "Source",
     "StreamFormat",
     "StreamingFileSink",
+    "TwoPhaseCommitSinkFunction",
 ]
 
 if not TYPE_CHECKING:  # a type checker is to see only what there is

@@ -17,6 +17,7 @@ _OPERATORS = {
     "async_io.async_wait": ("AsyncWaitOperator",),
     "broadcast": ("BroadcastOperator", "KeyedBroadcastOperator"),
     "windows.co_group": ("CoGroupOperator",),
+    "committing.committing_function": ("CommittingFunctionOperator",),
     "custom.custom_operator": ("CustomOperator",),
     "event_time": ("TimestampsAndWatermarksOperator",),
     "function_source": ("FunctionSourceOperator",),
