@@ -37,10 +37,9 @@ INSTEAD: Mapping[str, str] = {
     "datastream.connectors.kinesis": _read("Kinesis", "spark.readStream.format(…)….load()"),
     "datastream.connectors.pulsar": _read("Pulsar", "spark.readStream.format(…)….load()"),
     "datastream.connectors.rabbitmq": f"read in a SourceFunction of your own (docs/sources.md), and {_WRITE}",
-    "datastream.formats": (
-        "read files with Spark, env.from_data_frame(spark.readStream.schema(…).format('csv').load(path), uid='…'), "
-        "with 'json', 'parquet', 'orc' or 'avro' for the format; FileSink writes JSON. Decode single messages in a "
-        "function, with Python's json or csv, or in Spark, with from_json or from_csv"
+    "datastream.formats.json": (
+        "read files of JSON with FileSource.for_format('json', …), and FileSink writes them; decode single messages in "
+        "a function, with Python's json, or in Spark, with from_json"
     ),
     "datastream.utils": _NO_JAVA,
     "fn_execution": _NO_JAVA,

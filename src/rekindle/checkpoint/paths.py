@@ -18,6 +18,7 @@ METADATA = "_metadata"
 SHARED = "shared"
 CRASHES = "crashes"
 _CHECKPOINT = re.compile(r"^chk-(\d+)$")
+_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/@]*:[^/@]*@")
 _LONGEST = 3_500  # bytes: most systems take 4,096, and what is written there has names of its own
 _LONGEST_NAME = 255
 _SHOWN = 100
@@ -31,8 +32,15 @@ def checked_location(location: str, what: str) -> str:
         what: What it is for, for the error message.
 
     Raises:
-        ConfigurationError: It has characters that names cannot have, or is too long.
+        ConfigurationError: It has characters that names cannot have, is too long, or has a password in it.
     """
+    if _PASSWORD.match(location):
+        shown = f"{location.partition(':')[0]}://…@{location.rpartition('@')[2]}"
+        raise ConfigurationError(
+            f"the {what} {shown} has credentials in it, which would be kept in checkpoints and shown in messages. Give "
+            "them to the processes of the job instead: in environment variables such as AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY, or by the role of the machine"
+        )
     control = next((letter for letter in location if unicodedata.category(letter) == "Cc"), None)
     if control is not None:
         raise ConfigurationError(f"the {what} {_shown(location)} contains the control character {control!r}: remove it")

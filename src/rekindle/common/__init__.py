@@ -16,6 +16,8 @@ from rekindle.contracts.job.job_execution_result import JobExecutionResult
 from rekindle.contracts.job.job_id import JobID
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.contracts.time.watermark_strategy import AssignerWithPeriodicWatermarksWrapper, WatermarkStrategy
+from rekindle.formats.avro_messages import AvroRowDeserializationSchema, AvroRowSerializationSchema
+from rekindle.formats.csv_messages import CsvRowDeserializationSchema, CsvRowSerializationSchema
 from rekindle.formats.schemas import (
     ByteArraySchema,
     DeserializationSchema,
@@ -29,11 +31,15 @@ from rekindle.types.typeinfo import TypeInformation, Types
 
 __all__ = [
     "AssignerWithPeriodicWatermarksWrapper",
+    "AvroRowDeserializationSchema",
+    "AvroRowSerializationSchema",
     "ByteArraySchema",
     "CompletableFuture",
     "ConfigOption",
     "ConfigOptions",
     "Configuration",
+    "CsvRowDeserializationSchema",
+    "CsvRowSerializationSchema",
     "DeserializationSchema",
     "Duration",
     "Encoder",
@@ -62,13 +68,6 @@ if not TYPE_CHECKING:  # a type checker is to see only what there is
     __getattr__ = names_elsewhere(
         __name__,
         {
-            "datastream.formats": [
-                "AvroRowDeserializationSchema",
-                "AvroRowSerializationSchema",
-                "CsvRowDeserializationSchema",
-                "CsvRowSerializationSchema",
-                "JsonRowDeserializationSchema",
-                "JsonRowSerializationSchema",
-            ]
+            "datastream.formats.json": ["JsonRowDeserializationSchema", "JsonRowSerializationSchema"],
         },
     )

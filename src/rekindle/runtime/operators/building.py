@@ -31,7 +31,7 @@ _OPERATORS = {
         "ReduceOperator",
     ),
     "sinks": ("CollectOperator", "PrintOperator", "SinkFunctionOperator", "TwoPhaseSinkOperator"),
-    "sources": ("CollectionSourceOperator", "SparkSourceOperator", "TextLinesOperator"),
+    "sources": ("CollectionSourceOperator", "FileRecordsOperator", "SparkSourceOperator", "TextLinesOperator"),
     "stateless": ("FilterOperator", "FlatMapOperator", "MapOperator", "PassOperator", "ProcessOperator"),
     "two_input": ("CoOperator", "KeyedCoOperator"),
     "windows.window_operator": ("WindowOperator",),

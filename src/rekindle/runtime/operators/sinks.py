@@ -145,6 +145,9 @@ class TwoPhaseSinkOperator(OutputCommitter):
         if chunk.values:
             self._writer.write(chunk.values, chunk.timestamps)
 
+    def finish(self) -> None:
+        self._writer.end_input()
+
     def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:
         self._pending[checkpoint_id] = self._writer.prepare_commit(checkpoint_id)
 
@@ -181,6 +184,7 @@ class TwoPhaseSinkOperator(OutputCommitter):
             self._writer.keep(self._pending[number])
 
     def commit_final(self) -> None:
+        self._writer.end_input()
         last = self._writer.prepare_commit(0)
         for _, committables in sorted(self._pending.items()):  # of savepoints in passing
             self._writer.commit(committables)
