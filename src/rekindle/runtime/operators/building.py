@@ -33,7 +33,7 @@ _OPERATORS = {
         "ReduceOperator",
     ),
     "sinks": ("CollectOperator", "PrintOperator", "SinkFunctionOperator", "TwoPhaseSinkOperator"),
-    "sources": ("CollectionSourceOperator", "SparkSourceOperator", "TextLinesOperator"),
+    "sources": ("CollectionSourceOperator", "FileRecordsOperator", "SparkSourceOperator", "TextLinesOperator"),
     "split_records": ("SplitRecordsOperator", "SplitRowsOperator"),
     "stateless": ("FilterOperator", "FlatMapOperator", "MapOperator", "PassOperator", "ProcessOperator"),
     "two_input": ("CoOperator", "KeyedCoOperator"),
