@@ -5,8 +5,8 @@ kafka        Kafka to Kafka, 100 bytes a record, four partitions: against Spark'
 ===========  ==========================================================================================================
 
 Rekindle counts the records of each of 10,000 keys and writes each record with its count. Spark only copies, in a
-streaming query with ``availableNow`` and as many records in a micro-batch as Rekindle has in an epoch. They take turns in
-one session, and medians of three rounds are printed with their ratio. The time is that from the beginning of the first
+streaming query with ``availableNow``, and as many records in a micro-batch as Rekindle has in an epoch. They take turns
+in one session, and medians of three rounds are printed with their ratio. The time is from the beginning of the first
 epoch or micro-batch to the end of the job: all output is visible then.
 
 What services need is fetched as for the tests (``make services``).

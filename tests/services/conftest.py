@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from support.services import kafka as kafka_service
 from support.services.jars import spark_kafka_jars
 from support.services.kafka import Broker
+from support.services.postgres import postgres as postgres
 
 
 @pytest.fixture(scope="session")
