@@ -354,7 +354,7 @@ def test_a_flink_kafka_consumer_reads_from_the_offsets_of_its_group(
     three_each(kafka, topic)
     commit(kafka, f"group-{topic}", topic, {0: 2, 1: 3, 2: 1})
     properties = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": f"group-{topic}"}
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="Use KafkaSource"):
         consumer = FlinkKafkaConsumer(topic, SimpleStringSchema(), properties)
     with env().add_source(consumer).map(lambda value: value).execute_and_collect() as results:
         assert sorted(next(results) for _ in range(3)) == ["0:2", "2:1", "2:2"]
