@@ -66,7 +66,8 @@ def test_nothing_is_lost_and_nothing_comes_twice(kafka: Broker, tmp_path: Path) 
     kafka.create_topic(sink, 3)
     kafka.produce(source, ((key_of(event), str(event)) for event in range(1, events + 1)))
     killed: Counter[str] = Counter()
-    with driver("kafka_to_kafka.py", kafka.bootstrap_servers, source, sink, str(tmp_path), through=RESTARTED) as running:
+    arguments = (kafka.bootstrap_servers, source, sink, str(tmp_path))
+    with driver("kafka_to_kafka.py", *arguments, through=RESTARTED) as running:
         for number in range(KILLS):
             before = sum(kafka.end_offsets(sink).values())
             wait_until(
