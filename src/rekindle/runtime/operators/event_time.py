@@ -167,7 +167,7 @@ class EventTime:
 
 
 def _highest(timestamps: list[int | None]) -> int:
-    """Return the highest timestamp that there is; mostly there are no others, and max alone takes a third of the time."""
+    """Return the highest timestamp that there is. Mostly all are there, and max alone takes a third of the time."""
     try:
         highest: int | None = max(timestamps, default=None)  # type: ignore[type-var]
     except TypeError:
