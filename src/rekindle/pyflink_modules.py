@@ -23,14 +23,9 @@ def _read(what: str, reader: str) -> str:
     return f"read {what} with Spark, env.from_data_frame({reader}, uid='…'), and {_WRITE}"
 
 
-def _format(name: str) -> str:
-    return (
-        f"read files with Spark, env.from_data_frame(spark.readStream.schema(…).format('{name}').load(path), uid='…'); "
-        "FileSink writes JSON. Decode single messages in a function, or in Spark, with from_csv or from_avro"
-    )
-
-
-_KAFKA = _read("Kafka", "spark.readStream.format('kafka').option('subscribe', 'topic')….load()")
+_KAFKA = (
+    "use KafkaSource of rekindle.datastream.connectors.kafka, which reads topics by name or by pattern (docs/kafka.md)"
+)
 
 INSTEAD: Mapping[str, str] = {
     "common.io": "input formats are Java's; read with Spark, env.from_data_frame(…)",
@@ -39,14 +34,9 @@ INSTEAD: Mapping[str, str] = {
     "datastream.connectors.dynamic_kafka": _KAFKA,
     "datastream.connectors.elasticsearch": _WRITE,
     "datastream.connectors.hybrid_source": "read both sources, each with env.from_data_frame(…), and unite the streams",
-    "datastream.connectors.kafka": _KAFKA,
     "datastream.connectors.kinesis": _read("Kinesis", "spark.readStream.format(…)….load()"),
     "datastream.connectors.pulsar": _read("Pulsar", "spark.readStream.format(…)….load()"),
     "datastream.connectors.rabbitmq": f"read in a SourceFunction of your own (docs/sources.md), and {_WRITE}",
-    "datastream.formats.avro": _format("avro"),
-    "datastream.formats.csv": _format("csv"),
-    "datastream.formats.orc": _format("orc"),
-    "datastream.formats.parquet": _format("parquet"),
     "datastream.utils": _NO_JAVA,
     "fn_execution": _NO_JAVA,
     "java_gateway": _NO_JAVA,

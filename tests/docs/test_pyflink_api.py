@@ -35,6 +35,7 @@ PUBLIC = (
     "rekindle.datastream.connectors",
     "rekindle.datastream.connectors.datagen",
     "rekindle.datastream.connectors.file_system",
+    "rekindle.datastream.connectors.tables",
     "rekindle.datastream.connectors.jdbc",
     "rekindle.datastream.formats.json",
     "rekindle.datastream.functions",

@@ -74,6 +74,11 @@ class SimpleStringSchema(SerializationSchema[str], DeserializationSchema[str]):
     def __init__(self, charset: str = "UTF-8") -> None:
         self._charset = _known_charset(charset)
 
+    @property
+    def charset(self) -> str:
+        """Return the charset, by Python's name."""
+        return self._charset
+
     def serialize(self, element: str) -> bytes:
         """Return the string in the charset."""
         return element.encode(self._charset)

@@ -1,1 +1,1 @@
-"""Formats of messages: the counterpart of ``pyflink.datastream.formats``."""
+"""Formats of files and messages: the counterpart of ``pyflink.datastream.formats``."""
