@@ -15,7 +15,7 @@ from rekindle.exceptions import ConfigurationError
 log = logging.getLogger(__name__)
 
 _END_SECONDS = 30.0
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.01
 
 
 class Outcome(Enum):
