@@ -62,10 +62,9 @@ def _arrow_type(kind: T.DataType) -> pa.DataType:
     if isinstance(kind, T.StructType):
         return pa.struct(_fields(kind))
     if isinstance(kind, T.ArrayType):
-        return pa.list_(pa.field("element", _arrow_type(kind.elementType), kind.containsNull))
+        return pa.list_(_arrow_type(kind.elementType))
     if isinstance(kind, T.MapType):
-        value = pa.field("value", _arrow_type(kind.valueType), kind.valueContainsNull)
-        return pa.map_(_arrow_type(kind.keyType), value)
+        return pa.map_(_arrow_type(kind.keyType), _arrow_type(kind.valueType))
     if isinstance(kind, T.DecimalType):
         return pa.decimal128(kind.precision, kind.scale)
     known = _SCALARS.get(type(kind))
