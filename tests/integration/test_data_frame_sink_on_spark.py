@@ -103,9 +103,7 @@ def test_a_schema_that_cannot_be_is_refused_at_once(spark: Any) -> None:
     stream = environment(spark, None, restarts=1).from_collection([1])
     with pytest.raises(InvalidProgramError, match="does not know the columns of the table: records may be anything"):
         stream.sink_to_data_frame(print)
-    with pytest.raises(
-        InvalidProgramError, match=r"(?s)cannot read schema 'number bigint place': .*PARSE_SYNTAX_ERROR"
-    ):
+    with pytest.raises(InvalidProgramError, match=r"(?s)cannot read schema .*PARSE_SYNTAX_ERROR"):
         stream.sink_to_data_frame(print, "number bigint place")
     with pytest.raises(InvalidProgramError, match=r"column 'age': values of type interval .* cannot be staged"):
         stream.sink_to_data_frame(print, "age interval day to second")
