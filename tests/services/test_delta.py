@@ -12,6 +12,7 @@ import pytest
 from rekindle.datastream.connectors.tables import TableCommit, delta_writer
 from support.balances import environment
 from support.driver import driver
+from support.processes import wait_until
 from support.services import delta as delta_service
 from support.table_jobs import fail, golden, placed
 
@@ -82,21 +83,19 @@ def test_a_job_goes_on_from_its_savepoint_with_another_app_and_loses_nothing(del
         commits.append(commit)
         write(frame, commit)
 
-    env = environment(delta, str(tmp_path / "checkpoints"), state_savepoints_dir=str(tmp_path / "savepoints"))
-    placed(env, 10 * COUNT).sink_to_data_frame(writing).uid("table")
+    slowly = {"state_savepoints_dir": str(tmp_path / "savepoints"), "rekindle_epoch_max__records": "200"}
+    env = environment(delta, str(tmp_path / "checkpoints"), **slowly)
+    placed(env, 3 * COUNT).sink_to_data_frame(writing).uid("table")
     client = env.execute_async()
-    from support.processes import wait_until
-
     wait_until(lambda: len(commits) > 1, "rows are committed", timeout=120)
     savepoint = client.stop_with_savepoint(False, None).result(120)
     done = rows_of(delta, tmp_path / "table")
     assert done == golden(len(done))
-    assert len(done) < 10 * COUNT
-    settings = {"execution_state__recovery_path": savepoint}
-    env = environment(delta, str(tmp_path / "checkpoints"), **settings)
-    placed(env, 10 * COUNT).sink_to_data_frame(writing).uid("table")
+    assert len(done) < 3 * COUNT
+    env = environment(delta, str(tmp_path / "checkpoints"), interval=2_000, execution_state__recovery_path=savepoint)
+    placed(env, 3 * COUNT).sink_to_data_frame(writing).uid("table")
     env.execute()
-    assert rows_of(delta, tmp_path / "table") == golden(10 * COUNT)
+    assert rows_of(delta, tmp_path / "table") == golden(3 * COUNT)
     assert len({commit.app_id for commit in commits}) == 2
 
 
