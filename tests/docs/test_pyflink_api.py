@@ -36,6 +36,8 @@ PUBLIC = (
     "rekindle.datastream.connectors.datagen",
     "rekindle.datastream.connectors.file_system",
     "rekindle.datastream.connectors.tables",
+    "rekindle.datastream.connectors.jdbc",
+    "rekindle.datastream.formats.json",
     "rekindle.datastream.functions",
     "rekindle.datastream.operators",
     "rekindle.datastream.state",

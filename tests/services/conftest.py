@@ -8,6 +8,7 @@ import pytest
 
 from support.services import kafka as kafka_service
 from support.services.kafka import Broker
+from support.services.postgres import postgres as postgres
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ CRASHES = "crashes"
 ROWS = "rows-"
 _CHECKPOINT = re.compile(r"^chk-(\d+)$")
 _MARKER = re.compile(r"^committed-([0-9a-f]{16})-(\d+)$")
+_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/@]*:[^/@]*@")
 _LONGEST = 3_500  # bytes: most systems take 4,096, and what is written there has names of its own
 _LONGEST_NAME = 255
 _SHOWN = 100
@@ -38,8 +39,15 @@ def checked_location(location: str, what: str) -> str:
         what: What it is for, for the error message.
 
     Raises:
-        ConfigurationError: It has characters that names cannot have, or is too long.
+        ConfigurationError: It has characters that names cannot have, is too long, or has a password in it.
     """
+    if _PASSWORD.match(location):
+        shown = f"{location.partition(':')[0]}://…@{location.rpartition('@')[2]}"
+        raise ConfigurationError(
+            f"the {what} {shown} has credentials in it, which would be kept in checkpoints and shown in messages. Give "
+            "them to the processes of the job instead: in environment variables such as AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY, or by the role of the machine"
+        )
     control = next((letter for letter in location if unicodedata.category(letter) == "Cc"), None)
     if control is not None:
         raise ConfigurationError(f"the {what} {_shown(location)} contains the control character {control!r}: remove it")

@@ -12,11 +12,13 @@ from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.contracts.functions import (
     FilterFunction,
     FlatMapFunction,
+    GenericWriteAheadSink,
     KeyedProcessFunction,
     KeySelector,
     MapFunction,
     ProcessFunction,
     SinkFunction,
+    TwoPhaseCommitSinkFunction,
 )
 from rekindle.contracts.functions import Partitioner as PartitionFunction
 from rekindle.contracts.functions.function_adapters import (
@@ -25,6 +27,7 @@ from rekindle.contracts.functions.function_adapters import (
     as_key_selector,
     as_map_function,
     as_partitioner,
+    refuse_operator_state,
     require,
     rich_functions,
 )
@@ -62,6 +65,7 @@ from rekindle.graph.transformations.one_input import (
 )
 from rekindle.graph.transformations.sinks import (
     CollectTransformation,
+    CommittingFunctionTransformation,
     DataFrameSinkTransformation,
     PrintTransformation,
     SinkFunctionTransformation,
@@ -463,10 +467,18 @@ class DataStream:
         transformation = PrintTransformation(sink_identifier, self._type_info)
         return self._sink("Print to Std. Out", transformation, typed_input=not shown_by_python)
 
-    def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
-        """Call a SinkFunction for each record; one that is also a Sink takes part in checkpoints, as in ``sink_to``."""
+    def add_sink(self, sink_func: SinkFunction | GenericWriteAheadSink) -> DataStreamSink:
+        """Call a SinkFunction for each record, a TwoPhaseCommitSinkFunction in transactions.
+
+        A GenericWriteAheadSink is called when a checkpoint is complete. A function that is also a Sink takes part in
+        checkpoints, as in ``sink_to``.
+        """
         if isinstance(sink_func, Sink):
             return self._sink("Unnamed", TwoPhaseSinkTransformation(sink_func, self._type_info))
+        if isinstance(sink_func, TwoPhaseCommitSinkFunction | GenericWriteAheadSink):
+            instead = "its own transactions or records are in checkpoints, and what else belongs there is user context"
+            refuse_operator_state(sink_func, "two-phase commit", instead)
+            return self._sink("Unnamed", CommittingFunctionTransformation(sink_func, self._type_info))
         return self._sink("Unnamed", SinkFunctionTransformation(require(sink_func, SinkFunction, "add_sink")))
 
     def sink_to(self, sink: Sink) -> DataStreamSink:

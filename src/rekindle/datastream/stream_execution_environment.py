@@ -29,6 +29,7 @@ from rekindle.config.options import (
 )
 from rekindle.config.restart_strategy import RestartStrategyConfiguration
 from rekindle.connectors.files.file_source import FileSource, StreamFormat
+from rekindle.connectors.files.reader_formats import AvroInputFormat
 from rekindle.connectors.socket_source import SocketTextStreamFunction
 from rekindle.connectors.spark_source import SparkSource, SparkSourceFunction
 from rekindle.contracts.checkpointing_mode import CheckpointingMode
@@ -330,6 +331,22 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         node = self._graph.add(source_name, transformation, ())
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
+    def create_input(self, input_format: AvroInputFormat, type_info: RecordType | None = None) -> DataStream:
+        """Make a stream of the records that an input format reads.
+
+        Args:
+            input_format: An ``AvroInputFormat``. Others of PyFlink are Java classes.
+            type_info: The type of the records; by default that of the format.
+        """
+        if not isinstance(input_format, AvroInputFormat):
+            raise NotImplementedError(
+                "create_input is available for AvroInputFormat only: other input formats are Java classes of Flink. "
+                "Read files with FileSource, other data with env.from_data_frame(spark.readStream…)"
+            )
+        produced = input_format.get_produced_type() if type_info is None else type_info
+        source = input_format.source
+        return self.from_source(source, WatermarkStrategy.no_watermarks(), "Custom File Source", produced)
+
     def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
         """Make a stream of the lines of a file, or of all files below a directory, as they are now.
 
@@ -352,8 +369,14 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             node = graph.add(name, source.transformation(strategy), (StreamEdge(rows.id, SPLIT),))
             rows.part_of = node.id
             return DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
-        node = graph.add(name, source.transformation(None), (), data_frame=source.frame(), bounded=bounded)
+        transformation, frame = source.transformation(None), source.frame()
+        node = graph.add(name, transformation, (), data_frame=frame, bounded=bounded)
         stream = DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
+        schema: StructType | None = getattr(frame, "schema", None)
+        if transformation.passes_rows and type_info is None and schema is not None:
+            from rekindle.runtime.spark.schema_types import row_type
+
+            stream = DataStream(self, (StreamEdge(node.id, FORWARD),), node, None, row_type(schema))
         return stream if strategy is None else stream.assign_timestamps_and_watermarks(strategy)
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 
 import confluent_kafka
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from support.processes import wait_until
 from support.services.jars import kafka_jars
@@ -117,6 +117,15 @@ class Broker:
                         producer.poll(0.1)
             assert producer.flush(SECONDS) == 0
 
+    def produce_with_java(self, topic: str, pairs: Iterable[tuple[str, str]]) -> None:
+        """Write keys and values with Java's own producer."""
+        words = ("--bootstrap-server", self.bootstrap_servers, "--topic", topic, "--property", "parse.key=true")
+        command = _java("org.apache.kafka.tools.ConsoleProducer", *words, "--property", "key.separator=|")
+        lines = "".join(f"{key}|{value}\n" for key, value in pairs)
+        environment = _environment() | {"LC_ALL": "C.UTF-8"}
+        done = subprocess.run(command, input=lines.encode(), capture_output=True, env=environment, timeout=60)
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+
     def consume_committed(self, topic: str) -> list[Record]:
         """Return the records of all partitions up to the stable end, as a reader of committed records sees them."""
         return self._consume(topic, "read_committed")
@@ -136,6 +145,12 @@ class Broker:
             wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in _led_partitions(admin, topic)}
             found = admin.list_offsets(wanted)
             return {place.partition: answer.result(SECONDS).offset for place, answer in found.items()}
+
+    def topic_setting(self, topic: str, name: str) -> str | None:
+        """Return a setting of a topic."""
+        with AdminClient(self.client_settings()) as admin:
+            resource = ConfigResource(ResourceType.TOPIC, topic)
+            return admin.describe_configs([resource])[resource].result(SECONDS)[name].value
 
     def group_offsets(self, group: str) -> dict[tuple[str, int], int]:
         """Return the offsets that a consumer group has committed, by topic and partition."""

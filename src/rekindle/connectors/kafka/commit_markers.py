@@ -92,6 +92,10 @@ class CommitMarkers:
             close_quietly(admin)
         self._exists = True
 
+    def seen(self, writer: str, deadline: float) -> int:
+        """Return a number up to which the writer's committables are committed; there may be more."""
+        return self._number(self._scan(writer, "read_committed", deadline))
+
     def committed(self, writer: str, deadline: float) -> int:
         """Return the number of the writer's last committable that is committed; 0: none.
 
@@ -99,21 +103,19 @@ class CommitMarkers:
         transactional id. If a marker was written, this waits until it is known whether its transaction is committed:
         an earlier one of another writer may still be open, and hides it from those who read what is committed.
         """
-        self.ensure_topic(deadline)
-        try:
-            written = self._scan(writer, "read_uncommitted", deadline)
-            if written is None:
-                return 0
-            self._await_stable(partition_of(writer), written[0], deadline)
-            found = self._scan(writer, "read_committed", deadline)
-        except require_client().KafkaException as error:
-            raise KafkaClientError(
-                f"the commit topic {self.topic!r} cannot be read: {self._clients.describe(error)}"
-            ) from error
+        written = self._scan(writer, "read_uncommitted", deadline)
+        if written is None:
+            return 0
+        self._await_stable(partition_of(writer), written[0], deadline)
+        return self._number(self._scan(writer, "read_committed", deadline))
+
+    @staticmethod
+    def _number(found: tuple[int, int] | None) -> int:
         return 0 if found is None else found[1]
 
     def _scan(self, writer: str, isolation: str, deadline: float) -> tuple[int, int] | None:
         """Read the partition of a writer to its end; return the offset and the number of the last marker."""
+        self.ensure_topic(deadline)
         client = require_client()
         consumer = self._clients.consumer(
             {
@@ -138,11 +140,9 @@ class CommitMarkers:
                     elif error.code() == client.KafkaError._PARTITION_EOF:
                         return found
                     elif error.fatal() or not _passes(client, error):
-                        raise client.KafkaException(error)
+                        raise self._unreadable(self._clients.describe(client.KafkaException(error)))
                 if time.monotonic() > deadline:
-                    raise client.KafkaException(
-                        client.KafkaError(client.KafkaError._TIMED_OUT, "the end was not reached in time")
-                    )
+                    raise self._unreadable("its end was not reached in time")
         finally:
             close_quietly(consumer)
 
@@ -162,12 +162,15 @@ class CommitMarkers:
                 if asked[place].result().offset > offset:
                     return
                 if left <= 0:
-                    raise client.KafkaException(
-                        client.KafkaError(client.KafkaError._TIMED_OUT, "a transaction before it has not ended")
-                    )
+                    raise self._unreadable("a transaction of another writer has not ended in time")
                 time.sleep(0.05)
+        except client.KafkaException as error:
+            raise self._unreadable(self._clients.describe(error)) from error
         finally:
             close_quietly(admin)
+
+    def _unreadable(self, why: str) -> KafkaClientError:
+        return KafkaClientError(f"the commit topic {self.topic!r} cannot be read: {why}")
 
     def _create(self, admin: Any, deadline: float) -> int:
         client = require_client()

@@ -53,7 +53,7 @@ class ExactlyOnceKafkaWriter(SinkWriter):
         self._id = transactional_id(prefix, context.lineage, context.subtask)
         self._markers = {commit_topic: CommitMarkers(clients, commit_topic)}
         self._commit_topic = commit_topic
-        own = KafkaTransactions(clients, self._id, self._markers[commit_topic], new_writer=self._name)
+        own = KafkaTransactions(clients, self._id, self._markers[commit_topic])
         self._transactions = {(self._id, commit_topic): own}
         self._pending = PendingRecords(PIECE_BYTES)
         self._number = 0
@@ -72,25 +72,30 @@ class ExactlyOnceKafkaWriter(SinkWriter):
     def commit(self, committables: list[bytes]) -> None:
         """Write records to Kafka that are not there yet: in one transaction, unless there are very many."""
         deadline = time.monotonic() + self._patience
-        for commits in by_writer(map(decode_committable, committables)):
-            left: WriterCommits | None = commits
-            if commits.writer != self._name:
-                # A job that still runs may have committed all: then it is left alone.
-                left = commits.after(self._markers_in(commits.commit_topic).committed(commits.writer, deadline))
-            if left is not None:
-                self._transactions_of(commits).commit(left, deadline)
+        left = [self._unseen(commits, deadline) for commits in by_writer(map(decode_committable, committables))]
+        to_commit = [(self._transactions_of(commits), commits) for commits in left if commits is not None]
+        for transactions, _ in to_commit:  # all of them first: what they leave open hides markers of each other
+            transactions.take_over(deadline)
+        for transactions, commits in to_commit:
+            transactions.commit(commits, deadline)
         self._close_others()
 
     def abort_leftovers(self) -> None:
         """Let earlier attempts of this subtask commit nothing more, and end the transaction they have left open."""
         deadline = time.monotonic() + self._patience
-        self._transactions[self._id, self._commit_topic].take_over(deadline)
+        self._transactions[self._id, self._commit_topic].begin(self._name, deadline)
         self._markers[self._commit_topic].ensure_topic(deadline)
 
     def close(self) -> None:
         """Close all producers."""
         for transactions in self._transactions.values():
             transactions.close()
+
+    def _unseen(self, commits: WriterCommits, deadline: float) -> WriterCommits | None:
+        """Leave out what was committed for another subtask: the job that did it may run on, and is not to be fenced."""
+        if commits.transactional_id == self._id:
+            return commits
+        return commits.after(self._markers_in(commits.commit_topic).seen(commits.writer, deadline))
 
     def _committable(self, piece: bytes) -> bytes:
         self._number += 1

@@ -35,22 +35,28 @@ class KafkaTransactions:
         clients: Makes clients.
         transactional_id: The id.
         markers: What is committed.
-        new_writer: A writer of which nobody else can have committed anything, as it has just begun.
     """
 
-    def __init__(
-        self, clients: KafkaClients, transactional_id: str, markers: CommitMarkers, new_writer: str | None = None
-    ) -> None:
+    def __init__(self, clients: KafkaClients, transactional_id: str, markers: CommitMarkers) -> None:
         self._clients = clients
         self._id = transactional_id
         self._markers = markers
-        self._new_writer = new_writer
         self._producer: Any = None
+        self._fenced: KafkaFencedError | None = None
         self._committed: dict[str, int] = {}  # by writer, as far as it is known since init_transactions
 
     def take_over(self, deadline: float) -> None:
-        """End what others began under the id, and let them commit nothing more."""
+        """End what others began under the id, and let them commit nothing more.
+
+        Args:
+            deadline: Until when to try, by ``time.monotonic``.
+        """
         self._until(deadline, "taken over", lambda: self._ready(deadline))
+
+    def begin(self, writer: str, deadline: float) -> None:
+        """Take over for a writer that has prepared nothing yet, so that nobody can have committed for it."""
+        self.take_over(deadline)
+        self._committed[writer] = 0
 
     def commit(self, commits: WriterCommits, deadline: float) -> None:
         """Write records that are not written yet, and their markers.
@@ -93,6 +99,8 @@ class KafkaTransactions:
 
     def _ready(self, deadline: float) -> Any:
         """Return a producer that alone may commit under the id."""
+        if self._fenced is not None:
+            raise self._fenced  # for good: to come back would be to fence the successor
         if self._producer is None:
             timeout = self._clients.number("transaction.timeout.ms", 60_000)
             message_timeout = min(timeout, self._clients.number("delivery.timeout.ms", 120_000))
@@ -111,8 +119,6 @@ class KafkaTransactions:
                 raise
             self._producer = producer
             self._committed = {}
-            if self._new_writer is not None:
-                self._committed[self._new_writer], self._new_writer = 0, None
         return self._producer
 
     def _until(self, deadline: float, what: str, step: Any) -> None:
@@ -126,11 +132,12 @@ class KafkaTransactions:
                 error = problem.args[0]
                 if _is_fenced(client, error):
                     self.close()
-                    raise KafkaFencedError(
+                    self._fenced = KafkaFencedError(
                         f"another attempt of the job, or another job started from the same savepoint, commits under "
                         f"the transactional id {self._id!r} now. If it is another job, give one of them another "
                         "set_transactional_id_prefix"
-                    ) from problem
+                    )
+                    raise self._fenced from problem
                 self._recover(error, deadline)
                 if time.monotonic() + _PAUSE > deadline or _is_hopeless(client, error):
                     self.close()

@@ -15,15 +15,20 @@ from rekindle.connectors.files.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
+from rekindle.connectors.jdbc.connection_options import JdbcConnectionOptions
+from rekindle.connectors.jdbc.execution_options import JdbcExecutionOptions
+from rekindle.connectors.jdbc.jdbc_sink import JdbcSink
 from rekindle.connectors.kafka.flink_kafka_consumer import FlinkKafkaConsumer
 from rekindle.connectors.kafka.flink_kafka_producer import FlinkKafkaProducer, Semantic
 from rekindle.connectors.kafka.kafka_source import KafkaSource
 from rekindle.connectors.number_sequence import NumberSequenceSource
 from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext, Source
+from rekindle.contracts.functions import CheckpointCommitter, GenericWriteAheadSink, TwoPhaseCommitSinkFunction
 from rekindle.pyflink_modules import names_elsewhere
 
 __all__ = [
     "BucketAssigner",
+    "CheckpointCommitter",
     "DeliveryGuarantee",
     "FileEnumeratorProvider",
     "FileSink",
@@ -32,6 +37,10 @@ __all__ = [
     "FileSplitAssignerProvider",
     "FlinkKafkaConsumer",
     "FlinkKafkaProducer",
+    "GenericWriteAheadSink",
+    "JdbcConnectionOptions",
+    "JdbcExecutionOptions",
+    "JdbcSink",
     "KafkaSource",
     "NumberSequenceSource",
     "OutputFileConfig",
@@ -43,6 +52,7 @@ __all__ = [
     "Source",
     "StreamFormat",
     "StreamingFileSink",
+    "TwoPhaseCommitSinkFunction",
 ]
 
 if not TYPE_CHECKING:  # a type checker is to see only what there is
@@ -52,16 +62,13 @@ if not TYPE_CHECKING:  # a type checker is to see only what there is
             "datastream.connectors.dynamic_kafka": [
                 "DynamicKafkaSource",
                 "DynamicKafkaSourceBuilder",
-                "FlinkKafkaConsumer",
                 "KafkaMetadataService",
                 "KafkaRecordDeserializationSchema",
-                "KafkaSource",
                 "KafkaStreamSetSubscriber",
                 "KafkaStreamSubscriber",
                 "SingleClusterTopicMetadataService",
                 "StreamPatternSubscriber",
             ],
-            "datastream.connectors.jdbc": ["JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"],
             "datastream.connectors.pulsar": ["PulsarSource", "PulsarSourceBuilder", "StartCursor", "StopCursor"],
             "datastream.connectors.rabbitmq": ["RMQConnectionConfig", "RMQSink", "RMQSource"],
         },

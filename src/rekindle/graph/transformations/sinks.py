@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from rekindle.contracts.connectors import Sink
+from rekindle.contracts.functions import GenericWriteAheadSink, TwoPhaseCommitSinkFunction
 from rekindle.contracts.table_commit import TableWriter
 from rekindle.graph.transformations.transformation import FunctionTransformation, Transformation
 from rekindle.types.type_information import TypeInformation
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+CommittingFunction: TypeAlias = TwoPhaseCommitSinkFunction[Any] | GenericWriteAheadSink
+"""A function that takes part in two-phase commit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,3 +82,16 @@ class DataFrameSinkTransformation(Transformation):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what slots do not need, and what need not be picklable."""
         return {**self.__dict__, "write": None}
+
+
+@dataclass(frozen=True, eq=False)
+class CommittingFunctionTransformation(FunctionTransformation):
+    """Give records to a function whose output becomes visible when a checkpoint is complete.
+
+    Attributes:
+        type_info: The type of the records; None: any Python object.
+    """
+
+    kind: ClassVar[str] = "CommittingFunctionOperator"
+    function: CommittingFunction
+    type_info: TypeInformation | None = None
