@@ -77,5 +77,7 @@ def spark_path(path: str) -> str:
     """Return a path as Spark takes it: pyarrow and Hadoop name the same file systems differently."""
     if "://" not in path:
         return f"file://{path}"
-    path = path.partition("?")[0]  # options of pyarrow's
-    return f"s3a{path[2:]}" if path.startswith("s3://") else path
+    base, options, rest = path.partition("?")
+    if options:  # of pyarrow's, behind the root that the path is below
+        base = f"{base.rstrip('/')}/{rest.partition('/')[2]}"
+    return f"s3a{base[2:]}" if base.startswith("s3://") else base
