@@ -136,7 +136,7 @@ class TestTransactions:
         harness = opened(Noting())
         harness.process("a")
         harness.finish()
-        harness.operator.commit_final()  # type: ignore[attr-defined]
+        harness.operator.commit_final(1)  # type: ignore[attr-defined]
         assert calls[-1] == ("commit", [0, "a"])
 
     def test_open_comes_before_the_first_transaction(self) -> None:
@@ -366,7 +366,7 @@ class TestWriteAhead:
         harness.snapshot(1)  # a savepoint in passing
         harness.process(2)
         harness.finish()
-        harness.operator.commit_final()  # type: ignore[attr-defined]
+        harness.operator.commit_final(1)  # type: ignore[attr-defined]
         assert sent == [([1], 1, 0), ([2], 2, 0)]
 
     @pytest.mark.parametrize(("before", "after"), [(2, 3), (3, 2), (3, 1)])
