@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rekindle.formats.bulk_writer import BulkWriter, BulkWriterFactory, RowDataBulkWriterFactory
 from rekindle.formats.schemas import (
     ByteArraySchema,
     DeserializationSchema,
@@ -12,9 +13,12 @@ from rekindle.formats.schemas import (
 )
 
 __all__ = [
+    "BulkWriter",
+    "BulkWriterFactory",
     "ByteArraySchema",
     "DeserializationSchema",
     "Encoder",
+    "RowDataBulkWriterFactory",
     "RowFieldExtractorSchema",
     "SerializationSchema",
     "SimpleStringSchema",

@@ -60,6 +60,9 @@ class SinkWriter(ABC):
     def write(self, values: list[Any], timestamps: list[int | None] | None) -> None:
         """Write records; they may not be visible outside before :meth:`commit`."""
 
+    def end_input(self) -> None:  # noqa: B027
+        """Learn that no record follows: the next :meth:`prepare_commit` is the last, and leaves nothing behind."""
+
     @abstractmethod
     def prepare_commit(self, checkpoint_id: int) -> list[bytes]:
         """Make what was written since the last call durable but not visible, at the barrier.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import zlib
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from rekindle.config.configuration import Configuration
 from rekindle.config.options import PythonOptions
@@ -81,13 +81,6 @@ class EnvironmentDependencies:
         raise NotImplementedError(
             "register_cached_file is not available: functions in Python cannot ask for cached files. Set spark.files "
             "in the Configuration and read them with pyspark.SparkFiles, or read the file in open() from shared storage"
-        )
-
-    def create_input(self, input_format: Any, type_info: Any = None) -> NoReturn:
-        """Refuse: input formats are Java classes of Flink."""
-        raise NotImplementedError(
-            "create_input is not available: input formats are Java classes of Flink. Read with Spark, "
-            "env.from_data_frame(spark.readStream…), or with a source in Python"
         )
 
     def _ship_python_files(self, session: SparkSession) -> None:

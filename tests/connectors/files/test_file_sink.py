@@ -29,8 +29,6 @@ from rekindle.datastream.connectors.base import SinkWriter, SinkWriterContext
 from rekindle.datastream.connectors.file_system import (
     BucketAssigner,
     BulkFormat,
-    FileCompactor,
-    FileCompactStrategy,
     FileEnumeratorProvider,
     FileSink,
     FileSource,
@@ -948,7 +946,6 @@ def test_a_bucket_directory_removed_between_files_is_made_again(local: Output) -
     ("call", "name"),
     [
         (lambda: FileSource(), "FileSource"),
-        (lambda: FileSource.for_bulk_file_format(None, "p"), "FileSource.for_bulk_file_format"),  # type: ignore[arg-type]
         (lambda: FileSourceBuilder(), "FileSourceBuilder"),
         (lambda: StreamFormat(), "StreamFormat"),
         (lambda: BulkFormat(), "BulkFormat"),
@@ -956,7 +953,7 @@ def test_a_bucket_directory_removed_between_files_is_made_again(local: Output) -
         (lambda: FileSplitAssignerProvider(), "FileSplitAssignerProvider"),
     ],
 )
-def test_reading_other_files_than_text_is_left_to_spark(call: Callable[[], object], name: str) -> None:
+def test_what_spark_does_itself_names_itself(call: Callable[[], object], name: str) -> None:
     with pytest.raises(NotImplementedError, match=rf"^{name} is not .*env\.from_data_frame\(spark\.readStream"):
         call()
 
@@ -964,14 +961,8 @@ def test_reading_other_files_than_text_is_left_to_spark(call: Callable[[], objec
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda: FileSink.for_bulk_format("p", None), "FileSink.for_bulk_format"),
         (lambda: StreamingFileSink(), "StreamingFileSink"),
         (lambda: StreamingFileSink.for_row_format("p", None), "StreamingFileSink.for_row_format"),
-        (lambda: FileCompactStrategy(), "FileCompactStrategy"),
-        (lambda: FileCompactStrategy.builder(), "FileCompactStrategy.builder"),
-        (lambda: FileCompactor(), "FileCompactor"),
-        (lambda: FileCompactor.concat_file_compactor(), "FileCompactor.concat_file_compactor"),
-        (lambda: FileCompactor.identical_file_compactor(), "FileCompactor.identical_file_compactor"),
     ],
 )
 def test_what_is_missing_names_itself(call: Callable[[], object], name: str) -> None:
@@ -979,11 +970,9 @@ def test_what_is_missing_names_itself(call: Callable[[], object], name: str) -> 
         call()
 
 
-def test_compaction_cannot_be_enabled_but_disabled(local: Output) -> None:
-    builder = FileSink.for_row_format(local.path, Encoder.simple_string_encoder())
-    assert builder.disable_compact() is builder
-    with pytest.raises(NotImplementedError, match="enable_compact"):
-        builder.enable_compact(None, None)  # type: ignore[arg-type]
+def test_a_bulk_format_is_a_factory_of_writers(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="takes a BulkWriterFactory"):
+        FileSink.for_bulk_format(tmp_path, Encoder.simple_string_encoder())  # type: ignore[arg-type]
 
 
 def test_the_module_exports_pyflinks_names() -> None:

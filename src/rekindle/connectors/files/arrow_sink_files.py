@@ -12,18 +12,22 @@ from rekindle.connectors.files.file_sink_paths import directory_of, join, name_o
 from rekindle.connectors.files.sink_files import WRITE_BUFFER_BYTES, SinkFiles, first_line
 from rekindle.exceptions import ConfigurationError
 
+_OBJECT_STORES = ("s3", "gcs", "abfs")
+
 
 class ArrowSinkFiles(SinkFiles):
     """Keep files in a file system of pyarrow: hdfs, s3, gs, …
 
     A closed file counts as durable there. On an object store a rename is a copy followed by a removal; a
-    commit that broke off in between is completed when it is repeated.
+    commit that broke off in between is completed when it is repeated. What is written there appears when it is closed:
+    it is written under its pending name, which saves a copy.
     """
 
     def __init__(self, filesystem: Any, root: str, base: str) -> None:
         self._filesystem = filesystem
         self._root = root.rstrip("/")
-        self.base = base
+        self.base = base.partition("?")[0]  # without the options of a URI: a path follows
+        self.whole_at_once = filesystem.type_name in _OBJECT_STORES
 
     @classmethod
     def from_uri(cls, uri: str) -> ArrowSinkFiles:
@@ -54,6 +58,11 @@ class ArrowSinkFiles(SinkFiles):
             full = self._full(path)
             self._filesystem.create_dir(directory_of(full), recursive=True)
             return cast(BinaryIO, self._filesystem.open_output_stream(full, buffer_size=WRITE_BUFFER_BYTES))
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for reading, with seek."""
+        with self._explaining("read", path):
+            return cast(BinaryIO, self._filesystem.open_input_file(self._full(path)))
 
     def seal(self, path: str, stream: BinaryIO) -> None:
         """Close a file that was created here, with all its bytes on the storage."""

@@ -4,9 +4,12 @@
 <base path>/<bucket>/.rekindle-<lineage>-<subtask>-<token>-<counter>.pending      whole, waits for its commit
 <base path>/<bucket>/.rekindle-<lineage>-<subtask>-<token>-<counter>.kept         the same, and a savepoint refers to it
 <base path>/<bucket>/<prefix>-<subtask>-<token>-<counter><suffix>                 finished
+<base path>/<bucket>/compacted-<prefix>-<subtask>-<token>-<first>-<last><suffix>   finished, in the place of several
 
 The leading dot hides a file from Spark, Hadoop and Flink readers until it is finished. The lineage is a short
-hash of the sink's lineage, the token is unique to one writer, so no two attempts ever write the same file.
+hash of the sink's lineage, the token is unique to one writer, so no two attempts ever write the same file. A file with
+the records of several has the token and the counters of the first and the last of these in its name: whoever looks for
+one of them finds it.
 """
 
 from __future__ import annotations
@@ -17,7 +20,11 @@ from dataclasses import dataclass
 
 from rekindle.exceptions import ConfigurationError
 
-_HIDDEN = re.compile(r"\.rekindle-(?P<lineage>[0-9a-f]{16})-(?P<subtask>\d+)-[0-9a-f]+-\d+\.(?:inprogress|pending)")
+_HIDDEN = re.compile(
+    r"\.rekindle-(?P<lineage>[0-9a-f]{16})-(?P<subtask>\d+)-(?P<token>[0-9a-f]+)-(?P<counter>\d+)"
+    r"\.(?:inprogress|pending)"
+)
+_COMPACTED = "compacted-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,13 @@ class PartNaming:
         finished = join(directory, f"{self.prefix}-{unique}{self.suffix}")
         return PartPaths(f"{hidden}.inprogress", f"{hidden}.pending", finished)
 
+    def merged(self, directory: str, counter: int, first: HiddenFile, last: HiddenFile) -> PartPaths:
+        """Name the file with the records of several, of which the first and the last are given."""
+        hidden = join(directory, f".rekindle-{self.lineage}-{self.subtask}-{self.token}-{counter}")
+        together = f"{first.subtask}-{first.token}-{first.counter}-{last.counter}"
+        finished = join(directory, f"{_COMPACTED}{self.prefix}-{together}{self.suffix}")
+        return PartPaths(f"{hidden}.inprogress", f"{hidden}.pending", finished)
+
 
 def kept(pending: str) -> str:
     """Return the name under which a pending file outlives a failure of its job."""
@@ -67,12 +81,21 @@ class HiddenFile:
 
     lineage: str
     subtask: int
+    token: str = ""
+    counter: int = 0
+
+    def is_in(self, finished: str) -> bool:
+        """Return whether a finished file, of the same bucket, has the records of this one, with those of others."""
+        match = re.match(rf"{_COMPACTED}.*-{self.subtask}-{self.token}-(\d+)-(\d+)", name_of(finished))
+        return match is not None and int(match[1]) <= self.counter <= int(match[2])
 
 
 def parse_hidden(path: str) -> HiddenFile | None:
     """Read who wrote a hidden file from its path; None for any other file, and for one that is kept."""
     match = _HIDDEN.fullmatch(name_of(path))
-    return HiddenFile(match["lineage"], int(match["subtask"])) if match else None
+    if match is None:
+        return None
+    return HiddenFile(match["lineage"], int(match["subtask"]), match["token"], int(match["counter"]))
 
 
 def lineage_hash(lineage: str) -> str:

@@ -1,27 +1,40 @@
 """How a file sink writes: the life of its part files between records, barriers and commits.
 
 A part file is *in progress* while records are added, *pending* from the barrier on, *finished* when the
-checkpoint of that barrier is complete. Names are in ``file_sink_paths``, file operations in ``sink_files``.
+checkpoint of that barrier is complete. Names are in ``file_sink_paths``, file operations in ``sink_files``, the merging
+of pending files in ``compaction``.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import uuid
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-import msgspec
-
 from rekindle.connectors.files import file_sink_paths as paths
 from rekindle.connectors.files.bucket_assigner import BucketAssigner
+from rekindle.connectors.files.committing import Committer
+from rekindle.connectors.files.compaction import Compaction
+from rekindle.connectors.files.file_committables import (
+    Committable,
+    FileCommittable,
+    HeldFile,
+    MergedFile,
+    decoded,
+    encoded,
+)
+from rekindle.connectors.files.file_compaction import FileCompactor, FileCompactStrategy
 from rekindle.connectors.files.output_file_config import OutputFileConfig
 from rekindle.connectors.files.rolling_policy import RollingPolicy
-from rekindle.connectors.files.row_encoding import RowEncoder, chunk_encoding
-from rekindle.connectors.files.sink_base_path import sink_files
 from rekindle.connectors.files.sink_files import FileSinkError, SinkFiles
 from rekindle.contracts.connectors import SinkWriter, SinkWriterContext
-from rekindle.exceptions import OutputLostError, StateRestoreError
+from rekindle.exceptions import OutputLostError
+from rekindle.formats.bulk_writer import BulkWriter, BulkWriterFactory
+
+__all__ = ["FileCommittable", "FileSinkSettings", "FileSinkWriter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,56 +43,71 @@ class FileSinkSettings:
 
     Attributes:
         base_path: Absolute local path, or URI.
-        encoder: Turns records into bytes.
+        written_by: The format: turns records into bytes.
         bucket_assigner: Chooses directories.
         rolling_policy: Ends part files before the barrier does.
         output_file_config: Prefix and suffix of finished files.
         bucket_check_interval: How often part files are checked for their age, in milliseconds.
+        compaction: When pending files are merged, and how; None: they are not.
     """
 
     base_path: str
-    encoder: RowEncoder
+    written_by: BulkWriterFactory
     bucket_assigner: BucketAssigner
     rolling_policy: RollingPolicy
     output_file_config: OutputFileConfig
     bucket_check_interval: int
-
-
-class FileCommittable(msgspec.Struct, frozen=True, tag_field="format", tag="rekindle-file-1"):
-    """Keep a pending file in the checkpoint; paths are relative to the base path.
-
-    ``base_path`` is where that was: a job that goes on with another base path still finishes the files there.
-    """
-
-    pending: str
-    finished: str
-    size: int
-    base_path: str = ""
+    compaction: tuple[FileCompactStrategy, FileCompactor] | None = None
 
 
 @dataclass(slots=True)
 class PartFile:
-    """Hold a part file that is in progress."""
+    """Hold a part file that is written, or waits for the barrier.
+
+    Attributes:
+        paths: Its names.
+        path: The one it has.
+        stream: What its bytes are written to.
+        writer: Turns records into bytes.
+        created: When it was begun.
+        last_written: When it was written to last.
+        size: How many bytes it has.
+    """
 
     paths: paths.PartPaths
+    path: str
     stream: BinaryIO
+    writer: BulkWriter
     created: int
     last_written: int
     size: int = 0
-    pending: bool = False
 
 
 class FileSinkWriter(SinkWriter):
     """Write the part files of one subtask."""
 
-    def __init__(self, settings: FileSinkSettings, files: SinkFiles, context: SinkWriterContext) -> None:
-        self._encode = chunk_encoding(settings.encoder, context.type_info)
+    def __init__(
+        self,
+        settings: FileSinkSettings,
+        files: SinkFiles,
+        context: SinkWriterContext,
+        merging: Executor | None = None,
+    ) -> None:
+        """Begin without files.
+
+        Args:
+            settings: What the program said.
+            files: The file system.
+            context: Where the writer runs.
+            merging: Runs merges of files; None: threads of its own.
+        """
+        self._written_by = settings.written_by
         self._assigner = settings.bucket_assigner
         self._policy = settings.rolling_policy
         self._check_interval = settings.bucket_check_interval
         self._files = files
         self._base_path = settings.base_path
-        self._before: dict[str, SinkFiles] = {}  # the base paths of jobs before, as far as they were asked for
+        self._committer = Committer(files, settings.base_path)
         self._context = context
         self._naming = paths.PartNaming(
             paths.lineage_hash(context.lineage),
@@ -88,10 +116,18 @@ class FileSinkWriter(SinkWriter):
             settings.output_file_config.part_prefix,
             settings.output_file_config.part_suffix,
         )
-        self._counter = 0
+        self._compaction: Compaction | None = None
+        if settings.compaction is not None:
+            strategy, compactor = settings.compaction
+            self._compaction = Compaction(
+                strategy, compactor, settings.written_by, files, settings.base_path, self._naming, merging
+            )
+        self._counter = itertools.count()
         self._last_check = context.clock.now()
         self._open: dict[str, PartFile] = {}
         self._rolled: list[PartFile] = []
+        self._restoring = True
+        self._input_ended = False
 
     def write(self, values: list[Any], timestamps: list[int | None] | None) -> None:
         """Add records to the part files of their buckets."""
@@ -105,60 +141,88 @@ class FileSinkWriter(SinkWriter):
             for bucket, members in self._by_bucket(values, timestamps, now).items():
                 self._append(bucket, members, now)
 
+    def end_input(self) -> None:
+        """Let no file wait for others any longer."""
+        self._input_ended = True
+
     def prepare_commit(self, checkpoint_id: int) -> list[bytes]:
         """Close all part files and make them pending."""
         for bucket in list(self._open):
             self._roll(bucket)
         for part in self._rolled:
-            if not part.pending:  # else an earlier call got as far as that, and failed later
-                self._files.rename(part.paths.in_progress, part.paths.pending)
-                part.pending = True
-        self._files.sync_directories({paths.directory_of(part.paths.pending) for part in self._rolled})
-        committables = [
-            FileCommittable(part.paths.pending, part.paths.finished, part.size, self._base_path)
-            for part in self._rolled
-        ]
+            if part.path != part.paths.pending:  # else an earlier call got as far as that, and failed later
+                self._files.rename(part.path, part.paths.pending)
+                part.path = part.paths.pending
+        self._files.sync_directories({paths.directory_of(part.path) for part in self._rolled})
+        committables: list[Committable] = []
+        if self._compaction is None:
+            committables += [
+                FileCommittable(part.path, part.paths.finished, part.size, self._base_path) for part in self._rolled
+            ]
+        else:
+            for part in self._rolled:
+                self._compaction.hold(HeldFile(part.path, part.paths.finished, part.size, self._base_path, 0))
+            self._rolled = []
+            committables += self._compaction.prepare(self._counter, self._input_ended)
         self._rolled = []
-        return [msgspec.msgpack.encode(committable) for committable in committables]
+        return list(map(encoded, committables))
 
     def commit(self, committables: list[bytes]) -> None:
         """Give pending files their finished names; those that have them already stay as they are."""
-        moved: dict[SinkFiles, set[str]] = {}
-        for committable in map(_decode, committables):
-            files = self._holding(committable)
-            _finish(committable, files)
-            moved.setdefault(files, set()).add(paths.directory_of(committable.finished))
-        for files, directories in moved.items():
-            files.sync_directories(directories)
+        found = list(map(decoded, committables))
+        self._committer.commit([each for each in found if not isinstance(each, HeldFile)])
+        if self._restoring:
+            self._take_over(found)
 
     def keep(self, committables: list[bytes]) -> None:
         """Let pending files outlive a failure of the job: a savepoint refers to them."""
-        for committable in map(_decode, committables):
-            files = self._holding(committable)
-            if files.size(committable.pending) is not None:
-                files.rename(committable.pending, paths.kept(committable.pending))
-                files.sync_directories({paths.directory_of(committable.pending)})
+        if self._compaction is not None:
+            self._compaction.wait()  # it reads some of them
+        for committable in map(decoded, committables):
+            self._committer.keep(committable)
 
     def abort_leftovers(self) -> None:
         """Remove the hidden files that earlier attempts of this lineage left, below the whole base path."""
+        self._restoring = False
         for path in self._files.walk():
             hidden = paths.parse_hidden(path)
             if (
                 hidden is not None
                 and hidden.lineage == self._naming.lineage
                 and hidden.subtask % self._context.parallelism == self._context.subtask
+                and not (self._compaction is not None and self._compaction.holds(path))
             ):
                 self._files.remove(path)
 
     def close(self) -> None:
         """Remove the files that are in progress; pending ones belong to a checkpoint and stay."""
+        if self._compaction is not None:
+            self._compaction.close()
         unfinished = [*self._rolled, *self._open.values()]
         self._rolled, self._open = [], {}
         for part in unfinished:
             with contextlib.suppress(OSError):  # buffered bytes that find no room do not matter any more
                 part.stream.close()
         for part in unfinished:
-            self._files.remove(part.paths.pending if part.pending else part.paths.in_progress)
+            self._files.remove(part.path)
+
+    def _take_over(self, restored: list[Committable]) -> None:
+        """Let files wait that the restored checkpoint holds, unless a later one among several knows better.
+
+        A file that another subtask has written does not wait any longer: the writer with that number is responsible for
+        hidden files with it in their names, and would remove this one after the next change of parallelism.
+        """
+        settled = {file.pending for file in restored if isinstance(file, FileCommittable)}
+        settled |= {name for file in restored if isinstance(file, MergedFile) for name in file.replaced}
+        for file in restored:
+            if not isinstance(file, HeldFile) or file.pending in settled:
+                continue
+            hidden = paths.parse_hidden(file.pending)
+            own = hidden is not None and hidden.subtask == self._context.subtask and file.base_path == self._base_path
+            if self._compaction is not None and own and self._committer.is_waiting(file):
+                self._compaction.hold(file)
+            elif not self._committer.was_merged(file):
+                self._committer.commit([file.as_it_is()])
 
     def _by_bucket(self, values: list[Any], timestamps: list[int | None] | None, now: int) -> dict[str, list[Any]]:
         get_bucket_id = self._assigner.get_bucket_id
@@ -173,28 +237,35 @@ class FileSinkWriter(SinkWriter):
         return buckets
 
     def _append(self, bucket: str, values: list[Any], now: int) -> None:
-        data = self._encode(values)
-        if not data:
-            return
         part = self._open.get(bucket)
+        writer = self._written_by.create(self._context.type_info) if part is None else part.writer
+        data = writer.add(values)
         if part is None:
-            part = self._open[bucket] = self._begin(bucket, now)
-        self._files.append(part.paths.in_progress, part.stream, data)
-        part.size += len(data)
+            if not data and not writer.held_bytes:
+                return
+            part = self._open[bucket] = self._begin(bucket, writer, now)
+        if data:
+            self._write(part, data)
         part.last_written = now
-        if self._policy.should_roll_on_event(part.size):
+        if self._policy.should_roll_on_event(part.size + writer.held_bytes):
             self._roll(bucket)
 
-    def _begin(self, bucket: str, now: int) -> PartFile:
-        part = self._naming.part(bucket, self._counter)
-        self._counter += 1
-        return PartFile(part, self._files.create(part.in_progress), now, now)
+    def _begin(self, bucket: str, writer: BulkWriter, now: int) -> PartFile:
+        part = self._naming.part(bucket, next(self._counter))
+        path = part.pending if self._files.whole_at_once else part.in_progress
+        return PartFile(part, path, self._files.create(path), writer, now, now)
+
+    def _write(self, part: PartFile, data: bytes) -> None:
+        self._files.append(part.path, part.stream, data)
+        part.size += len(data)
 
     def _roll(self, bucket: str) -> None:
         part = self._open.pop(bucket)
         self._rolled.append(part)
         try:
-            self._files.seal(part.paths.in_progress, part.stream)
+            if data := part.writer.finish():
+                self._write(part, data)
+            self._files.seal(part.path, part.stream)
         except FileSinkError as error:  # what was still in buffers is gone
             raise OutputLostError(str(error)) from error
 
@@ -203,54 +274,3 @@ class FileSinkWriter(SinkWriter):
         for bucket, part in list(self._open.items()):
             if self._policy.should_roll_on_processing_time(part.created, part.last_written, now):
                 self._roll(bucket)
-
-    def _holding(self, committable: FileCommittable) -> SinkFiles:
-        """Return the base path that has the file: the own one, unless only that of the job before has it."""
-        if committable.base_path in ("", self._base_path) or _is_there(committable, self._files):
-            return self._files
-        before = self._before.get(committable.base_path)
-        if before is None:
-            before = self._before[committable.base_path] = sink_files(committable.base_path)
-        return before if _is_there(committable, before) else self._files
-
-
-def _is_there(committable: FileCommittable, files: SinkFiles) -> bool:
-    names = (committable.finished, committable.pending, paths.kept(committable.pending))
-    return any(files.size(name) is not None for name in names)
-
-
-def _finish(committable: FileCommittable, files: SinkFiles) -> None:
-    hidden = committable.pending
-    pending = files.size(hidden)
-    if pending is None:
-        hidden = paths.kept(hidden)
-        pending = files.size(hidden)
-    finished = files.size(committable.finished)
-    if pending is None and finished is None:
-        raise FileSinkError(
-            f"cannot commit {files.describe(committable.finished)}: neither it nor the pending "
-            f"{paths.name_of(committable.pending)!r} is there; its {committable.size} bytes are lost. "
-            "The file was removed or moved. Bring it back, or restore from another checkpoint, and leave files below "
-            "the base path alone until the checkpoint after theirs is complete"
-        )
-    for size, path in ((finished, committable.finished), (pending, hidden)):
-        if size not in (None, committable.size):
-            raise FileSinkError(
-                f"cannot commit {files.describe(committable.finished)}: "
-                f"{files.describe(path)} has {size} bytes, the checkpoint says {committable.size}. "
-                "It was changed or truncated. Bring its content back, or restore from another checkpoint"
-            )
-    if finished is None:
-        files.rename(hidden, committable.finished)
-    elif pending is not None:
-        files.remove(hidden)
-
-
-def _decode(committable: bytes) -> FileCommittable:
-    try:
-        return msgspec.msgpack.decode(committable, type=FileCommittable)
-    except msgspec.DecodeError as error:
-        raise StateRestoreError(
-            f"the checkpoint holds a commit that is not of this version's FileSink ({error}). Give a sink of "
-            "another kind another uid, or restore with the version that wrote the checkpoint"
-        ) from error

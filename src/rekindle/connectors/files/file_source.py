@@ -1,15 +1,24 @@
-"""Files as the beginning of a stream, under PyFlink's names. Spark reads them; other formats than text are its own."""
+"""Files as the beginning of a stream, under PyFlink's names. Spark reads them."""
 
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from rekindle.base.time import Duration
+from rekindle.connectors.files.file_formats import file_format
+from rekindle.connectors.files.spark_files import FileFormat, SparkFiles
 from rekindle.connectors.spark_source import SparkSource
 from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
-from rekindle.graph.transformations.sources import TextFiles, TextLinesTransformation
+from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.transformations.sources import (
+    FileRecordsTransformation,
+    RowsTransformation,
+    TextFiles,
+    TextLinesTransformation,
+)
+from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.typeinfo import Types
 
 __all__ = [
@@ -21,6 +30,9 @@ __all__ = [
     "StreamFormat",
 ]
 
+FILES_PER_EPOCH = 100
+"""How many files of a monitored directory an epoch reads at most, unless the program says otherwise."""
+
 
 def _not_implemented(name: str) -> NotImplementedError:
     return NotImplementedError(
@@ -30,10 +42,18 @@ def _not_implemented(name: str) -> NotImplementedError:
 
 
 class StreamFormat:
-    """Say what the records of a file are; made by :meth:`text_line_format`."""
+    """What the records of a file are; made by :meth:`text_line_format`, or in ``rekindle.datastream.formats``."""
+
+    _format: FileFormat
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise _not_implemented("StreamFormat")
+
+    @classmethod
+    def _of(cls, file_format: FileFormat) -> StreamFormat:
+        made = cls.__new__(cls)
+        made._format = file_format
+        return made
 
     @staticmethod
     def text_line_format(charset_name: str = "UTF-8") -> StreamFormat:
@@ -62,47 +82,89 @@ class _TextLines(StreamFormat):
         object.__setattr__(self, "charset", None if name in ("utf-8", "ascii") else name)
 
 
-class FileSource(SparkSource):
-    """Read files through Spark, for ``env.from_source``; made by :meth:`for_record_stream_format`.
+class BulkFormat:
+    """What the records of a file are, whose columns are kept together; made in ``rekindle.datastream.formats``."""
 
-    The files of a static set are read in the first epoch. Spark remembers which files of a monitored directory it has
-    read: after a failure, each line comes once.
+    _format: FileFormat
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise _not_implemented("BulkFormat")
+
+
+class FileSource(SparkSource):
+    """Read files through Spark, for ``env.from_source``.
+
+    A static set of files is read in the first epoch; with the option ``maxFilesPerTrigger`` or ``maxBytesPerTrigger``,
+    some of them in each epoch. Spark remembers which files of a monitored directory it has read: after a failure, each
+    record comes once.
 
     Attributes:
         files: What Spark is to read.
     """
 
-    files: TextFiles
+    files: TextFiles | SparkFiles
     _charset: str | None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise _not_implemented("FileSource")
 
     @staticmethod
+    def for_format(
+        format: str, *paths: str, schema: Any = None, record_class: Any = None, **options: Any
+    ) -> FileSourceBuilder:
+        """Read files of a format, as ``spark.read.format(…)`` does.
+
+        Args:
+            format: ``csv``, ``json``, ``parquet``, ``orc``, ``avro``, or another that Spark knows for files.
+            paths: Files, or directories with all that is below them.
+            schema: A schema of Spark, ``"user string, amount long"`` or a ``StructType``; a dataclass;
+                ``Types.ROW_NAMED(…)``; a schema of Arrow, or of Avro. By default that of the record class; without one,
+                Spark finds it out, unless the directory is monitored.
+            record_class: What rows become: a dataclass, a ``msgspec.Struct`` or a ``NamedTuple``; ``Row`` of PyFlink's
+                kind; ``dict``. By default records are Spark's rows, as those of ``env.from_data_frame``.
+            options: Options of Spark's reader, such as ``header=True``. A malformed record fails the job, unless
+                ``mode`` is ``"DROPMALFORMED"`` or ``"PERMISSIVE"``.
+
+        Raises:
+            TypeError: The schema is not one, or rows cannot become instances of the class.
+        """
+        return FileSourceBuilder._of(file_format(format, schema, record_class, options), paths)
+
+    @staticmethod
     def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
         """Read records one by one.
 
         Args:
-            stream_format: What a record is: ``StreamFormat.text_line_format()``.
+            stream_format: What a record is: ``StreamFormat.text_line_format()``,
+                ``CsvReaderFormat.for_schema(schema)``, ``AvroParquetReaders.for_generic_record(schema)``.
             paths: Files, or directories with all that is below them.
         """
-        if not isinstance(stream_format, _TextLines):
+        if not isinstance(stream_format, StreamFormat):
             raise TypeError(
-                f"for_record_stream_format takes StreamFormat.text_line_format(…), and was given {stream_format!r}"
+                "for_record_stream_format takes a StreamFormat, such as StreamFormat.text_line_format(), and was given "
+                f"{stream_format!r}"
             )
-        return FileSourceBuilder._of(stream_format, paths)
+        given = stream_format if isinstance(stream_format, _TextLines) else stream_format._format
+        return FileSourceBuilder._of(given, paths)
 
     @staticmethod
-    def for_bulk_file_format(bulk_format: BulkFormat, *paths: str) -> NoReturn:
-        """Raise: files of other formats are read by ``env.from_data_frame(spark.readStream…)``."""
-        raise _not_implemented("FileSource.for_bulk_file_format")
+    def for_bulk_file_format(bulk_format: BulkFormat, *paths: str) -> FileSourceBuilder:
+        """Read files whose columns are kept together.
+
+        Args:
+            bulk_format: What is in them: ``ParquetColumnarRowInputFormat(row_type)``.
+            paths: Files, or directories with all that is below them.
+        """
+        if not isinstance(bulk_format, BulkFormat):
+            raise TypeError(f"for_bulk_file_format takes a BulkFormat, and was given {bulk_format!r}")
+        return FileSourceBuilder._of(bulk_format._format, paths)
 
     @classmethod
-    def _of(cls, stream_format: _TextLines, files: TextFiles) -> FileSource:
+    def _of(cls, files: TextFiles | SparkFiles, charset: str | None = None) -> FileSource:
         source = cls.__new__(cls)
-        source.type_info = Types.STRING()
+        source.type_info = files.format.type_info if isinstance(files, SparkFiles) else Types.STRING()
         source.files = files
-        source._charset = stream_format.charset
+        source._charset = charset
         return source
 
     @property
@@ -110,19 +172,22 @@ class FileSource(SparkSource):
         """Return whether only the files that are there are read."""
         return not self.files.monitored
 
-    def frame(self) -> TextFiles:
+    def frame(self) -> TextFiles | SparkFiles:
         """Return what Spark is to read."""
         return self.files
 
-    def transformation(self, strategy: WatermarkStrategy | None) -> TextLinesTransformation:
-        """Describe what takes the lines from Spark."""
-        return TextLinesTransformation(self._charset)
+    def transformation(self, strategy: WatermarkStrategy | None) -> Transformation:
+        """Describe what takes the rows from Spark."""
+        if isinstance(self.files, TextFiles):
+            return TextLinesTransformation(self._charset)
+        form = self.files.format.form
+        return RowsTransformation() if form is None else FileRecordsTransformation(form)
 
 
 class FileSourceBuilder:
-    """Configure a :class:`FileSource`; made by ``FileSource.for_record_stream_format``."""
+    """Configure a :class:`FileSource`; made by one of its static methods."""
 
-    _format: _TextLines
+    _format: _TextLines | FileFormat
     _paths: tuple[str, ...]
     _monitored: bool
 
@@ -130,11 +195,11 @@ class FileSourceBuilder:
         raise _not_implemented("FileSourceBuilder")
 
     @classmethod
-    def _of(cls, stream_format: _TextLines, paths: tuple[str, ...]) -> FileSourceBuilder:
+    def _of(cls, given: _TextLines | FileFormat, paths: tuple[str, ...]) -> FileSourceBuilder:
         if not paths or not all(isinstance(path, str) and path for path in paths):
             raise ValueError(f"a FileSource needs paths to read, and was given {paths!r}")
         builder = cls.__new__(cls)
-        builder._format, builder._paths, builder._monitored = stream_format, paths, False
+        builder._format, builder._paths, builder._monitored = given, paths, False
         return builder
 
     def process_static_file_set(self) -> FileSourceBuilder:
@@ -163,16 +228,25 @@ class FileSourceBuilder:
         raise _not_implemented("FileSourceBuilder.set_split_assigner")
 
     def build(self) -> FileSource:
-        """Return the source."""
-        files = TextFiles(self._paths, self._format.charset is not None, self._monitored)
-        return FileSource._of(self._format, files)
+        """Return the source.
 
-
-class BulkFormat:
-    """Raise: the format is an option of ``spark.readStream``."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise _not_implemented("BulkFormat")
+        Raises:
+            InvalidProgramError: A schema is missing that Spark cannot find out.
+        """
+        given = self._format
+        if isinstance(given, _TextLines):
+            return FileSource._of(TextFiles(self._paths, given.charset is not None, self._monitored), given.charset)
+        files = SparkFiles(self._paths, given, self._monitored)
+        if given.schema is None and (files.streaming or given.name == "avro"):
+            which = "" if given.name == "avro" else " that are read some at a time"
+            raise InvalidProgramError(
+                f"a FileSource of {given.name} files{which} needs a schema: give one to for_format(…, schema=…), or a "
+                "dataclass as record_class"
+            )
+        if self._monitored and not any(name.lower().startswith("max") for name in given.options):
+            paced = replace(given, options={"maxFilesPerTrigger": FILES_PER_EPOCH, **given.options})
+            files = replace(files, format=paced)
+        return FileSource._of(files)
 
 
 class FileEnumeratorProvider:

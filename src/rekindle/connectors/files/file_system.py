@@ -1,17 +1,17 @@
 """Files as the end of a stream: ``FileSink`` and what configures it, under PyFlink's names.
 
-How files are written and committed is in ``file_sink_writer``. Files are read by Spark, not here.
+How files are written and committed is in ``file_sink_writer``, how they are read in ``file_source``.
 """
 
 from __future__ import annotations
 
 import os
 from datetime import timedelta
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from rekindle.base.time import Duration, Time
 from rekindle.connectors.files.bucket_assigner import BucketAssigner
-from rekindle.connectors.files.file_compaction import FileCompactor, FileCompactStrategy, not_compacting
+from rekindle.connectors.files.file_compaction import FileCompactor, FileCompactStrategy
 from rekindle.connectors.files.file_sink_writer import FileSinkSettings, FileSinkWriter
 from rekindle.connectors.files.file_source import (
     BulkFormat,
@@ -28,9 +28,10 @@ from rekindle.connectors.files.rolling_policy import (
     RollingPolicy,
     positive_millis,
 )
-from rekindle.connectors.files.row_encoding import RowEncoder
+from rekindle.connectors.files.row_encoding import EncodedRows, RowEncoder
 from rekindle.connectors.files.sink_base_path import absolute, sink_files
 from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext
+from rekindle.formats.bulk_writer import BulkWriterFactory
 from rekindle.formats.schemas import LineEncoder
 
 __all__ = [
@@ -79,7 +80,7 @@ class FileSink(Sink):
     """
 
     def __init__(self, settings: FileSinkSettings) -> None:
-        """Hold the settings; programs call :meth:`for_row_format`."""
+        """Hold the settings; programs call :meth:`for_row_format` or :meth:`for_bulk_format`."""
         self._settings = settings
 
     def create_writer(self, context: SinkWriterContext) -> SinkWriter:
@@ -109,25 +110,41 @@ class FileSink(Sink):
                 f"FileSink.for_row_format takes an encoder with encode(value) -> bytes, got {encoder!r}; "
                 "omit it for lines of text and JSON"
             )
-        return FileSink.RowFormatBuilder(absolute(os.fspath(base_path)), encoder)
+        return FileSink.RowFormatBuilder(absolute(os.fspath(base_path)), EncodedRows(encoder))
 
     @staticmethod
-    def for_bulk_format(base_path: str, writer_factory: Any) -> NoReturn:
-        """Raise: there are no bulk formats."""
-        raise NotImplementedError("FileSink.for_bulk_format is not available in Rekindle. Use FileSink.for_row_format")
+    def for_bulk_format(
+        base_path: str | os.PathLike[str], writer_factory: BulkWriterFactory
+    ) -> FileSink.BulkFormatBuilder:
+        """Begin a sink that writes files of a format with a head, a foot or columns: Parquet, ORC, Avro, CSV.
 
-    class RowFormatBuilder:
+        Args:
+            base_path: As for :meth:`for_row_format`.
+            writer_factory: The format, such as ``ParquetBulkWriters.for_row_type(schema)``.
+
+        Raises:
+            TypeError: It is not a format.
+        """
+        if not isinstance(writer_factory, BulkWriterFactory):
+            raise TypeError(
+                "FileSink.for_bulk_format takes a BulkWriterFactory, such as ParquetBulkWriters.for_row_type(schema), "
+                f"got {writer_factory!r}"
+            )
+        return FileSink.BulkFormatBuilder(absolute(os.fspath(base_path)), writer_factory)
+
+    class BaseBuilder:
         """Build a :class:`FileSink`; every setting has a default."""
 
-        def __init__(self, base_path: str, encoder: RowEncoder) -> None:
+        def __init__(self, base_path: str, written_by: BulkWriterFactory) -> None:
             self._base_path = base_path
-            self._encoder = encoder
+            self._written_by = written_by
             self._bucket_assigner = BucketAssigner.base_path_bucket_assigner()
             self._rolling_policy: RollingPolicy = RollingPolicy.default_rolling_policy()
             self._output_file_config = OutputFileConfig.builder().build()
             self._bucket_check_interval = _BUCKET_CHECK_INTERVAL
+            self._compaction: tuple[FileCompactStrategy, FileCompactor] | None = None
 
-        def with_bucket_check_interval(self, interval: Duration | Time | timedelta | int) -> FileSink.RowFormatBuilder:
+        def with_bucket_check_interval(self, interval: Duration | Time | timedelta | int) -> Self:
             """Set how often the age of open part files is checked; one minute by default.
 
             The check takes place when records arrive.
@@ -138,27 +155,40 @@ class FileSink(Sink):
             self._bucket_check_interval = positive_millis(interval, "interval")
             return self
 
-        def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> FileSink.RowFormatBuilder:
+        def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> Self:
             """Set what chooses the directory of a record; by default all are in the base path."""
             self._bucket_assigner = bucket_assigner
             return self
 
-        def with_rolling_policy(self, rolling_policy: RollingPolicy) -> FileSink.RowFormatBuilder:
-            """Set what ends part files between two checkpoints; 128 MiB or one minute by default."""
+        def with_rolling_policy(self, rolling_policy: RollingPolicy) -> Self:
+            """Set what ends part files between two checkpoints."""
             self._rolling_policy = rolling_policy
             return self
 
-        def with_output_file_config(self, output_file_config: OutputFileConfig) -> FileSink.RowFormatBuilder:
+        def with_output_file_config(self, output_file_config: OutputFileConfig) -> Self:
             """Set prefix and suffix of finished files; ``part`` and nothing by default."""
             self._output_file_config = output_file_config
             return self
 
-        def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> NoReturn:
-            """Raise: files are not compacted."""
-            raise not_compacting("FileSink.RowFormatBuilder.enable_compact")
+        def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> Self:
+            """Merge small files before they become visible.
 
-        def disable_compact(self) -> FileSink.RowFormatBuilder:
-            """Leave files as they are written, which is always so."""
+            Args:
+                strategy: When.
+                compactor: How: ``FileCompactor.concat_file_compactor()`` for lines, and
+                    ``FileCompactor.record_wise_file_compactor()`` for bulk formats.
+            """
+            if not isinstance(strategy, FileCompactStrategy) or not isinstance(compactor, FileCompactor):
+                raise TypeError(
+                    "enable_compact takes a FileCompactStrategy and a FileCompactor, and was given a "
+                    f"{type(strategy).__name__} and a {type(compactor).__name__}"
+                )
+            self._compaction = strategy, compactor
+            return self
+
+        def disable_compact(self) -> Self:
+            """Leave files as they are written. What waits in a restored checkpoint becomes visible as it is."""
+            self._compaction = None
             return self
 
         def build(self) -> FileSink:
@@ -166,13 +196,24 @@ class FileSink(Sink):
             return FileSink(
                 FileSinkSettings(
                     self._base_path,
-                    self._encoder,
+                    self._written_by,
                     self._bucket_assigner,
                     self._rolling_policy,
                     self._output_file_config,
                     self._bucket_check_interval,
+                    self._compaction,
                 )
             )
+
+    class RowFormatBuilder(BaseBuilder):
+        """Build a :class:`FileSink` of a row format; files end after 128 MiB or a minute, and at checkpoints."""
+
+    class BulkFormatBuilder(BaseBuilder):
+        """Build a :class:`FileSink` of a bulk format; files end at checkpoints, unless a policy says otherwise."""
+
+        def __init__(self, base_path: str, written_by: BulkWriterFactory) -> None:
+            super().__init__(base_path, written_by)
+            self._rolling_policy = RollingPolicy.on_checkpoint_rolling_policy()
 
 
 class StreamingFileSink:

@@ -29,6 +29,11 @@ class LocalSinkFiles(SinkFiles):
             _make_directories(os.path.dirname(full))
             return open(full, "xb", buffering=WRITE_BUFFER_BYTES)
 
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for reading, with seek."""
+        with self._explaining("read", path):
+            return open(self._full(path), "rb")
+
     def seal(self, path: str, stream: BinaryIO) -> None:
         """Close a file that was created here, with all its bytes on the disk."""
         with self._explaining("write to", path), stream:

@@ -1,11 +1,12 @@
-"""How a file sink turns a chunk of records into bytes."""
+"""How a file sink turns a chunk of records into bytes, if each record is a line, or other bytes of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
+from rekindle.formats.bulk_writer import BulkWriter, BulkWriterFactory, Opener
 from rekindle.formats.json_format import has_fields
 from rekindle.formats.schemas import LineEncoder
 from rekindle.types.type_information import TypeInformation
@@ -13,6 +14,7 @@ from rekindle.types.typeinfo import Types
 
 # Charsets in which a text is the bytes of its pieces, one after the other: no byte order mark.
 _JOINABLE_CHARSETS = ("utf-8", "ascii", "iso8859-1")
+_COPIED_BYTES = 1 << 20
 
 
 class RowEncoder(Protocol):
@@ -21,6 +23,46 @@ class RowEncoder(Protocol):
     def encode(self, value: Any) -> bytes:
         """Encode one record, with what separates it from the next."""
         ...
+
+
+class EncodedRows(BulkWriterFactory):
+    """The format of ``FileSink.for_row_format``: the bytes of one record after the other.
+
+    Attributes:
+        encoder: Turns records into bytes.
+    """
+
+    def __init__(self, encoder: RowEncoder) -> None:
+        self.encoder = encoder
+
+    def create(self, type_info: TypeInformation | None = None) -> BulkWriter:
+        """Return the writer of a new file."""
+        return _RowWriter(chunk_encoding(self.encoder, type_info))
+
+    def merged(self, files: Iterable[Opener]) -> Iterator[bytes]:
+        """Return the bytes of all files, one after the other."""
+        return concatenated(files)
+
+
+class _RowWriter(BulkWriter):
+    def __init__(self, encode: Callable[[list[Any]], bytes]) -> None:
+        self._encode = encode
+
+    def add(self, values: list[Any]) -> bytes:
+        return self._encode(values)
+
+    def finish(self) -> bytes:
+        return b""
+
+
+def concatenated(files: Iterable[Opener], delimiter: bytes = b"") -> Iterator[bytes]:
+    """Return the bytes of all files, with a delimiter between two of them."""
+    for place, opened in enumerate(files):
+        if place and delimiter:
+            yield delimiter
+        with opened() as stream:
+            while data := stream.read(_COPIED_BYTES):
+                yield data
 
 
 def chunk_encoding(encoder: RowEncoder, type_info: TypeInformation | None = None) -> Callable[[list[Any]], bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from rekindle.checkpoint.paths import directory
+from rekindle.checkpoint.paths import checked_location, directory
 from rekindle.connectors.files.arrow_sink_files import ArrowSinkFiles
 from rekindle.connectors.files.local_sink_files import LocalSinkFiles
 from rekindle.connectors.files.sink_files import SinkFiles
@@ -18,8 +18,9 @@ def absolute(base_path: str) -> str:
     """Make a local base path absolute and free of its ``file:`` scheme; give every path and URI its one form.
 
     Raises:
-        ConfigurationError: A ``file:`` URI names another machine, or no absolute path.
+        ConfigurationError: A ``file:`` URI names another machine, or no absolute path; or a URI has a password in it.
     """
+    checked_location(base_path, "base path of a file sink")
     if base_path.startswith("file:"):
         authority, slash, path = base_path.removeprefix("file:").removeprefix("//").partition("/")
         if authority not in ("", "localhost") or not slash:

@@ -30,6 +30,8 @@ class SinkFiles(ABC):
     """
 
     base: str
+    whole_at_once: bool = False
+    """Whether a file that is written appears when it is sealed, and not before: an object of a store does."""
 
     @abstractmethod
     def create_base(self) -> None:
@@ -38,6 +40,10 @@ class SinkFiles(ABC):
     @abstractmethod
     def create(self, path: str) -> BinaryIO:
         """Create a file for writing, and its directory."""
+
+    @abstractmethod
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for reading, with seek."""
 
     @abstractmethod
     def seal(self, path: str, stream: BinaryIO) -> None:

@@ -136,7 +136,7 @@ class _Draft:
         frame: Any = node.data_frame
         schema = getattr(frame.first if isinstance(frame, DataFrameFunction) else frame, "schema", None)
         if schema is None:
-            return "files of text are read line by line"  # they have no schema before they are opened
+            return "its schema is not known before Spark opens it"
         names = [column.name for column in schema.fields]
         if len(set(names)) != len(names):
             return "two of its columns have the same name"

@@ -12,6 +12,7 @@ from rekindle.contracts.connectors import Source
 from rekindle.contracts.functions import SourceFunction
 from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
 from rekindle.exceptions import InvalidProgramError
+from rekindle.formats.record_forms import RecordForm
 from rekindle.graph.transformations.transformation import FunctionTransformation, Transformation
 from rekindle.types.type_information import TypeInformation
 
@@ -77,6 +78,9 @@ class RowsTransformation(Transformation):
 
 class DescribedFrame(ABC):
     """What the cluster reads, described so that it can be opened in any session, and again in the next one."""
+
+    packages: ClassVar[tuple[str, ...]] = ()
+    """What Spark has to be started with to read it, as Maven names it: ``group:artifact``, without a version."""
 
     @abstractmethod
     def open(self, session: SparkSession) -> DataFrame:
@@ -161,3 +165,15 @@ class TextLinesTransformation(Transformation):
 
     kind: ClassVar[str] = "TextLinesOperator"
     charset: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FileRecordsTransformation(Transformation):
+    """Turn the rows of files that Spark reads into other records.
+
+    Attributes:
+        form: What they become.
+    """
+
+    kind: ClassVar[str] = "FileRecordsOperator"
+    form: RecordForm

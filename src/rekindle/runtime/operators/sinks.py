@@ -150,6 +150,9 @@ class TwoPhaseOperator(OutputCommitter):
         if chunk.values:
             self._writer.write(chunk.values, chunk.timestamps)
 
+    def finish(self) -> None:
+        self._writer.end_input()
+
     def prepare_snapshot(self, checkpoint_id: int, timestamp: int) -> None:
         self._pending[checkpoint_id] = self._writer.prepare_commit(checkpoint_id)
 
@@ -185,7 +188,8 @@ class TwoPhaseOperator(OutputCommitter):
         for number in sorted(number for number in self._pending if number <= checkpoint_id):
             self._writer.keep(self._pending[number])
 
-    def commit_final(self) -> None:
+    def commit_final(self, version: int) -> None:
+        self._writer.end_input()
         last = self._writer.prepare_commit(0)
         for _, committables in sorted(self._pending.items()):  # of savepoints in passing
             self._writer.commit(committables)

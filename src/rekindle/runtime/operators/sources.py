@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from rekindle.formats.record_forms import RecordForm
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator
 from rekindle.runtime.operators.operator_context import OperatorContext
@@ -66,6 +67,21 @@ class TextLinesOperator(SparkSourceOperator):
         if charset is None:
             return Chunk([row[0] for row in chunk.values])
         return Chunk([row[0].decode(charset, "replace") for row in chunk.values])
+
+
+class FileRecordsOperator(SparkSourceOperator):
+    """Turn the rows of files that Spark reads into other records."""
+
+    def __init__(self, form: RecordForm) -> None:
+        """Describe the operator.
+
+        Args:
+            form: What rows become.
+        """
+        self.form = form
+
+    def process(self, chunk: Chunk) -> Chunk:
+        return Chunk(self.form.records(chunk.each()))
 
 
 def positions(stored: StoredList | None, kind: Any) -> list[Any]:

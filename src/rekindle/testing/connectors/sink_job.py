@@ -268,7 +268,7 @@ class SinkJob:
             for subtask, harness in enumerate(self._harnesses):
                 operator = harness.operator
                 assert isinstance(operator, OutputCommitter)
-                self._call(f"subtask {subtask} commits all of it", operator.commit_final)
+                self._call(f"subtask {subtask} commits all of it", partial(operator.commit_final, 0))
             self.progress.required = self.progress.written
         for subtask, harness in enumerate(self._harnesses):
             self._call(f"subtask {subtask} is closed", harness.close)

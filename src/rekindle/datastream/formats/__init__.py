@@ -1,0 +1,1 @@
+"""Formats of files and messages: the counterpart of ``pyflink.datastream.formats``."""
