@@ -226,8 +226,10 @@ class _SinkCheck:
             return dumps(self._sink)
         except Exception as error:
             name = type(self._sink).__name__
-            advice = ["Create connections in open(), or in create_writer(), not in __init__", f"  {error}"]
-            raise BrokenPromiseError(name, Promise.NOT_PICKLABLE, "plain", self._under_test.seed, [], advice) from error
+            evidence = [f"  {error}"]
+            raise BrokenPromiseError(
+                name, Promise.NOT_PICKLABLE, "plain", self._under_test.seed, [], evidence
+            ) from error
 
     def _compare(self, job: SinkJob, seen: set[int]) -> None:
         """Read the output, and compare it with the progress of the job."""
