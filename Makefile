@@ -2,7 +2,7 @@
 # package registry that pip reaches. Another Python than the first one found: make PYTHON=/path/to/python3.12 test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-spark lint bench clean install java chromium
+.PHONY: help demo test quick test-spark lint bench clean install java chromium services
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -17,7 +17,7 @@ demo: install java ## Run a stateful job, kill one of its processes with SIGKILL
 	@$(BIN)/rekindle demo $(ARGS)
 
 OLDEST_SPARK := 4.0
-test: install java chromium ## Run everything that must hold: make lint and all tests. SEED=random draws other cases; ARGS: as pytest.
+test: install java chromium services ## Run everything that must hold: make lint and all tests. SEED=random draws other cases; ARGS: as pytest.
 	@OLDEST_SPARK=$(OLDEST_SPARK) SEED=$(SEED) $(BIN)/python scripts/run_tests.py $(if $(ARGS),pytest $(ARGS),all)
 
 quick: install ## Run what fails first, without a JVM: style, and the tests of checkpoints, HA, graph, state and API.
@@ -69,3 +69,6 @@ java: install
 
 chromium: install
 	@$(BIN)/python scripts/ensure_chromium.py
+
+services: install
+	@$(BIN)/python scripts/fetch_services.py

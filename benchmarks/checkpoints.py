@@ -1,8 +1,8 @@
 """What checkpoints cost: bytes, stalls, restores and memory of one slot with 1 M keys; throughput of a job on Spark.
 
-One slot, without Spark: it is filled, takes a full snapshot while it goes on processing, then incremental ones between
-which 5 % of the keys change, and is restored from the last. Then a job on Spark runs with and without checkpoints, in
-turn.
+One slot, without Spark: it is filled, and takes full snapshots while it goes on processing. Another one takes
+incremental ones between which 5 % of the keys change, and is restored from the last. Each is a process of its own, in
+which nothing has been freed. Then a job on Spark runs with and without checkpoints, in turn.
 
     python benchmarks/checkpoints.py [--keys K] [--increments N] [--records N] [--rounds N] [--no-jobs] [--no-slots]
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import multiprocessing
 import os
 import pickle
 import queue
@@ -133,20 +134,68 @@ class OneSlot:
 
 def slots(keys: int, increments: int) -> None:
     """Measure one slot with each backend."""
-    for name, backend in (
-        ("heap", BackendSettings(incremental=True)),
-        ("RocksDB", BackendSettings(RocksDBSettings(), incremental=True)),
-    ):
-        directory = tempfile.mkdtemp(prefix="rekindle-benchmark-")
-        try:
-            one_slot(name, backend, directory, keys, increments)
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
+    for name, rocksdb in (("heap", None), ("RocksDB", RocksDBSettings())):
+        print(f"\n{name}, one slot, {keys:,} keys")
+        for measure in (full_checkpoints, incremental_checkpoints):
+            with tempfile.TemporaryDirectory(prefix="rekindle-benchmark-") as directory:
+                process = multiprocessing.Process(target=measure, args=(rocksdb, directory, keys, increments))
+                process.start()
+                process.join()
+                if process.exitcode != 0:
+                    raise SystemExit(f"{measure.__name__} ended with {process.exitcode}")
 
 
-def one_slot(name: str, backend: BackendSettings, directory: str, keys: int, increments: int) -> None:
+def full_checkpoints(rocksdb: RocksDBSettings | None, directory: str, keys: int, rounds: int) -> None:
+    """Measure full checkpoints while processing goes on, and print medians.
+
+    Processing is timed on its own before and after each of them. Changes are not noted, as there are no increments.
+    """
     rng = random.Random(1)
-    print(f"\n{name}, one slot, {keys:,} keys")
+    slot = filled(OneSlot(directory, BackendSettings(rocksdb)), rng, keys)
+    records = [(rng.randrange(keys), "x" * 40) for _ in range(200_000)]
+
+    def alone() -> float:
+        started = time.perf_counter()
+        for _ in range(3):
+            slot.process(records)
+        return 3 * len(records) / (time.perf_counter() - started)
+
+    slot.process(records)
+    durations, stalls, ratios = [], [], []
+    before = alone()
+    for _ in range(min(rounds, 5)):
+        began, stall = slot.begin()
+        processed, done = 0, None
+        while done is None:
+            start = processed % len(records)
+            slot.process(records[start : start + CHUNK])
+            processed += CHUNK
+            done = slot.poll()
+        duration = time.perf_counter() - began
+        after = alone()
+        durations.append(duration)
+        stalls.append(stall)
+        ratios.append(processed / (duration - stall) / ((before + after) / 2))
+        before = after
+    duration, stall = statistics.median(durations), statistics.median(stalls)
+    print(f"a full checkpoint              {duration * 1000:10.0f} ms, {done.handle.written / 1e6:.1f} MB")
+    print(f"  processing stands still for  {stall * 1000:10.1f} ms   {stall / duration:6.1%} of its duration")
+    print(f"  throughput beside it         {statistics.median(ratios):10.2f} of that before and after it")
+    slot.slot.close(job_over=True)
+
+
+def filled(slot: OneSlot, rng: random.Random, keys: int) -> OneSlot:
+    """Give a slot a record for each key."""
+    for start in range(0, keys, 100_000):
+        slot.process([(key, value(rng, key)) for key in range(start, min(keys, start + 100_000))])
+    gc.collect()
+    return slot
+
+
+def incremental_checkpoints(rocksdb: RocksDBSettings | None, directory: str, keys: int, increments: int) -> None:
+    """Measure memory, incremental checkpoints, and a restore from the last of them."""
+    rng = random.Random(1)
+    backend = BackendSettings(rocksdb, incremental=True)
     # What a plain dict takes for the same: made first, so that freed memory of something else does not hide it.
     before = memory()
     plain = {key: (key, value(rng, key)) for key in range(keys)}
@@ -160,29 +209,9 @@ def one_slot(name: str, backend: BackendSettings, directory: str, keys: int, inc
 
     slot = OneSlot(directory, backend)
     before = memory()
-    for start in range(0, keys, 100_000):
-        slot.process([(key, value(rng, key)) for key in range(start, min(keys, start + 100_000))])
-    gc.collect()
+    filled(slot, rng, keys)
     print(f"memory per key                 {(memory() - before) / keys:10.0f} bytes   a dict's: {in_dict:.0f} bytes")
-    # A full checkpoint while processing goes on.
-    records = [(rng.randrange(keys), "x" * 40) for _ in range(200_000)]
-    slot.process(records)
-    started = time.perf_counter()
-    slot.process(records)
-    alone = len(records) / (time.perf_counter() - started)
-    began, stall = slot.begin()
-    processed, done = 0, None
-    while done is None:
-        start = processed % len(records)
-        slot.process(records[start : start + CHUNK])
-        processed += CHUNK
-        done = slot.poll()
-    duration = time.perf_counter() - began
-    beside = processed / (duration - stall)
-    print(f"a full checkpoint              {duration * 1000:10.0f} ms, {done.handle.written / 1e6:.1f} MB")
-    print(f"  processing stands still for  {stall * 1000:10.1f} ms   {stall / duration:6.1%} of its duration")
-    print(f"  throughput beside it         {beside / alone:10.2f} of that without")
-
+    slot.checkpoint()
     written, changed, stalls = [], [], []
     for _ in range(increments):
         touched = [(key, value(rng, key)) for key in rng.sample(range(keys), int(keys * CHANGED))]

@@ -1,8 +1,8 @@
-"""Keyed state on Spark against a bare Python loop: the count-window average of two, 4 M records, 100,000 keys.
+"""Keyed state on Spark against a bare Python loop: the count-window average of two, 12 M records, 100,000 keys.
 
 Prints the throughput in steady state (the first epoch apart) and its ratio to a loop over a list on one core that does
 the same with a dict. The job runs five times, and the median of the last three counts: a fresh JVM compiles its code
-during the first millions of records, and a job that runs for days does not see that. With ``--opaque-key`` it also runs
+during the first 20 million records, and a job that runs for days does not see that. With ``--opaque-key`` it also runs
 with a key that a function computes which cannot be traced, in turn with the column, and with one that can be.
 
     python benchmarks/keyed_state.py [--records N] [--keys K] [--parallelism P] [--epochs E] [--opaque-key]
@@ -94,10 +94,10 @@ def run(
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--records", type=int, default=4_000_000)
+    parser.add_argument("--records", type=int, default=12_000_000)
     parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--parallelism", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=9)
     parser.add_argument("--opaque-key", action="store_true", help="compare with keys that are computed")
     args = parser.parse_args()
 

@@ -23,7 +23,9 @@ def _read(what: str, reader: str) -> str:
     return f"read {what} with Spark, env.from_data_frame({reader}, uid='…'), and {_WRITE}"
 
 
-_KAFKA = _read("Kafka", "spark.readStream.format('kafka').option('subscribe', 'topic')….load()")
+_KAFKA = (
+    "use KafkaSource of rekindle.datastream.connectors.kafka, which reads topics by name or by pattern (docs/kafka.md)"
+)
 
 INSTEAD: Mapping[str, str] = {
     "common.io": "input formats are Java's; read with Spark, env.from_data_frame(…)",
@@ -32,15 +34,9 @@ INSTEAD: Mapping[str, str] = {
     "datastream.connectors.dynamic_kafka": _KAFKA,
     "datastream.connectors.elasticsearch": _WRITE,
     "datastream.connectors.hybrid_source": "read both sources, each with env.from_data_frame(…), and unite the streams",
-    "datastream.connectors.jdbc": _read("tables over JDBC", "spark.read.format('jdbc')….load()"),
-    "datastream.connectors.kafka": _KAFKA,
     "datastream.connectors.kinesis": _read("Kinesis", "spark.readStream.format(…)….load()"),
     "datastream.connectors.pulsar": _read("Pulsar", "spark.readStream.format(…)….load()"),
     "datastream.connectors.rabbitmq": f"read in a SourceFunction of your own (docs/sources.md), and {_WRITE}",
-    "datastream.formats.json": (
-        "read files of JSON with FileSource.for_format('json', …), and FileSink writes them; decode single messages in "
-        "a function, with Python's json, or in Spark, with from_json"
-    ),
     "datastream.utils": _NO_JAVA,
     "fn_execution": _NO_JAVA,
     "java_gateway": _NO_JAVA,

@@ -16,6 +16,7 @@ from rekindle.checkpoint.metadata import (
     OperatorMetadata,
     SourceLog,
     SourcePosition,
+    StagedRows,
     StateHandle,
     StoredFile,
     decode_metadata,
@@ -34,13 +35,18 @@ def operator(
     return OperatorMetadata("uid-1", "Counter", 2, 128, keyed_states or [], lists)
 
 
+ROWS = StoredFile(90, 0, path="../shared/rows-0-abc-0.parquet", shared=True)
+OTHER_ROWS = StoredFile(91, 0, path="rows-0-abc-1.parquet")  # as a savepoint refers to them
 FULL = CheckpointMetadata(
     checkpoint_id=7,
     job_id="0123456789abcdef",
     job_name="wörd count",
     timestamp=1_700_000_000_123,
     epoch=42,
-    operators=[operator(["count", "names"], {"position": [1, 0]})],
+    operators=[
+        operator(["count", "names"], {"position": [1, 0]}),
+        OperatorMetadata("uid-2", "Table", 1, 128, [], {}, [StagedRows(6, 12, ROWS), StagedRows(7, 1, OTHER_ROWS)]),
+    ],
     handles=[
         StateHandle(0, StoredFile(1234, 99, path="slot-0-1"), written=1234),
         StateHandle(
@@ -91,7 +97,7 @@ def test_an_unknown_version_is_named_beside_the_one_that_can_be_read() -> None:
     data = bytearray(encode_metadata(FULL))
     assert bytes(data[:4]) == MAGIC
     data[4:6] = (VERSION + 1).to_bytes(2, "little")
-    with pytest.raises(CheckpointCorruptError, match=rf"format version {VERSION + 1}, .* version {VERSION}"):
+    with pytest.raises(CheckpointCorruptError, match=rf"format version {VERSION + 1}, .* and {VERSION}"):
         decode_metadata(bytes(data), NAME)
 
 
@@ -130,7 +136,14 @@ def test_the_written_size_counts_what_was_stored_for_this_checkpoint_only() -> N
 
 
 def test_the_shared_files_are_those_of_all_slots_and_all_their_parts() -> None:
-    assert [file.path for file in FULL.shared_files()] == ["../shared/5-1-0-state", "../shared/6-1-0-7.sst"]
+    shared = ["../shared/5-1-0-state", "../shared/6-1-0-7.sst", "../shared/rows-0-abc-0.parquet"]
+    assert [file.path for file in FULL.shared_files()] == shared
+
+
+def test_rows_that_wait_for_their_commit_are_something_to_restore() -> None:
+    assert FULL.has_staged_rows
+    assert FULL.operators[1].stateful
+    assert not EMPTY.has_staged_rows
 
 
 WRITTEN_BY_VERSION_3 = bytes.fromhex(
@@ -156,5 +169,5 @@ def test_a_file_that_version_3_wrote_can_be_read_for_ever() -> None:
 def test_versions_that_were_never_released_are_refused_by_their_number(version: int) -> None:
     data = bytearray(WRITTEN_BY_VERSION_3)
     data[4:6] = version.to_bytes(2, "little")
-    with pytest.raises(CheckpointCorruptError, match=f"format version {version}, and this release reads version 3"):
+    with pytest.raises(CheckpointCorruptError, match=f"format version {version}, and .* versions 3 and 4"):
         decode_metadata(bytes(data), NAME)

@@ -140,7 +140,11 @@ def program(rng: random.Random) -> Callable[[Any], list[Any]]:
 
 def outcome(build: Any, given: list[pa.Table], columns: bool, parallelism: int) -> tuple[list[Any], Any]:
     """Run a program; return its results or its error, and which path each operator took."""
-    settings = {"rekindle.columns.enabled": str(columns).lower(), "restart-strategy.type": "none"}
+    settings = {
+        "rekindle.columns.enabled": str(columns).lower(),
+        "restart-strategy.type": "none",
+        "pipeline.auto-watermark-interval": "1 h",  # at the end of an epoch, and not by the clock in the middle of one
+    }
     env = local_environment(parallelism, settings)
     result = build(env.from_data_frame(given, "rows"))
     paths = [node.path for node in env._compile().nodes if "Map" not in node.name]

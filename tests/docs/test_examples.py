@@ -464,7 +464,21 @@ def no_recovery(names: Names, printed: list[str]) -> None:
     assert "attempt 0 fails" in "\n".join(printed)
 
 
-ON_SPARK = ["state_processor.py"]
+@of("sql_state_sql.py")
+def sql_state_sql(names: Names, printed: list[str]) -> None:
+    country = dict(names["countries"])
+    sessions: Counter[str] = Counter()
+    clicks: Counter[str] = Counter()
+    for user, visits in grouped(names["clicks"], key=1).items():
+        seconds = [second for second, _, page in visits if page != "/health"]
+        ends = [place for place, (a, b) in enumerate(pairwise(seconds), 1) if b - a > names["PAUSE"]]
+        sessions[country[user]] += len(ends)  # the last one of each is still open
+        clicks[country[user]] += ends[-1] if ends else 0
+    assert min(sessions.values()) > 10
+    assert printed == [f"{name}: {sessions[name]} sessions, {clicks[name]} clicks" for name in sorted(sessions)]
+
+
+ON_SPARK = ["sql_state_sql.py", "state_processor.py"]
 """Programs that use Spark themselves."""
 AS_ON_SPARK = 0.05
 """Seconds that an epoch takes: some programs fail once there is a checkpoint, and they have one every 100 ms."""

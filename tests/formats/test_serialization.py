@@ -74,3 +74,19 @@ def test_the_void_namespace_takes_no_bytes() -> None:
     VoidNamespaceSerializer().serialize(b"", stream)
     assert stream.getvalue() == b""
     assert VoidNamespaceSerializer().deserialize(BytesIO(b"next")) == b""
+
+
+def test_a_chunk_of_messages_gives_one_record_each() -> None:
+    schema = SimpleStringSchema()
+    assert schema.serialize_all(["a", "é"]) == [b"a", "é".encode()]
+    assert schema.deserialize_all([b"a", "é".encode()]) == (["a", "é"], None)
+    assert schema.deserialize_all([]) == ([], None)
+
+
+def test_a_message_without_a_record_is_left_out_and_the_others_know_where_they_are_from() -> None:
+    assert ByteArraySchema().deserialize_all([b"a", None, b"b"]) == ([b"a", b"b"], [0, 2])  # type: ignore[list-item]
+
+
+def test_schemas_know_the_type_of_their_records_if_they_can() -> None:
+    assert SimpleStringSchema().get_produced_type() == Types.STRING()
+    assert ByteArraySchema().get_produced_type() is None

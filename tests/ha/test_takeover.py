@@ -378,7 +378,7 @@ class TestOneBesideTheOther:
         assert subject.handle(1, EpochEnded(1, finished=True)) == [NoteOutput()]
         with pytest.raises(JobFencedError):
             first.executor._writer.note_output()
-        assert subject.handle(2, second.executor._writer.note_output()) == [TellSlots(CommitFinal())]
+        assert subject.handle(2, second.executor._writer.note_output()) == [TellSlots(CommitFinal(1))]
         first.kill()
         second.kill()
 

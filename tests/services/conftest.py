@@ -1,1 +1,22 @@
 """Tests with real services: brokers, databases, object stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.services import kafka as kafka_service
+from support.services.kafka import Broker
+from support.services.postgres import postgres as postgres
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Broker]:
+    """Start one Kafka broker for all tests of the run; a test that kills it starts it again."""
+    missing = kafka_service.missing()
+    if missing is not None:
+        pytest.skip(missing)
+    broker = kafka_service.new_broker()
+    yield broker
+    kafka_service.remove(broker)

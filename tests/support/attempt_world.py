@@ -1,8 +1,9 @@
 """A world around the state machine of an attempt, that goes on as a seed says.
 
 There are slots that process records of a bounded input and make output pending, a thread of epochs, one thread of I/O
-with a storage and a log, users who ask for savepoints and for the end of the job, and failures of all of them. The
-world keeps the books, and every step is checked against them: above all, which record became visible how often.
+with a storage and a log, one that commits rows to a table, users who ask for savepoints and for the end of the job, and
+failures of all of them. The world keeps the books, and every step is checked against them: above all, which record
+became visible how often, in the slots' output and in the table.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from dataclasses import dataclass, field
 
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import DropCompleted, WriteMetadata
-from rekindle.checkpoint.metadata import CheckpointMetadata
+from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, StagedRows, StoredFile
 from rekindle.checkpoint.options import CheckpointOptions
+from rekindle.checkpoint.slot_snapshot import OperatorSnapshot
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, CheckpointStorageError, JobFencedError, SlotLostError
@@ -45,6 +47,7 @@ class Slot:
     output: list[int] = field(default_factory=list)
     pending: dict[int, list[int]] = field(default_factory=dict)  # by the checkpoint that has it
     safe: set[int] = field(default_factory=set)  # the checkpoints and savepoints it knows to be complete
+    staged: list[StagedRows] = field(default_factory=list)  # one file a version, with the same records as the output
     orders: deque[m.ToSlot] = field(default_factory=deque)
     says: deque[a.Event] = field(default_factory=deque)
 
@@ -55,6 +58,7 @@ class Image:
 
     position: int
     pending: dict[int, list[int]]
+    staged: list[StagedRows]
 
 
 class World:
@@ -69,6 +73,7 @@ class World:
         self.slots_count = chance.randint(1, 3)
         self.records = chance.randint(2, 25)
         self.checkpoints_on = chance.random() < 0.85
+        self.has_table = chance.random() < 0.6
         self.logged = chance.random() < 0.5
         self.aligned = chance.random() < 0.7
         self.options = CheckpointOptions(
@@ -91,6 +96,9 @@ class World:
         self.ids_to = IDS_AHEAD
         self.fenced = False
         self.visible: dict[tuple[int, int], int] = {}  # by slot and record: in which checkpoint's output it was
+        self.files: dict[str, list[int]] = {}  # of rows
+        self.table: dict[int, set[tuple[int, int]]] = {}  # by version: the slots and records that were written
+        self.marker = 0
         # What is known of checkpoints.
         self.images: dict[int, dict[int, Image]] = {}
         self.triggered: list[int] = []
@@ -117,6 +125,8 @@ class World:
         self.slots = [Slot(index) for index in range(self.slots_count)]
         self.io: deque[s.StorageInstruction] = deque()
         self.outcomes: deque[s.StorageOutcome | a.Failed] = deque()
+        self.commits: deque[a.CommitRows | a.CommitLastRows] = deque()
+        self.committed: deque[a.RowsCommitted | a.Failed] = deque()
         self.ticked, self.waiting, self.running, self.epoch = True, 0, 0, 0
         self.draining = self.closed = False
         self.suspected = False
@@ -129,6 +139,10 @@ class World:
                 slot.position = image.position
                 for checkpoint_id, output in image.pending.items():
                     self.make_visible(slot, checkpoint_id, output)
+            for staged in latest.location.metadata.operators:
+                self.write_table(staged.staged)
+        needed = {file for stored in self.metadata.values() for file in rows_files(stored)}
+        self.files = {path: rows for path, rows in self.files.items() if path in needed}
         if self.stopping.ends_with(None if latest is None else latest.checkpoint_id):
             self.seen["finished by a restore"] += 1
             self.end_attempt(self.machine.end_restored())
@@ -146,6 +160,10 @@ class World:
         self.io = deque(kept)
         while self.io:
             self.do_io()
+        if self.commits and self.random.random() < 0.5:  # it had begun, and is waited for
+            self.commit_rows()
+        self.commits.clear()
+        self.committed.clear()
         while self.outcomes:
             assert self.machine.handle(self.now, self.outcomes.popleft()) == [], "after the end nothing is ordered"
         self.closed = True
@@ -191,6 +209,8 @@ class World:
         for future in self.futures:
             if future.exception() is None:
                 assert any(self.location(number) == future.result() for number in self.metadata)
+        if status == "FINISHED" and self.has_table:
+            assert set().union(*self.table.values()) == set(self.visible), "the table has what was output"
         if status == "FINISHED":
             for slot in range(self.slots_count):
                 mine = sorted(record for index, record in self.visible if index == slot)
@@ -237,6 +257,9 @@ class World:
                     self.draining = True
                 case a.PlaceBarrier(barrier):
                     failures += self.place(barrier)
+                case a.CommitRows() | a.CommitLastRows():
+                    assert not self.commits, "one commit follows the other"
+                    self.commits.append(order)
                 case a.TellSlots(message):
                     self.check_told(message)
                     self.tell(message)
@@ -281,6 +304,7 @@ class World:
         assert not self.triggered or checkpoint_id == self.triggered[-1] + 1
         assert not (self.aligned and self.running), "a barrier stands between two epochs"
         assert not self.logged or checkpoint_id <= self.ids_to, "ids are reserved before they are used"
+        assert not self.commits, "no barrier while rows are being committed"
         self.triggered.append(checkpoint_id)
         if barrier.savepoint is not None and barrier.savepoint.startswith("/stops"):
             self.last_barrier = checkpoint_id
@@ -310,6 +334,48 @@ class World:
         safe = all(checkpoint_id in slot.safe for slot in self.slots)
         assert safe or restorable or committed, "what a savepoint refers to is safe before it is handed over"
 
+    # ------------------------------------------------------------------------------------ the table
+
+    def commit_rows(self) -> None:
+        """Do what the thread of commits does, up to a fault."""
+        if not self.commits:
+            return
+        fault = self.random.random() if self.faults else 1.0
+        order = self.commits.popleft()
+        if fault < 0.03:
+            self.committed.append(a.Failed(RuntimeError("the table is locked")))
+            return
+        if isinstance(order, a.CommitLastRows):
+            number, staged = 0, [rows for own in order.staged.values() for rows in own]
+        else:
+            number = order.checkpoint.checkpoint_id
+            staged = [rows for own in order.checkpoint.location.metadata.operators for rows in own.staged]
+        self.write_table(staged, marked=fault >= 0.06)
+        self.committed.append(a.RowsCommitted(number) if fault >= 0.06 else a.Failed(RuntimeError("no marker")))
+
+    def write_table(self, staged: list[StagedRows], marked: bool = True) -> None:
+        for version in sorted({rows.version for rows in staged if rows.version > self.marker}):
+            files = [rows.file.path or "" for rows in staged if rows.version == version]
+            assert set(files) <= set(self.files), f"rows of version {version} are there as long as they are needed"
+            rows = {(int(path.partition("-")[0]), record) for path in files for record in self.files[path]}
+            assert self.table.setdefault(version, rows) == rows, f"version {version} stands for the same rows for ever"
+            if not marked:
+                return
+            self.marker = version
+            self.seen["table written"] += 1
+        written = [row for rows in self.table.values() for row in rows]
+        assert len(written) == len(set(written)), "a row is in one version"
+
+    def tell_committed(self) -> None:
+        if self.committed:
+            self.hear(self.committed.popleft())
+
+    def stage(self, slot: Slot, version: int, output: list[int]) -> None:
+        if self.has_table and output:
+            path = f"{slot.index}-{self.coordinator.attempt}-{version}"
+            self.files[path] = output
+            slot.staged.append(StagedRows(version, len(output), StoredFile(1, 0, path, shared=True)))
+
     # ------------------------------------------------------------------------------------------ I/O
 
     def do_io(self) -> None:
@@ -328,7 +394,9 @@ class World:
         match order:
             case WriteMetadata(checkpoint_id):
                 name = self.location(checkpoint_id) or f"chk-{checkpoint_id}"
-                metadata = CheckpointMetadata(checkpoint_id, JOB, "", 0, 0, [], [], [], savepoint=order.savepoint)
+                staged = [rows for own in order.snapshots for sink in own.operators for rows in sink.staged]
+                sink = OperatorMetadata("sink", "sink", self.slots_count, 128, [], {}, staged)
+                metadata = CheckpointMetadata(checkpoint_id, JOB, "", 0, 0, [sink], [], [], savepoint=order.savepoint)
                 location = StoredCheckpoint(metadata, FILES, name)
                 if not fault or self.random.random() < 0.5:
                     assert len(self.images[checkpoint_id]) == self.slots_count
@@ -358,6 +426,10 @@ class World:
                 self.delete(checkpoint_id)
             case DropCompleted(checkpoint):
                 self.delete(checkpoint.checkpoint_id)
+                needed = {file for other in self.metadata.values() for file in rows_files(other)}
+                if not self.fenced and not checkpoint.location.metadata.savepoint:
+                    for file in rows_files(checkpoint.location) - needed:
+                        del self.files[file]
         return None
 
     def delete(self, checkpoint_id: int) -> None:
@@ -409,21 +481,25 @@ class World:
                 if self.faults and self.random.random() < 0.03:
                     slot.says.append(a.SnapshotDeclined(self.coordinator.attempt, checkpoint_id, slot.index, "no"))
                     return
+                self.stage(slot, checkpoint_id, slot.output)
                 slot.pending[checkpoint_id], slot.output = slot.output, []
-                self.images[checkpoint_id][slot.index] = Image(slot.position, dict(slot.pending))
-                taken = snapshot(slot.index, f"{checkpoint_id}")
+                staged = list(slot.staged)
+                self.images[checkpoint_id][slot.index] = Image(slot.position, dict(slot.pending), staged)
+                taken = snapshot(slot.index, f"{checkpoint_id}", OperatorSnapshot("sink", [], {}, staged=staged))
                 slot.says.append(a.SnapshotTaken(self.coordinator.attempt, checkpoint_id, slot.index, taken))
             case m.NotifyComplete(checkpoint_id, restore_point):
                 if restore_point:
                     for number in [number for number in slot.pending if number <= checkpoint_id]:
                         self.make_visible(slot, number, slot.pending.pop(number))
+                    slot.staged = [rows for rows in slot.staged if rows.version > checkpoint_id]
                 slot.safe.add(checkpoint_id)
                 slot.says.append(a.OutputCommitted(slot.index, checkpoint_id))
-            case m.CommitFinal():
+            case m.CommitFinal(version):
                 for number in list(slot.pending):
                     self.make_visible(slot, number, slot.pending.pop(number))
                 self.make_visible(slot, 0, slot.output)
-                slot.says.append(a.OutputCommitted(slot.index, 0))
+                self.stage(slot, version, slot.output)
+                slot.says.append(a.OutputCommitted(slot.index, 0, {"sink": slot.staged}))
 
     def make_visible(self, slot: Slot, checkpoint_id: int, output: list[int]) -> None:
         for record in output:
@@ -477,8 +553,8 @@ class World:
 
     def run(self) -> None:
         steps = [self.pass_time, self.tell_outcome, self.start_epoch, self.run_epoch, self.obey, self.deliver]
-        steps += [self.do_io, self.name_cause, self.fail, self.ask]
-        weights = [3, 5, 4, 5, 12, 10, 4, 1, 0.3, 0.6]
+        steps += [self.do_io, self.name_cause, self.commit_rows, self.tell_committed, self.fail, self.ask]
+        weights = [3, 5, 4, 5, 12, 10, 4, 1, 2, 3, 0.3, 0.6]
         for _ in range(self.random.choice([60, 200, 500])):
             if self.status is not None:
                 return
@@ -488,9 +564,14 @@ class World:
         for _ in range(FAIR_STEPS):
             if self.status is not None:
                 return
-            self.random.choices(steps[:8], weights[:8])[0]()
+            self.random.choices(steps[:10], weights[:10])[0]()
             self.check()
         raise AssertionError("the job does not end")
+
+
+def rows_files(stored: StoredCheckpoint) -> set[str]:
+    """Name the files of rows that a checkpoint refers to."""
+    return {file.path or "" for file in stored.metadata.files()}
 
 
 def run_schedule(seed: int, kind: type[AttemptMachine] = AttemptMachine) -> Counter[str]:

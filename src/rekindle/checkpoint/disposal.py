@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.restoring import open_checkpoint
-from rekindle.checkpoint.storage import checkpoint_files
+from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointCorruptError, CheckpointError, ConfigurationError, StateNotFoundError
 
@@ -97,12 +97,7 @@ def plan_disposal_of(stored: StoredCheckpoint) -> DisposalPlan:
     """Settle what is to be deleted with a checkpoint or savepoint in files; nothing is, yet."""
     files, directory = stored.files, stored.directory
     assert files is not None
-    by_path = {
-        paths.resolve(directory, file.path): file
-        for handle in stored.metadata.handles
-        for file in handle.files()
-        if file.path is not None
-    }
+    by_path = {paths.resolve(directory, file.path): file for file in stored.metadata.files() if file.path is not None}
     own = {path for path, file in by_path.items() if not file.shared and _is_below(path, directory)}
     shared = {path for path, file in by_path.items() if file.shared and _is_below(path, paths.SHARED)}
     needed, warnings = _needed_by_others(stored) if shared else (frozenset[str](), ())
@@ -111,12 +106,13 @@ def plan_disposal_of(stored: StoredCheckpoint) -> DisposalPlan:
             "this is a checkpoint, not a savepoint: if its job is still running, it may need it to recover, and that "
             "cannot be told from the files",
         )
-    known = {path.rsplit("/", 1)[-1] for path in own} | {paths.METADATA}
+    markers = {paths.join(directory, name) for name in files.list(directory) if paths.is_commit_marker(name)}
+    known = {path.rsplit("/", 1)[-1] for path in own | markers} | {paths.METADATA}
     deleted = own | {path for path in shared if path not in needed}
-    inlined = sum(file.size for handle in stored.metadata.handles for file in handle.files() if file.path is None)
+    inlined = sum(file.size for file in stored.metadata.files() if file.path is None)
     return DisposalPlan(
         stored,
-        tuple(sorted(deleted)),
+        tuple(sorted(deleted | markers)),
         sum(by_path[path].size for path in deleted) + inlined,
         tuple(sorted(shared & needed)),
         tuple(sorted(set(files.list(directory)) - known)),
@@ -167,10 +163,10 @@ def carry_out(plan: DisposalPlan) -> DisposalReport:
             failed.append(str(error))
     emptied = [directory] if directory else []
     if paths.checkpoint_id_of(directory) is not None:
-        emptied += [paths.SHARED, ""]  # of the job
+        emptied += [paths.COMMITTED, paths.SHARED, ""]  # of the job
     for name in emptied:
         try:
-            if not files.list(name):
+            if not files.list(name) or (name == paths.COMMITTED and _is_last(files)):
                 files.delete(name)
         except CheckpointError as error:
             failed.append(str(error))
@@ -193,6 +189,11 @@ def _needed_by_others(stored: StoredCheckpoint) -> tuple[frozenset[str], tuple[s
             return stored.shared_names(), (f"files that checkpoints share are kept: {error}",)
         needed |= beside.shared_names()
     return frozenset(needed), ()
+
+
+def _is_last(files: CheckpointFiles) -> bool:
+    """Return whether no checkpoint is left in a job's directory."""
+    return all(paths.checkpoint_id_of(name) is None for name in files.list(""))
 
 
 def _is_below(path: str, directory: str) -> bool:

@@ -86,15 +86,26 @@ class JobCheckpointDirectory:
             self._remove(self._files, checkpoint.metadata.checkpoint_id, frozenset())
 
     def discard(self, checkpoint_id: int) -> None:
-        """Delete all that was written for an aborted checkpoint, also by slots that never acknowledged it."""
-        if self._files is not None and self.may_delete():
-            self._remove(self._files, checkpoint_id, self._written_for(self._files, checkpoint_id))
+        """Delete all that was written for an aborted checkpoint, also by slots that never acknowledged it.
 
-    def sweep(self, retained: Collection[int]) -> None:
-        """Delete whatever is left but the retained checkpoints, and the directory itself if that is all."""
+        Rows that wait for their commit stay: they belong to the next checkpoint.
+        """
+        if self._files is not None and self.may_delete():
+            written = self._written_for(self._files, checkpoint_id)
+            self._remove(self._files, checkpoint_id, written, but=paths.join(paths.SHARED, paths.ROWS))
+
+    def sweep(self, retained: Collection[int], over: bool = False) -> None:
+        """Delete whatever is left but the retained checkpoints, and the directory itself if that is all.
+
+        Args:
+            retained: The checkpoints that stay.
+            over: Whether the job is over. If nothing can be gone back to then, what it has committed is forgotten.
+        """
         if self._files is None or not self.may_delete():
             return
         try:
+            if over and not retained:
+                self._files.delete(self._path(paths.COMMITTED))
             self._sweep(self._files, retained)
         except CheckpointError as error:
             log.warning("%s. What is left of %s can be deleted by hand", error, self._files.describe(self._job_id))
@@ -117,9 +128,14 @@ class JobCheckpointDirectory:
             stored = StoredCheckpoint(decode_metadata(files.read(path), files.describe(path)), files, directory)
             self._registry.register(checkpoint_id, stored.shared_names())
 
-    def _remove(self, files: CheckpointFiles, checkpoint_id: int, written: frozenset[str]) -> None:
+    def _remove(
+        self, files: CheckpointFiles, checkpoint_id: int, written: frozenset[str], but: str | None = None
+    ) -> None:
         references = self._registry.references()
-        found = FoundFiles(frozenset({checkpoint_id}), references.get(checkpoint_id, frozenset()) | written)
+        shared = references.get(checkpoint_id, frozenset()) | written
+        if but is not None:
+            shared = frozenset(name for name in shared if not name.startswith(but))
+        found = FoundFiles(frozenset({checkpoint_id}), shared)
         self._clean(files, found, references.keys() - {checkpoint_id})
 
     def _clean(self, files: CheckpointFiles, found: FoundFiles, retained: Collection[int]) -> None:

@@ -17,7 +17,8 @@ from rekindle.exceptions import CheckpointCorruptError, InvalidProgramError
 from rekindle.state.operator_state.stored import DistributionMode
 
 MAGIC = b"RKMD"
-VERSION = 3
+VERSION = 4
+_READABLE = (3, VERSION)  # 3: without rows that the driver is to commit
 _HEADER = struct.Struct("<4sHI")
 
 
@@ -75,6 +76,17 @@ class ListStateMetadata(msgspec.Struct, frozen=True):
     counts: list[int]
 
 
+class StagedRows(msgspec.Struct, frozen=True):
+    """Point to rows that a sink has prepared, and that the driver makes visible when the checkpoint is complete.
+
+    ``version`` is the checkpoint that they were prepared for: an earlier one than this, if that was not completed.
+    """
+
+    version: int
+    rows: int
+    file: StoredFile
+
+
 class OperatorMetadata(msgspec.Struct, frozen=True):
     """Describe one operator as it was when the checkpoint was taken."""
 
@@ -84,11 +96,12 @@ class OperatorMetadata(msgspec.Struct, frozen=True):
     max_parallelism: int
     keyed_states: list[str]
     list_states: dict[str, ListStateMetadata]
+    staged: list[StagedRows] = []
 
     @property
     def stateful(self) -> bool:
         """Return whether there is anything to restore."""
-        return bool(self.keyed_states) or any(sum(state.counts) for state in self.list_states.values())
+        return bool(self.keyed_states or self.staged) or any(sum(state.counts) for state in self.list_states.values())
 
 
 class SourceLog(msgspec.Struct, frozen=True):
@@ -130,9 +143,20 @@ class CheckpointMetadata(msgspec.Struct, frozen=True):
         """Count the bytes of state that were written for this checkpoint."""
         return sum(handle.written for handle in self.handles)
 
+    def files(self) -> Iterator[StoredFile]:
+        """Yield all files: of the slots' state, and of rows that wait to be committed."""
+        for handle in self.handles:
+            yield from handle.files()
+        yield from (staged.file for operator in self.operators for staged in operator.staged)
+
     def shared_files(self) -> Iterator[StoredFile]:
         """Return the files that other checkpoints may refer to as well."""
-        return (file for handle in self.handles for file in handle.files() if file.shared)
+        return (file for file in self.files() if file.shared)
+
+    @property
+    def has_staged_rows(self) -> bool:
+        """Return whether the driver has rows to commit when the checkpoint is complete."""
+        return any(operator.staged for operator in self.operators)
 
 
 def encode_metadata(metadata: CheckpointMetadata) -> bytes:
@@ -159,8 +183,9 @@ def decode_metadata(data: bytes, name: str) -> CheckpointMetadata:
     magic, version, crc = _HEADER.unpack_from(data)
     if magic != MAGIC:
         raise _corrupt(name, "it does not begin as a Rekindle checkpoint does")
-    if version != VERSION:
-        raise _corrupt(name, f"it has format version {version}, and this release reads version {VERSION}")
+    if version not in _READABLE:
+        readable = " and ".join(map(str, _READABLE))
+        raise _corrupt(name, f"it has format version {version}, and this release reads versions {readable}")
     body = data[_HEADER.size :]
     if zlib.crc32(body) != crc:
         raise _corrupt(name, "its checksum is wrong: it was damaged or not written to its end")

@@ -3,21 +3,28 @@
 <checkpoint dir>/<job id>/chk-<n>/_metadata            the commit point: a checkpoint without it does not exist
 <checkpoint dir>/<job id>/chk-<n>/slot-<i>-<attempt>   the state of slot i
 <checkpoint dir>/<job id>/shared/<n>-<i>-<attempt>-…   a file written for checkpoint n that later ones may refer to
+<checkpoint dir>/<job id>/shared/rows-<writer>-<n>…    rows that a sink has prepared for the driver to commit
+<checkpoint dir>/<job id>/committed/committed-…        the driver has committed the rows of a sink
 <checkpoint dir>/<job id>/crashes/crash-<time>-…       the record at which a function raised, see ``crash_records``
 <savepoint dir>/savepoint-<job id, 6 digits>-<random>/…  a savepoint: its metadata, and beside it all of its files
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from rekindle.exceptions import ConfigurationError
 
 METADATA = "_metadata"
 SHARED = "shared"
+COMMITTED = "committed"
 CRASHES = "crashes"
+ROWS = "rows-"
 _CHECKPOINT = re.compile(r"^chk-(\d+)$")
+_MARKER = re.compile(r"^committed-([0-9a-f]{16})-(\d+)$")
 _PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/@]*:[^/@]*@")
 _LONGEST = 3_500  # bytes: most systems take 4,096, and what is written there has names of its own
 _LONGEST_NAME = 255
@@ -113,6 +120,39 @@ def written_for(shared_name: str) -> int | None:
     """Read from a shared file's name for which checkpoint it was written; None where it is no such name."""
     number = shared_name.partition("-")[0]
     return int(number) if number.isdigit() else None
+
+
+def rows_file(writer: str, number: int) -> str:
+    """Name a file of rows that wait for their commit.
+
+    It does not begin with a checkpoint, see :func:`written_for`: if that is aborted, the rows belong to the next one.
+
+    Args:
+        writer: Who wrote it: a name that no other has, in any attempt of any driver.
+        number: Counts the files of the writer.
+    """
+    return f"{ROWS}{writer}-{number}.parquet"
+
+
+def commit_marker(app_id: str, version: int) -> str:
+    """Name the file that says that the rows of a sink are committed up to a version."""
+    return f"{COMMITTED}-{_digest(app_id)}-{version}"
+
+
+def is_commit_marker(name: str) -> bool:
+    """Return whether a file is one of :func:`commit_marker`."""
+    return _MARKER.match(name) is not None
+
+
+def committed_version(names: Iterable[str], app_id: str) -> int | None:
+    """Return the highest version of a sink that the names of markers say is committed; None: there is none."""
+    marks = (mark for name in names if (mark := _MARKER.match(name)) is not None)
+    return max((int(mark[2]) for mark in marks if mark[1] == _digest(app_id)), default=None)
+
+
+def _digest(name: str) -> str:
+    """Return a short name for something whose own may have any characters."""
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def from_checkpoint(shared_name: str) -> str:

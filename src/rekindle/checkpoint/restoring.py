@@ -194,4 +194,5 @@ def _fitted(node: JobNode, operator: OperatorMetadata | None) -> JobNode:
 
 
 def _states(operator: OperatorMetadata) -> list[str]:
-    return [*operator.keyed_states, *(name for name, state in operator.list_states.items() if sum(state.counts))]
+    lists = (name for name, state in operator.list_states.items() if sum(state.counts))
+    return [*operator.keyed_states, *lists, *(["rows to be committed"] if operator.staged else [])]

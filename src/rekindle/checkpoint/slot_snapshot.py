@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from rekindle.checkpoint.metadata import StateHandle
+from rekindle.checkpoint.metadata import StagedRows, StateHandle
 from rekindle.state.operator_state.stored import DistributionMode
 
 
@@ -27,6 +27,7 @@ class OperatorSnapshot(msgspec.Struct, frozen=True):
     async_ms: int = 0  # encoding and storing beside the next epochs
     size: int = 0  # bytes of its state
     written: int = 0  # of these, stored for this checkpoint
+    staged: list[StagedRows] = []  # for the driver to commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rekindle.base.time import Duration, Instant, Time
 from rekindle.common.serializer import TypeSerializer
 from rekindle.config.config_options import ConfigOption, ConfigOptions
@@ -18,6 +16,7 @@ from rekindle.contracts.job.job_status import JobStatus
 from rekindle.contracts.time.watermark_strategy import AssignerWithPeriodicWatermarksWrapper, WatermarkStrategy
 from rekindle.formats.avro_messages import AvroRowDeserializationSchema, AvroRowSerializationSchema
 from rekindle.formats.csv_messages import CsvRowDeserializationSchema, CsvRowSerializationSchema
+from rekindle.formats.json_schemas import JsonRowDeserializationSchema, JsonRowSerializationSchema
 from rekindle.formats.schemas import (
     ByteArraySchema,
     DeserializationSchema,
@@ -25,7 +24,6 @@ from rekindle.formats.schemas import (
     SerializationSchema,
     SimpleStringSchema,
 )
-from rekindle.pyflink_modules import names_elsewhere
 from rekindle.types.row import Row, RowKind
 from rekindle.types.typeinfo import TypeInformation, Types
 
@@ -51,6 +49,8 @@ __all__ = [
     "JobExecutionResult",
     "JobID",
     "JobStatus",
+    "JsonRowDeserializationSchema",
+    "JsonRowSerializationSchema",
     "RestartStrategies",
     "RestartStrategyConfiguration",
     "Row",
@@ -63,11 +63,3 @@ __all__ = [
     "Types",
     "WatermarkStrategy",
 ]
-
-if not TYPE_CHECKING:  # a type checker is to see only what there is
-    __getattr__ = names_elsewhere(
-        __name__,
-        {
-            "datastream.formats.json": ["JsonRowDeserializationSchema", "JsonRowSerializationSchema"],
-        },
-    )

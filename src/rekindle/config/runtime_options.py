@@ -140,6 +140,12 @@ class RekindleOptions:
         .default_value(1_000_000)
         .with_description("Maximum number of records per epoch from sources in the slots, all subtasks together.")
     )
+    TABLES_STAGING_DIR = (
+        _key("rekindle.tables.staging-dir")
+        .string_type()
+        .no_default_value()
+        .with_description("Where rows for Spark writers wait in a job that keeps no checkpoints in files.")
+    )
     COLUMNS_ENABLED = (
         _key("rekindle.columns.enabled")
         .boolean_type()

@@ -6,11 +6,13 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from rekindle.contracts.connectors import Source
+from rekindle.contracts.functions import SourceFunction
 from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
 from rekindle.graph.transformations.sources import DescribedFrame
+from rekindle.graph.transformations.split_sources import SplitRowsTransformation
 from rekindle.graph.transformations.transformation import Transformation
 
-__all__ = ["SparkSource"]
+__all__ = ["SparkSource", "SparkSourceFunction"]
 
 
 class SparkSource(Source):
@@ -22,6 +24,14 @@ class SparkSource(Source):
 
     makes_watermarks: ClassVar[bool] = False
 
+    def rows(self) -> Transformation:
+        """Describe the operator at the head of the rows, where another one behind it turns them into records.
+
+        That is so if the source :attr:`makes_watermarks`, and the program asks for some: rows go to the subtasks that
+        follow their splits.
+        """
+        return SplitRowsTransformation(self.kind)
+
     @property
     @abstractmethod
     def bounded(self) -> bool:
@@ -31,6 +41,10 @@ class SparkSource(Source):
     def frame(self) -> DescribedFrame:
         """Return what Spark is to read."""
 
+    def split_frame(self) -> DescribedFrame:
+        """Return what Spark is to read where each row has to name its split."""
+        return self.frame()
+
     @abstractmethod
     def transformation(self, strategy: WatermarkStrategy | None) -> Transformation:
         """Describe the operator that turns Spark's rows into records.
@@ -39,3 +53,11 @@ class SparkSource(Source):
             strategy: How records get timestamps and watermarks, if the source :attr:`makes_watermarks`; None: they get
                 none, or from an operator behind this one.
         """
+
+
+class SparkSourceFunction(SourceFunction):
+    """A source of ``env.add_source`` that Spark reads, as those of PyFlink are that Java reads."""
+
+    @abstractmethod
+    def source(self) -> SparkSource:
+        """Return the source that does what this one says."""

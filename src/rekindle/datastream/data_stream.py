@@ -12,11 +12,13 @@ from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.contracts.functions import (
     FilterFunction,
     FlatMapFunction,
+    GenericWriteAheadSink,
     KeyedProcessFunction,
     KeySelector,
     MapFunction,
     ProcessFunction,
     SinkFunction,
+    TwoPhaseCommitSinkFunction,
 )
 from rekindle.contracts.functions import Partitioner as PartitionFunction
 from rekindle.contracts.functions.function_adapters import (
@@ -25,6 +27,7 @@ from rekindle.contracts.functions.function_adapters import (
     as_key_selector,
     as_map_function,
     as_partitioner,
+    refuse_operator_state,
     require,
     rich_functions,
 )
@@ -36,8 +39,10 @@ from rekindle.contracts.wrong_arguments import wrong_kind
 from rekindle.datastream.data_stream_sink import DataStreamSink
 from rekindle.datastream.operator_settings import check_slot_sharing_group, checked_buffer_timeout, checked_uid_hash
 from rekindle.datastream.projection import projection
+from rekindle.datastream.table_columns import table_columns, table_writer
 from rekindle.datastream.type_hints import returned_type, state_key_type, yielded_type
 from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.batch_mode import require_bounded
 from rekindle.graph.partitioning import (
     BROADCAST,
     FORWARD,
@@ -60,6 +65,8 @@ from rekindle.graph.transformations.one_input import (
 )
 from rekindle.graph.transformations.sinks import (
     CollectTransformation,
+    CommittingFunctionTransformation,
+    DataFrameSinkTransformation,
     PrintTransformation,
     SinkFunctionTransformation,
     TwoPhaseSinkTransformation,
@@ -68,7 +75,10 @@ from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.typeinfo import PickledBytesTypeInfo, RowTypeInfo, TypeInformation, Types
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from rekindle.contracts.state import MapStateDescriptor
+    from rekindle.contracts.table_commit import TableCommit
     from rekindle.contracts.windowing.assigner import WindowAssigner
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from rekindle.datastream.cached_data_stream import CachedDataStream
@@ -80,6 +90,7 @@ if TYPE_CHECKING:
     from rekindle.datastream.operators import OneInputStreamOperator
     from rekindle.datastream.slot_sharing_group import SlotSharingGroup
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from rekindle.datastream.table_columns import TableSchema
     from rekindle.datastream.windowed_stream import AllWindowedStream
 
 __all__ = ["DataStream", "DataStreamSink"]
@@ -456,8 +467,18 @@ class DataStream:
         transformation = PrintTransformation(sink_identifier, self._type_info)
         return self._sink("Print to Std. Out", transformation, typed_input=not shown_by_python)
 
-    def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
-        """Call a SinkFunction for each record."""
+    def add_sink(self, sink_func: SinkFunction | GenericWriteAheadSink) -> DataStreamSink:
+        """Call a SinkFunction for each record, a TwoPhaseCommitSinkFunction in transactions.
+
+        A GenericWriteAheadSink is called when a checkpoint is complete. A function that is also a Sink takes part in
+        checkpoints, as in ``sink_to``.
+        """
+        if isinstance(sink_func, Sink):
+            return self._sink("Unnamed", TwoPhaseSinkTransformation(sink_func, self._type_info))
+        if isinstance(sink_func, TwoPhaseCommitSinkFunction | GenericWriteAheadSink):
+            instead = "its own transactions or records are in checkpoints, and what else belongs there is user context"
+            refuse_operator_state(sink_func, "two-phase commit", instead)
+            return self._sink("Unnamed", CommittingFunctionTransformation(sink_func, self._type_info))
         return self._sink("Unnamed", SinkFunctionTransformation(require(sink_func, SinkFunction, "add_sink")))
 
     def sink_to(self, sink: Sink) -> DataStreamSink:
@@ -483,6 +504,45 @@ class DataStream:
             return iterator
         with iterator:
             return [record for record, _ in zip(iterator, range(limit), strict=False)]
+
+    def sink_to_data_frame(
+        self,
+        write: Callable[[DataFrame, TableCommit], None] | Callable[[DataFrame], None],
+        schema: TableSchema | None = None,
+        name: str = "DataFrame Sink",
+    ) -> DataStreamSink:
+        """Hand the records of each checkpoint, as a DataFrame, to a function that writes them with Spark.
+
+        The function is called on the driver when a checkpoint with records is complete, once for each of them and in
+        their order. After a failure it may be called again for rows that it has written, see docs/spark-tables.md.
+
+        Args:
+            write: Writes the rows: ``write(frame, commit)``, or ``write(frame)``.
+            schema: The columns, as a ``StructType`` or as a string; by default, those of the records' type.
+            name: The name of the operator.
+        """
+        columns = table_columns(schema, self._type_info or self._hint, self._environment, "sink_to_data_frame")
+        return self._sink(name, DataFrameSinkTransformation(columns, table_writer(write)))
+
+    def to_data_frame(self, schema: TableSchema | None = None, job_name: str | None = None) -> DataFrame:
+        """Run the program, and return the records of this stream as a DataFrame; for bounded programs.
+
+        The rows are in files that Spark reads, which are there until the driver ends.
+
+        Args:
+            schema: The columns, as a ``StructType`` or as a string; by default, those of the records' type.
+            job_name: The job's name.
+
+        Raises:
+            InvalidProgramError: A source of the program never ends.
+        """
+        require_bounded(self._environment._graph.pending(), "to_data_frame", "sink_to_data_frame(write)")
+        columns = table_columns(schema, self._type_info or self._hint, self._environment, "to_data_frame")
+        frames = self._environment._collected_frames(columns)
+        self._sink("DataFrame", DataFrameSinkTransformation(columns, frames.write))
+        self._environment.execute(job_name)
+        frame: DataFrame = frames.frame()
+        return frame
 
     # --- inside ---
 

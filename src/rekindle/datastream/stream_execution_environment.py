@@ -31,7 +31,7 @@ from rekindle.config.restart_strategy import RestartStrategyConfiguration
 from rekindle.connectors.files.file_source import FileSource, StreamFormat
 from rekindle.connectors.files.reader_formats import AvroInputFormat
 from rekindle.connectors.socket_source import SocketTextStreamFunction
-from rekindle.connectors.spark_source import SparkSource
+from rekindle.connectors.spark_source import SparkSource, SparkSourceFunction
 from rekindle.contracts.checkpointing_mode import CheckpointingMode
 from rekindle.contracts.connectors import Source
 from rekindle.contracts.declared_types import RecordType, declared_type
@@ -47,12 +47,18 @@ from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.environment_dependencies import EnvironmentDependencies
 from rekindle.datastream.environment_settings import EnvironmentSettings
 from rekindle.datastream.overridden_settings import warn_of_overridden_settings
-from rekindle.exceptions import InvalidProgramError, JobCancelledError, SerializationError, SparkSetupError
+from rekindle.exceptions import (
+    ConfigurationError,
+    InvalidProgramError,
+    JobCancelledError,
+    SerializationError,
+    SparkSetupError,
+)
 from rekindle.graph.batch_mode import as_batch, runs_as_batch
 from rekindle.graph.compilation.column_chains import ColumnSettings
 from rekindle.graph.compilation.compiler import compile_job
 from rekindle.graph.job_graph import ClusterSource, JobGraph
-from rekindle.graph.partitioning import FORWARD
+from rekindle.graph.partitioning import FORWARD, SPLIT
 from rekindle.graph.pickling import check_picklable
 from rekindle.graph.plan import plan_of
 from rekindle.graph.plan_only import end_if_only_planned
@@ -61,6 +67,7 @@ from rekindle.graph.transformations.sources import (
     ClusterFrame,
     CollectionSourceTransformation,
     ConnectorSourceTransformation,
+    DescribedFrame,
     FunctionSourceTransformation,
     RowsTransformation,
 )
@@ -76,6 +83,7 @@ from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.master.running_jobs import running_jobs
 from rekindle.runtime.master.settings.job_settings import settle
 from rekindle.runtime.master.settings.query_settings import check_queryable_states
+from rekindle.runtime.master.settings.row_staging_settings import staging_directory
 from rekindle.runtime.master.settings.state_settings import check_restore_setting
 from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, watch_signals
 from rekindle.runtime.master.views.progress import ProgressView
@@ -85,9 +93,11 @@ from rekindle.serialization.serializer_of import serializer_of
 from rekindle.types.typeinfo import TypeInformation
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from rekindle.datastream.collected_frames import CollectedFrames
     from rekindle.runtime.spark.cluster import Renew
 
 __all__ = ["StreamExecutionEnvironment"]
@@ -271,6 +281,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             type_info: The type of the elements.
         """
         function = require(source_func, SourceFunction, "add_source")
+        if isinstance(function, SparkSourceFunction):
+            return self.from_source(function.source(), WatermarkStrategy.no_watermarks(), source_name, type_info)
         declared = declared_type(type_info, "type_info of add_source")
         parallelism = None if isinstance(function, ParallelSourceFunction) else 1
         transformation = FunctionSourceTransformation(function, declared)
@@ -351,16 +363,21 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     def _read_by_spark(
         self, source: SparkSource, name: str, type_info: TypeInformation | None, strategy: WatermarkStrategy | None
     ) -> DataStream:
-        own, behind = (strategy, None) if source.makes_watermarks else (None, strategy)
-        transformation, frame = source.transformation(own), source.frame()
-        node = self._graph.add(name, transformation, (), data_frame=frame, bounded=source.bounded)
+        graph, bounded = self._graph, source.bounded
+        if strategy is not None and source.makes_watermarks:
+            rows = graph.add(f"{name} (rows)", source.rows(), (), data_frame=source.split_frame(), bounded=bounded)
+            node = graph.add(name, source.transformation(strategy), (StreamEdge(rows.id, SPLIT),))
+            rows.part_of = node.id
+            return DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
+        transformation, frame = source.transformation(None), source.frame()
+        node = graph.add(name, transformation, (), data_frame=frame, bounded=bounded)
         stream = DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
         schema: StructType | None = getattr(frame, "schema", None)
         if transformation.passes_rows and type_info is None and schema is not None:
             from rekindle.runtime.spark.schema_types import row_type
 
             stream = DataStream(self, (StreamEdge(node.id, FORWARD),), node, None, row_type(schema))
-        return stream if behind is None else stream.assign_timestamps_and_watermarks(behind)
+        return stream if strategy is None else stream.assign_timestamps_and_watermarks(strategy)
 
     @property
     def spark_session(self) -> SparkSession:
@@ -429,6 +446,19 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         if self._session is not None and self._owns_session:
             stop_session(self._session)
             self._session = None
+
+    def _collected_frames(self, schema: pa.Schema) -> CollectedFrames:
+        """Make what keeps the records of a stream for a DataFrame."""
+        from rekindle.datastream.collected_frames import CollectedFrames
+        from rekindle.runtime.spark.session import is_local
+
+        session, directory = self.spark_session, staging_directory(self._configuration)
+        if directory is None and not is_local(session):
+            raise ConfigurationError(
+                "to_data_frame keeps the rows in files: name a directory that all machines share, with "
+                f"{RekindleOptions.TABLES_STAGING_DIR.key}"
+            )
+        return CollectedFrames(session, schema, directory)
 
     def _execute_and_collect(self, job_name: str | None) -> CloseableIterator:
         collected = CollectedRecords()
@@ -538,7 +568,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             elif self._owns_session:
                 set_up_logging(LogSettings.of(self._configuration))
                 log.info(_SPARK_STARTS)
-            self._session = create_session(self._configuration, slots)
+            frames = [node.data_frame for node in self._graph.nodes]
+            packages = [name for frame in frames if isinstance(frame, DescribedFrame) for name in frame.packages]
+            self._session = create_session(self._configuration, slots, dict.fromkeys(packages))
             if self._owns_session:
                 atexit.register(self.close)
         if self._adopted is not self._session:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import codecs
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from rekindle.formats.line_format import Line, java_line, json_line
 from rekindle.types.row import Row
 from rekindle.types.type_information import TypeInformation
+from rekindle.types.typeinfo import Types
 
 __all__ = [
     "ByteArraySchema",
@@ -29,6 +31,10 @@ class SerializationSchema(ABC, Generic[T]):
     def serialize(self, element: T) -> bytes:
         """Return the message for a record."""
 
+    def serialize_all(self, elements: Sequence[T]) -> list[bytes]:
+        """Return the messages for records, one for each: connectors call it once for each chunk of records."""
+        return list(map(self.serialize, elements))
+
 
 class DeserializationSchema(ABC, Generic[T]):
     """Turn messages of bytes into records."""
@@ -36,6 +42,26 @@ class DeserializationSchema(ABC, Generic[T]):
     @abstractmethod
     def deserialize(self, message: bytes) -> T:
         """Return the record in a message."""
+
+    def deserialize_all(self, messages: Sequence[bytes]) -> tuple[list[T], list[int] | None]:
+        """Return the records in messages: connectors call it once for each chunk of messages.
+
+        A message may hold any number of records. By default it holds the one that :meth:`deserialize` returns, or none
+        if that is None.
+
+        Returns:
+            The records, in the order of their messages; and for each record the index of its message, so that it can
+            be given that message's timestamp. None in place of the indices means that each message holds one record.
+        """
+        records = list(map(self.deserialize, messages))
+        origins = [index for index, record in enumerate(records) if record is not None]
+        if len(origins) == len(records):
+            return records, None
+        return [records[index] for index in origins], origins
+
+    def get_produced_type(self) -> TypeInformation | None:
+        """Return the type of the records; None if the schema does not know it."""
+        return None
 
     def is_end_of_stream(self, next_element: T) -> bool:
         """Return whether this record says that no more will come."""
@@ -48,6 +74,11 @@ class SimpleStringSchema(SerializationSchema[str], DeserializationSchema[str]):
     def __init__(self, charset: str = "UTF-8") -> None:
         self._charset = _known_charset(charset)
 
+    @property
+    def charset(self) -> str:
+        """Return the charset, by Python's name."""
+        return self._charset
+
     def serialize(self, element: str) -> bytes:
         """Return the string in the charset."""
         return element.encode(self._charset)
@@ -55,6 +86,10 @@ class SimpleStringSchema(SerializationSchema[str], DeserializationSchema[str]):
     def deserialize(self, message: bytes) -> str:
         """Return the string in a message."""
         return bytes(message).decode(self._charset)
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return the type of strings."""
+        return Types.STRING()
 
 
 class ByteArraySchema(SerializationSchema[bytes | None], DeserializationSchema[bytes | None]):

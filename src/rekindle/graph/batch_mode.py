@@ -17,13 +17,33 @@ def runs_as_batch(graph: StreamGraph, mode: RuntimeExecutionMode) -> bool:
     Raises:
         InvalidProgramError: It is to run as a batch, and a source never ends.
     """
-    unbounded = [node.name for node in graph.nodes if not node.inputs and not node.bounded]
+    unbounded = _unbounded(graph)
     if mode is RuntimeExecutionMode.BATCH and unbounded:
         raise InvalidProgramError(
             f"{', '.join(map(repr, unbounded))} may never end, and execution.runtime-mode is BATCH, which is for "
             "bounded sources only. Set it to STREAMING or AUTOMATIC"
         )
     return mode is not RuntimeExecutionMode.STREAMING and not unbounded
+
+
+def require_bounded(graph: StreamGraph, method: str, instead: str) -> None:
+    """Raise if a source of a program never ends.
+
+    Args:
+        graph: The program.
+        method: What needs all sources to end.
+        instead: What to call if they do not.
+    """
+    unbounded = _unbounded(graph)
+    if unbounded:
+        raise InvalidProgramError(
+            f"{method} returns when the program has ended, and {', '.join(map(repr, unbounded))} may never end: use "
+            f"{instead}, or bounded sources"
+        )
+
+
+def _unbounded(graph: StreamGraph) -> list[str]:
+    return [node.name for node in graph.nodes if not node.inputs and not node.bounded]
 
 
 def as_batch(graph: JobGraph, memory_records: int) -> JobGraph:

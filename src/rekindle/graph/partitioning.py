@@ -22,6 +22,7 @@ class Partitioning(enum.Enum):
     GLOBAL = "global"  # all to the first subtask
     BROADCAST = "broadcast"  # each to every subtask
     CUSTOM = "custom"  # as a function of the program says
+    SPLIT = "split"  # all of a source's split to the subtask that follows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ RESCALE = Partitioner(Partitioning.RESCALE)
 SHUFFLE = Partitioner(Partitioning.SHUFFLE)
 GLOBAL = Partitioner(Partitioning.GLOBAL)
 BROADCAST = Partitioner(Partitioning.BROADCAST)
+SPLIT = Partitioner(Partitioning.SPLIT)
 
 
 def rescale_targets(source: int, sources: int, targets: int) -> range:

@@ -115,6 +115,7 @@ class Plan:
 def plan_of(program: StreamGraph, job: JobGraph) -> Plan:
     """Describe a job, compiled from the program."""
     written = {node.id: node for node in program.nodes}
+    given = {node.uid for node in program.nodes if node.uid is not None}
     nodes = []
     for node in job.nodes:
         source, inputs = written[node.id], job.inputs(node.id)
@@ -130,7 +131,7 @@ def plan_of(program: StreamGraph, job: JobGraph) -> Plan:
                 parallelism=node.parallelism,
                 predecessors=(*map(_input, inputs), *(PlanInput(end + 1, "FEEDBACK") for end in fed_back)),
                 uid=node.uid,
-                uid_given=source.uid is not None,
+                uid_given=node.uid in given,
                 max_parallelism=node.max_parallelism,
                 level=node.level,
                 path=node.path,

@@ -45,7 +45,8 @@ class StreamNode:
 
     ``transformation`` travels to the slots, ``data_frame`` stays with the driver. ``typed_input``: records come as
     their type shows them even from the operator right before it, with which it would be chained. ``loop_of`` is the
-    head of the iteration that ends here.
+    head of the iteration that ends here. ``part_of`` is the node that this one is the first half of: the program knows
+    only that one, so it has its parallelism, and the source its uid.
     """
 
     id: int
@@ -59,6 +60,7 @@ class StreamNode:
     bounded: bool = True
     typed_input: bool = False
     loop_of: int | None = None
+    part_of: int | None = None
     sink: bool = False
     description: str | None = None  # what the plan shows, instead of the name
     chaining: Chaining = Chaining.ALWAYS
@@ -102,6 +104,7 @@ class StreamGraph:
                     id=new,
                     inputs=tuple(replace(edge, source=ids[edge.source]) for edge in self.nodes[old].inputs),
                     loop_of=None if (head := self.nodes[old].loop_of) is None else ids[head],
+                    part_of=None if (whole := self.nodes[old].part_of) is None else ids[whole],
                 )
                 for old, new in ids.items()
             ]

@@ -12,14 +12,20 @@ def assign_uids(nodes: list[StreamNode]) -> dict[int, str]:
     """Return the uid of every node, by node id.
 
     A derived uid depends on the kind of the operator, on the uids of its inputs and on how many alike were written
-    before it; it does not depend on names, parallelism or the code of functions.
+    before it; it does not depend on names, parallelism or the code of functions. A source in two halves has its uid in
+    the first, which has the position.
     """
+    given = {node.id: node.uid for node in nodes}
+    for node in nodes:
+        if node.part_of is not None:
+            given[node.id], given[node.part_of] = given[node.part_of], None
     uids: dict[int, str] = {}
     owners: dict[str, StreamNode] = {}
     seen: dict[str, int] = {}
     for node in nodes:
-        if node.uid is not None:
-            uid = node.uid
+        own = given[node.id]
+        if own is not None:
+            uid = own
         else:
             inputs = ",".join(f"{uids[edge.source]}:{_way(edge)}" for edge in node.inputs)
             shape = f"{node.transformation.uid_kind}({inputs})"
@@ -37,7 +43,9 @@ def assign_uids(nodes: list[StreamNode]) -> dict[int, str]:
 
 def require_uids(nodes: list[StreamNode]) -> None:
     """Raise if an operator has no uid of its own, for programs that want none to be derived."""
-    without = [node.name for node in nodes if node.uid is None and node.transformation.needs_uid]
+    without = [
+        node.name for node in nodes if node.uid is None and node.part_of is None and node.transformation.needs_uid
+    ]
     if without:
         raise InvalidProgramError(
             "Auto generated UIDs have been disabled but no UID or hash has been assigned to operator "

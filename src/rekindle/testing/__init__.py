@@ -9,6 +9,9 @@ from __future__ import annotations
 from rekindle.testing.backend_snapshots import BackendSnapshot, PendingSnapshot, take_snapshot
 from rekindle.testing.backends import BackendUnderTest, heap_backends, rocksdb_backends
 from rekindle.testing.clock import ManualClock
+from rekindle.testing.connectors.broken_promise import BrokenPromiseError, Promise
+from rekindle.testing.connectors.sink_check import check_sink
+from rekindle.testing.connectors.source_check import check_source
 from rekindle.testing.evolution import Evolution, check_evolution, serializer_snapshot
 from rekindle.testing.faults import FaultInjectingCheckpointStorage, FaultKind
 from rekindle.testing.harness import HarnessSnapshot, OperatorHarness
@@ -18,6 +21,7 @@ from rekindle.testing.in_process.environment import LocalEnvironment, local_envi
 __all__ = [
     "BackendSnapshot",
     "BackendUnderTest",
+    "BrokenPromiseError",
     "Evolution",
     "FaultInjectingCheckpointStorage",
     "FaultKind",
@@ -27,7 +31,10 @@ __all__ = [
     "ManualClock",
     "OperatorHarness",
     "PendingSnapshot",
+    "Promise",
     "check_evolution",
+    "check_sink",
+    "check_source",
     "heap_backends",
     "local_environment",
     "rocksdb_backends",

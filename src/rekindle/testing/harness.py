@@ -23,6 +23,7 @@ from rekindle.contracts.functions import (
     FilterFunction,
     FlatMapFunction,
     Function,
+    GenericWriteAheadSink,
     KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
@@ -30,6 +31,7 @@ from rekindle.contracts.functions import (
     ProcessFunction,
     ReduceFunction,
     SinkFunction,
+    TwoPhaseCommitSinkFunction,
 )
 from rekindle.contracts.functions.function_adapters import as_key_selector
 from rekindle.contracts.key_groups import check_parallelism, key_group_range
@@ -39,6 +41,7 @@ from rekindle.graph.transformations.one_input import CustomTransformation, one_i
 from rekindle.metrics.slot_metrics import MetricRegistry
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.broadcast import BroadcastOperator, KeyedBroadcastOperator
+from rekindle.runtime.operators.committing.committing_function import CommittingFunctionOperator
 from rekindle.runtime.operators.custom.custom_operator import CustomOperator
 from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.keyed import (
@@ -108,6 +111,7 @@ class OperatorHarness:
         clock: ManualClock | None = None,
         attempt: int = 0,
         job_parameters: dict[str, str] | None = None,
+        job_id: str = "harness",
         restored: Sequence[HarnessSnapshot] | None = None,
         state_backend: BackendUnderTest | None = None,
     ) -> None:
@@ -124,6 +128,7 @@ class OperatorHarness:
             clock: Tells the processing time; a new ManualClock at 0 if None.
             attempt: How often the job was restarted before.
             job_parameters: The global job parameters.
+            job_id: The job's id.
             restored: The snapshots of all old subtasks, in their order; their number is the old parallelism.
             state_backend: Makes the backend of keyed state; the heap's if None. Close it after the harness.
         """
@@ -159,7 +164,7 @@ class OperatorHarness:
                 task=TaskInfo(name, name, subtask, parallelism, max_parallelism, attempt),
                 job_parameters=job_parameters or {},
                 metrics=self._metrics.group(name, name, subtask),
-                job=JobInfo("harness", checkpointing=True),
+                job=JobInfo(job_id, checkpointing=True),
                 slot=SlotServices(self.clock, EventLoopThread(), lambda: None, _fresh_directory),
                 keyed_backend=restored_backend,
                 to_driver=lambda channel, data: self.sent.append((channel, data)),
@@ -201,7 +206,7 @@ class OperatorHarness:
         """
         if isinstance(function, BroadcastProcessFunction):
             return cls(BroadcastOperator(function, descriptors), **settings)
-        return cls(_unkeyed_operator(function), **settings)
+        return cls(unkeyed_operator(function), **settings)
 
     def process(self, *values: Any, timestamps: Sequence[int | None] | None = None) -> list[Any]:
         """Process records; return what they led to."""
@@ -333,7 +338,8 @@ def _keyed_operator(function: Function | AbstractStreamOperator) -> Operator:
     raise TypeError(f"{type(function).__name__} is not a function of a keyed stream")
 
 
-def _unkeyed_operator(function: Function | AbstractStreamOperator) -> Operator:
+def unkeyed_operator(function: Function | AbstractStreamOperator) -> Operator:
+    """Return the operator that runs a function on a stream without a key."""
     match function:
         case OneInputStreamOperator():
             return _custom(one_input(function, keyed=False))
@@ -347,6 +353,8 @@ def _unkeyed_operator(function: Function | AbstractStreamOperator) -> Operator:
             return FlatMapOperator(function)
         case FilterFunction():
             return FilterOperator(function)
+        case TwoPhaseCommitSinkFunction() | GenericWriteAheadSink():
+            return CommittingFunctionOperator(function)
         case SinkFunction():
             return SinkFunctionOperator(function)
         case CoMapFunction() | CoFlatMapFunction() | CoProcessFunction():

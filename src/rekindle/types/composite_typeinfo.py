@@ -112,7 +112,9 @@ class RowTypeInfo(_FieldsTypeInfo):
             ValueError: It is not one of these, or it is a row without one of the fields.
         """
         if isinstance(obj, Row):
-            return obj if obj._fields is None else [obj[name] for name in self.get_field_names()]
+            if obj._fields is None or obj._fields == self._field_names:
+                return obj
+            return [obj[name] for name in self.get_field_names()]
         if isinstance(obj, tuple | list):
             return obj
         if isinstance(obj, dict):

@@ -36,6 +36,7 @@ from rekindle.runtime.exchange.column_routes import column_routes
 from rekindle.runtime.exchange.payload import decode, encode_chunk
 from rekindle.runtime.operators.sinks import PRINTED
 from rekindle.runtime.slot.failure import OperatorError
+from rekindle.runtime.wire import messages as m
 from rekindle.serialization.serializer_of import serializer_of
 from support.in_process_job import InProcessJob
 
@@ -421,7 +422,7 @@ class TestSinks:
         environment.from_collection([(1, 0.1, 1)]).map(same, output_type=type_info).sink_to(sink)
         with InProcessJob(environment, 1) as job:
             job.run_to_end()
-            job.slots[0].commit_final()
+            job.slots[0].commit_final(m.CommitFinal())
         (file,) = (path for path in tmp_path.rglob("part-*") if path.is_file())
         assert file.read_text() == "(1,0.1,true)\n"
 

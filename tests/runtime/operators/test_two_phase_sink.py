@@ -162,7 +162,7 @@ class TestCommitting:
         outside = Outside()
         harness = sink(outside)
         harness.process("a")
-        harness.operator.commit_final()
+        harness.operator.commit_final(1)
         assert outside.visible == ["a"]
 
     def test_closing_commits_nothing(self) -> None:

@@ -59,6 +59,7 @@ from rekindle.contracts.functions.source_function import (
     RichSourceFunction,
     SourceFunction,
 )
+from rekindle.contracts.functions.two_phase_commit import TwoPhaseCommitSinkFunction
 from rekindle.contracts.functions.window_functions import (
     AllWindowFunction,
     PassThroughAllWindowFunction,
@@ -67,6 +68,7 @@ from rekindle.contracts.functions.window_functions import (
     ProcessWindowFunction,
     WindowFunction,
 )
+from rekindle.contracts.functions.write_ahead_sink import CheckpointCommitter, GenericWriteAheadSink
 from rekindle.contracts.time.time_domain import TimeDomain
 from rekindle.contracts.time.timer_service import TimerService
 
@@ -80,6 +82,7 @@ __all__ = [
     "BaseBroadcastProcessFunction",
     "BatchValueState",
     "BroadcastProcessFunction",
+    "CheckpointCommitter",
     "CheckpointListener",
     "CheckpointedFunction",
     "CoFlatMapFunction",
@@ -93,6 +96,7 @@ __all__ = [
     "Function",
     "FunctionInitializationContext",
     "FunctionSnapshotContext",
+    "GenericWriteAheadSink",
     "JoinFunction",
     "KeySelector",
     "KeyedBatchFunction",
@@ -121,5 +125,6 @@ __all__ = [
     "SourceFunction",
     "TimeDomain",
     "TimerService",
+    "TwoPhaseCommitSinkFunction",
     "WindowFunction",
 ]

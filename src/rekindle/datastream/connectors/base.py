@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rekindle.connectors.delivery_guarantee import DeliveryGuarantee
 from rekindle.contracts.connectors import (
     Sink,
     SinkWriter,
@@ -9,4 +10,4 @@ from rekindle.contracts.connectors import (
     Source,
 )
 
-__all__ = ["Sink", "SinkWriter", "SinkWriterContext", "Source"]
+__all__ = ["DeliveryGuarantee", "Sink", "SinkWriter", "SinkWriterContext", "Source"]

@@ -79,6 +79,9 @@ class RowsTransformation(Transformation):
 class DescribedFrame(ABC):
     """What the cluster reads, described so that it can be opened in any session, and again in the next one."""
 
+    packages: ClassVar[tuple[str, ...]] = ()
+    """What Spark has to be started with to read it, as Maven names it: ``group:artifact``, without a version."""
+
     @abstractmethod
     def open(self, session: SparkSession) -> DataFrame:
         """Return the DataFrame in a session."""

@@ -27,6 +27,9 @@ class Transformation:
     moves_watermark: ClassVar[bool] = False
     """Whether records move the watermark of the output, and not only the watermarks of the inputs do."""
 
+    follows_splits: ClassVar[bool] = False
+    """Whether its watermark waits for each split of its source: it does not matter which of them comes first."""
+
     needs_uid: ClassVar[bool] = True
     """Whether the operator is one that a program can give a uid."""
 

@@ -6,14 +6,18 @@ records from slot to slot. ``runtime/spark`` is the cluster on Spark, ``rekindle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.graph.job_graph import ClusterSource, JobGraph
+from rekindle.graph.splits import Split
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,16 @@ class ClusterEpochs(Protocol):
     def moved(self, epoch: int) -> set[str]:
         """Return the streams that had records in an epoch, by uid."""
 
+    @property
+    def delimited(self) -> set[str]:
+        """Return the streams that know where they end, by uid: there, and not as soon as nothing is new."""
+
+    def ended(self, epoch: int) -> set[str]:
+        """Return those of them that have come to their end with an epoch, by uid."""
+
+    def splits(self, epoch: int) -> dict[str, list[Split]]:
+        """Return the splits of streams that may have records in an epoch, or later, by uid."""
+
     def close(self) -> None:
         """Let go of what was kept for this; the driver has been stopped."""
 
@@ -113,6 +127,18 @@ class Cluster(Protocol):
 
     def epochs(self, graph: JobGraph) -> ClusterEpochs:
         """Make ready for the epochs of an attempt."""
+
+    @property
+    def one_machine(self) -> bool:
+        """Return whether all slots are on the machine of the driver, and share its disk."""
+
+    def rows(self, files: Sequence[str], schema: pa.Schema) -> Any:
+        """Open files of rows as what programs know as a table: a DataFrame, on Spark.
+
+        Args:
+            files: Parquet files, by path or URI.
+            schema: Their columns.
+        """
 
     def loss(self) -> ClusterLoss | None:
         """Look whether the cluster is gone; None while it is there."""

@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import replace
 
 from rekindle.base.clock import Clock
@@ -42,6 +43,7 @@ from rekindle.runtime.master.checkpoints.kept_checkpoints import KeptCheckpoints
 from rekindle.runtime.master.checkpoints.requested_checkpoints import CheckpointKind, RequestedCheckpoints, check_kind
 from rekindle.runtime.master.checkpoints.savepoints import Savepoints, savepoint_directory
 from rekindle.runtime.master.checkpoints.stopping import StopMode, Stopping
+from rekindle.runtime.master.checkpoints.table_commits import TableCommits
 from rekindle.runtime.master.cluster import Cluster
 from rekindle.runtime.master.collected_records import CollectedRecords
 from rekindle.runtime.master.high_availability.takeover import take_over
@@ -53,6 +55,7 @@ from rekindle.runtime.master.restarts.recovery import FallBack, Recovery, as_res
 from rekindle.runtime.master.restarts.repeated_failures import RepeatedFailures
 from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart, driver_restarts
 from rekindle.runtime.master.settings.job_settings import JobSettings
+from rekindle.runtime.master.settings.row_staging_settings import settle_row_staging
 from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
 from rekindle.runtime.master.views.job_archiver import JobArchiver, archived
 from rekindle.runtime.master.views.job_history import JobHistory, recorded
@@ -141,6 +144,9 @@ class JobMaster(ObservedJob):
         for checkpoint in completed:
             if not checkpoint.savepoint:
                 self._checkpoints.adopt(checkpoint.location)
+
+        self._staging = settle_row_staging(self._graph, settings, cluster.one_machine)
+        self._tables = None if self._staging is None else TableCommits(cluster, self._staging.rows, self._ownership)
 
     def start(self) -> None:
         """Run the job in a thread of its own."""
@@ -256,7 +262,8 @@ class JobMaster(ObservedJob):
         error: BaseException | None = None
         status = JobStatus.FAILED
         slot_pool: SlotPool | None = None
-        io = CheckpointIO(self.settings.job_name)
+        io = CheckpointIO(f"checkpoint-io-{self.settings.job_name}")
+        table_io = None if self._staging is None else CheckpointIO(f"table-commits-{self.settings.job_name}")
         try:
             self._sweep_after_takeover()
             slot_pool = self._cluster.slot_pool(
@@ -284,6 +291,9 @@ class JobMaster(ObservedJob):
                     stopping=self._stopping,
                     ownership=self._ownership,
                     io=io,
+                    staging=None if self._staging is None else self._staging.rows,
+                    tables=self._tables,
+                    table_io=table_io,
                 )
             )
             status = JobStatus.FINISHED if outcome is Outcome.FINISHED else JobStatus.CANCELED
@@ -301,6 +311,8 @@ class JobMaster(ObservedJob):
             if slot_pool is not None:
                 slot_pool.close()
             io.close()
+            if table_io is not None:
+                table_io.close()
         status, error = self._note_end(status, error)
         self._clean_up(status)
         runtime = round((time.monotonic() - started) * 1000)
@@ -460,6 +472,9 @@ class JobMaster(ObservedJob):
         remains = self._kept_checkpoints(status)
         if not remains.keeps_all:
             self._coordinator.note_deleted(remains.delete(self._checkpoints))
+        if self._staging is not None:
+            with suppress(CheckpointError):  # what is left there can be deleted by hand
+                self._staging.close(keep=remains.keeps_all)
         # What slots on this machine left behind because they were killed, or because a restart did not come about.
         for base in self.settings.backend.all_local_directories or (tempfile.gettempdir(),):
             shutil.rmtree(job_directory(base, self.settings.local_name), ignore_errors=True)

@@ -69,6 +69,11 @@ class CheckpointLock:
                 self._depth -= 1
                 self._changed.notify_all()
 
+    @property
+    def held(self) -> bool:
+        """Whether somebody is in a step, as far as a thread can tell that may be in it itself."""
+        return self._depth > 0
+
     def settle(self) -> None:
         """Say that the source has ended, and how is known."""
         with self._lock:

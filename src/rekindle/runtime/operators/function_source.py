@@ -75,6 +75,18 @@ class FunctionSourceOperator(UserFunctionOperator, SourceOperator, RecordKeeper)
         self._restore_buffer(lists.pop(SOURCE_BUFFER, None))
         super().open(context)
 
+    # --- what a test may look at ---
+
+    @property
+    def checkpoint_lock(self) -> CheckpointLock:
+        """The lock under which the function emits, once the operator is open."""
+        return self._lock
+
+    @property
+    def thread(self) -> Thread | None:
+        """The thread of the function; None before the first poll."""
+        return self._thread
+
     # --- what the slot calls ---
 
     def waiting(self) -> Sequence[Chunk]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rekindle.base.clock import Clock
+from rekindle.checkpoint.row_staging import RowStaging
 from rekindle.metrics import MetricGroup
 from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
@@ -43,12 +44,14 @@ class JobInfo:
         checkpointing: Whether it takes checkpoints.
         batch: Whether it is a batch, whose only checkpoint is at its end.
         watermark_interval_ms: How often periodic watermarks are asked for; 0: never.
+        show_records: Whether errors name records.
     """
 
     job_id: str
     checkpointing: bool = False
     batch: bool = False
     watermark_interval_ms: int = 200
+    show_records: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +63,14 @@ class SlotServices:
         event_loop: For operators that wait for something outside.
         request_epoch: Called, by any thread, when there is something to emit and no epoch may come by itself.
         fresh_directory: Makes a directory on local disk that goes with the attempt, given what for.
+        staging: Where rows for the driver go; None: no sink has any.
     """
 
     clock: Clock
     event_loop: EventLoopThread
     request_epoch: Callable[[], None]
     fresh_directory: Callable[[str], str]
+    staging: RowStaging | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

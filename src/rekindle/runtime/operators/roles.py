@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 
+from rekindle.checkpoint.metadata import StagedRows
 from rekindle.graph.job_graph import NodeColumns
+from rekindle.graph.splits import Split
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import Operator
 from rekindle.state.operator_state.stored import StoredList
@@ -63,6 +65,14 @@ class WatermarkEmitter(Operator):
     @abstractmethod
     def output_idle(self, idle: bool) -> bool:
         """Turn the idleness of the inputs into that of the output: nobody waits for the watermark of an idle one."""
+
+
+class SplitFollower(Operator):
+    """An operator that follows the splits of its source, each by itself."""
+
+    @abstractmethod
+    def assign_splits(self, splits: Iterable[Split]) -> None:
+        """Take the splits of the source that may have records from now on, those of all subtasks."""
 
 
 class BackgroundWork(Operator):
@@ -153,5 +163,17 @@ class OutputCommitter(OperatorStateOwner, CheckpointObserver):
         """Let what a complete savepoint in passing refers to outlive a failure of the job."""
 
     @abstractmethod
-    def commit_final(self) -> None:
-        """Make output visible at the end of a job without checkpoints."""
+    def commit_final(self, version: int) -> None:
+        """Make output visible at the end of a job without checkpoints.
+
+        Args:
+            version: The checkpoint it counts as prepared for, where that is of interest.
+        """
+
+
+class RowStager(OutputCommitter):
+    """An operator whose output the driver commits: rows in files, which are named with each snapshot."""
+
+    @abstractmethod
+    def staged_rows(self) -> list[StagedRows]:
+        """Return what was prepared, at the last barrier or before, and is not known to be part of a checkpoint."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from abc import abstractmethod
 from itertools import chain
 from typing import Any
 
@@ -115,25 +116,29 @@ class PendingCommit(msgspec.Struct, frozen=True):
     committable: bytes
 
 
-class TwoPhaseSinkOperator(OutputCommitter):
-    """Commit a sink's output when the checkpoint that holds it is complete, and once."""
+class TwoPhaseOperator(OutputCommitter):
+    """Commit what a writer wrote when the checkpoint that holds it is complete, and once."""
 
     _LINEAGE = "lineage"
     _PENDING = "pending-commits"
     _writer: SinkWriter
 
-    def __init__(self, sink: Sink, type_info: TypeInformation | None = None) -> None:
-        self.sink = sink
+    def __init__(self, type_info: TypeInformation | None = None) -> None:
         self.type_info = type_info
         self._pending: dict[int, list[bytes]] = {}
+
+    @abstractmethod
+    def create_writer(self, context: OperatorContext, writer_context: SinkWriterContext) -> SinkWriter:
+        """Create what writes the records of this subtask."""
 
     def open(self, context: OperatorContext) -> None:
         task, clock = context.task, context.slot.clock
         restored = context.restored.items(self._LINEAGE)
         self._lineage = restored[0].decode() if restored else f"{context.job.job_id}-{task.uid}"
         self._subtask = task.subtask
-        self._writer = self.sink.create_writer(
-            SinkWriterContext(task.subtask, task.parallelism, task.attempt, self._lineage, clock, self.type_info)
+        self._writer = self.create_writer(
+            context,
+            SinkWriterContext(task.subtask, task.parallelism, task.attempt, self._lineage, clock, self.type_info),
         )
         pending = _pending_commits(context.restored.lists.get(self._PENDING))
         own = [p for p in pending if p.subtask % task.parallelism == task.subtask]
@@ -183,7 +188,7 @@ class TwoPhaseSinkOperator(OutputCommitter):
         for number in sorted(number for number in self._pending if number <= checkpoint_id):
             self._writer.keep(self._pending[number])
 
-    def commit_final(self) -> None:
+    def commit_final(self, version: int) -> None:
         self._writer.end_input()
         last = self._writer.prepare_commit(0)
         for _, committables in sorted(self._pending.items()):  # of savepoints in passing
@@ -193,6 +198,17 @@ class TwoPhaseSinkOperator(OutputCommitter):
 
     def close(self) -> None:
         self._writer.close()
+
+
+class TwoPhaseSinkOperator(TwoPhaseOperator):
+    """Commit what the writers of a sink write."""
+
+    def __init__(self, sink: Sink, type_info: TypeInformation | None = None) -> None:
+        super().__init__(type_info)
+        self.sink = sink
+
+    def create_writer(self, context: OperatorContext, writer_context: SinkWriterContext) -> SinkWriter:
+        return self.sink.create_writer(writer_context)
 
 
 def _pending_commits(stored: StoredList | None) -> list[PendingCommit]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import pickle
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from rekindle.graph.job_graph import JobEdge, JobGraph, JobNode
 from rekindle.graph.partitioning import Partitioning
+from rekindle.graph.splits import Split
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.edge_serializers import EdgeSerializers
 from rekindle.runtime.exchange.partition_writers import chosen_targets
@@ -32,6 +33,7 @@ from rekindle.runtime.operators.roles import (
     OutputCommitter,
     ProcessingTimeOperator,
     RecordKeeper,
+    SplitFollower,
     TwoInputOperator,
     WatermarkEmitter,
 )
@@ -214,13 +216,22 @@ class OperatorGraph:
     def begin_epoch(self, spark_tasks: int) -> None:
         """Settle who may hear of watermarks within an epoch, in which Spark reads in so many tasks; 0: nobody knows."""
         for running in self:
-            in_order = not running.node.transformation.moves_watermark or self._order.holds(
-                running.node.id, spark_tasks
-            )
+            transformation = running.node.transformation
+            ordered = not transformation.moves_watermark or transformation.follows_splits
+            in_order = ordered or self._order.holds(running.node.id, spark_tasks)
             # A batch knows no time but its end; that of a loop is the job master's to move.
             timeless = self._batch or running.node.id in self.loops or running.node.cluster_fed
             running.early = in_order and not timeless
             running.cutter = running.emitter if running.early else None
+
+    def assign_splits(self, splits: Mapping[int, Iterable[Split]]) -> None:
+        """Let operators know which splits of their sources, by node, may have records from now on."""
+        for edge in self._edges:
+            if edge.source in splits and edge.target in self._nodes:
+                running = self._nodes[edge.target]
+                if isinstance(running.operator, SplitFollower):
+                    with blaming(running.node):
+                        running.operator.assign_splits(splits[edge.source])
 
     def __iter__(self) -> Iterator[RunningNode]:
         return iter(self._nodes.values())
@@ -246,7 +257,10 @@ class OperatorGraph:
 
     def receive_passed(self, edge_id: int, passed: Passed) -> int:
         """Take word of a task that ran operators by columns; return how many records it has read."""
-        given, edge = self._column_inputs[edge_id], self._edges[edge_id]
+        edge = self._edges[edge_id]
+        given = self._column_inputs.get(edge_id)
+        if given is None:  # the source alone
+            return self._count_read(edge, passed)
         watermark = given.passed(passed)
         if watermark is not None:
             self._nodes[edge.target].settled_late.append((edge.input, Progress(0, watermark, False)))
@@ -259,6 +273,14 @@ class OperatorGraph:
                 running.records_in += came
                 running.records_out += left
         return passed.records[0]
+
+    def _count_read(self, edge: JobEdge, passed: Passed) -> int:
+        read = sum(passed.records)
+        running = self._nodes.get(edge.source)
+        if running is not None:
+            running.records_in += read
+            running.records_out += read
+        return read
 
     def _count(self, given: ColumnInput) -> None:
         """Count the records of operators that had to run here; those of the first two were counted with their task."""

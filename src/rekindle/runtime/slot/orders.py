@@ -20,7 +20,7 @@ def carry_out(slot: Slot, order: m.ToSlot) -> None:
         case m.NotifyAborted():
             slot.notify_aborted(order)
         case m.CommitFinal():
-            slot.commit_final()
+            slot.commit_final(order)
         case m.AskMetrics():
             slot.report_metrics(order)
         case m.StateLocations():

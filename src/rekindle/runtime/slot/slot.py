@@ -27,7 +27,7 @@ from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.operator_context import JobInfo, OperatorContext, SlotServices, TaskInfo
 from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
-from rekindle.runtime.operators.roles import CheckpointObserver, OutputCommitter, RecordKeeper
+from rekindle.runtime.operators.roles import CheckpointObserver, OutputCommitter, RecordKeeper, RowStager
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.runtime.queries.settings import QuerySettings
@@ -118,7 +118,9 @@ class Slot:
         self._queries = None if job.queries is None else self._made_queries(job.queries)
         self._waits = LevelWaits()
         self._counted = CountedWork(job.graph, self._graph, self._exchanges, self._waits, clock.now())
-        self._services = SlotServices(clock, EventLoopThread(), lambda: send(m.RequestEpoch()), self._local.fresh)
+        self._services = SlotServices(
+            clock, EventLoopThread(), lambda: send(m.RequestEpoch()), self._local.fresh, job.staging
+        )
         self._broken = False
         self._crashes: CrashKeeper | None = None
         if job.crash_records is not None and program is not None:
@@ -196,6 +198,7 @@ class Slot:
             self._busy = 0.0
             self._waits.begin_epoch()
             self._graph.begin_epoch(order.spark_tasks)
+            self._graph.assign_splits(order.splits)
             self._graph.end_spark_sources(order.ended_sources)
             if order.drain:
                 self._graph.drain_sources()
@@ -257,11 +260,13 @@ class Slot:
                 self._queries.checkpoints.aborted(order.checkpoint_id)
             self._each(self._observers, lambda operator: operator.notify_aborted(order.checkpoint_id))
 
-    def commit_final(self) -> None:
-        """Commit all output of a job without checkpoints."""
+    def commit_final(self, order: m.CommitFinal) -> None:
+        """Commit all output of a job without checkpoints; name what the driver has to commit."""
         with self._lock:
-            self._each(self._committers, lambda operator: operator.commit_final())
-        self._send(m.CommitDone(0))
+            self._each(self._committers, lambda operator: operator.commit_final(order.version))
+            stagers = [(n, o) for n, o in self._committers if isinstance(o, RowStager)]
+            staged = {running.node.uid: operator.staged_rows() for running, operator in stagers}
+        self._send(m.CommitDone(0, staged))
 
     def finish_uploads(self) -> None:
         """Wait for the snapshots under way; for a slot that no process ends with, before it is closed."""
@@ -522,7 +527,9 @@ class Slot:
                 job_parameters=job.job_parameters,
                 metrics=self._metrics.group(node.uid, node.name, self.index),
                 superstep=self._iterations.superstep(node.id),
-                job=JobInfo(job.job_id, job.checkpointing, job.graph.batch, job.watermark_interval_ms),
+                job=JobInfo(
+                    job.job_id, job.checkpointing, job.graph.batch, job.watermark_interval_ms, job.show_records
+                ),
                 slot=self._services,
                 keyed_backend=partial(self._backend, node, state),
                 to_driver=lambda channel, data: self._send(m.Output(channel, node.id, data)),

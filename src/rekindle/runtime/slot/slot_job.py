@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from rekindle.checkpoint.crash_records import CrashRecordSettings
 from rekindle.checkpoint.metadata import CheckpointMetadata
+from rekindle.checkpoint.row_staging import RowStaging
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobGraph
@@ -70,6 +71,7 @@ class SlotJob:
     show_records: bool = True  # whether errors of user code name the record
     crash_records: CrashRecordSettings | None = None  # None: none are written
     queries: QuerySettings | None = None  # how queries of state are answered; None: not at all
+    staging: RowStaging | None = None  # where rows for the driver go; None: no sink has any
 
 
 def load_job(data: bytes) -> SlotJob:

@@ -20,7 +20,7 @@ from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter
 from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.exceptions import OutputLostError
 from rekindle.graph.job_graph import JobNode
-from rekindle.runtime.operators.roles import KeyedStateOwner, OperatorStateOwner
+from rekindle.runtime.operators.roles import KeyedStateOwner, OperatorStateOwner, RowStager
 from rekindle.runtime.slot.failure import OperatorError, blaming, describe_failure, explain, is_curable
 from rekindle.runtime.slot.forked_encoder import ForkedEncoder
 from rekindle.runtime.slot.increments import Increments, StoredIncrement
@@ -66,7 +66,8 @@ class _StateOwners:
             if lists is None:
                 lists = {} if self.lists is None else self.lists.snapshot_lists()
             if self.keyed is None:
-                return SnapshotPart(self.node, lists, self.lists, KeyedSnapshot(), [])
+                staged = self.lists.staged_rows() if isinstance(self.lists, RowStager) else []
+                return SnapshotPart(self.node, lists, self.lists, KeyedSnapshot(), [], staged)
             names = self.keyed.keyed_state_names()
             return SnapshotPart(self.node, lists, self.lists, self.keyed.snapshot_keyed(request), names)
         except BaseException as error:

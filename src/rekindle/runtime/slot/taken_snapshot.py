@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from rekindle.checkpoint.metadata import StagedRows
 from rekindle.checkpoint.slot_snapshot import ListStateSize, OperatorSnapshot
 from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter
 from rekindle.contracts.key_groups import MAX_PARALLELISM_LIMIT, KeyGroupRange
@@ -32,6 +33,7 @@ class SnapshotPart:
         lists_owner: What reads them back; None: it has none.
         keyed: Its keyed state.
         keyed_names: The names of what is in ``keyed``.
+        staged: Its rows for the driver to commit.
     """
 
     node: JobNode
@@ -39,11 +41,12 @@ class SnapshotPart:
     lists_owner: OperatorStateOwner | None
     keyed: KeyedSnapshot
     keyed_names: list[str]
+    staged: list[StagedRows] = field(default_factory=list)
 
     def describe(self) -> OperatorSnapshot:
         """Return what there is of the operator."""
         lists = {name: ListStateSize(stored.mode, len(stored)) for name, stored in self.lists.items()}
-        return OperatorSnapshot(self.node.uid, self.keyed_names, lists)
+        return OperatorSnapshot(self.node.uid, self.keyed_names, lists, staged=self.staged)
 
     def write(self, writer: SnapshotWriter) -> None:
         """Encode what is in memory."""

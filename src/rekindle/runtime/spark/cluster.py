@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import pyspark
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from rekindle.graph.job_graph import ClusterSource, JobGraph
 from rekindle.runtime.master.cluster import ClusterLoss
@@ -13,9 +14,13 @@ from rekindle.runtime.master.slots.process_slot_pool import ProcessSlotPool
 from rekindle.runtime.master.slots.slot_pool import SlotPoolOptions
 from rekindle.runtime.spark.attempt_epochs import SparkEpochs
 from rekindle.runtime.spark.errors import refusal
+from rekindle.runtime.spark.rows_frame import rows_frame
 from rekindle.runtime.spark.session import is_local
 from rekindle.runtime.spark.slot_launcher import cancel_launch, launch_slots
 from rekindle.runtime.spark.spark_loss import spark_loss
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Renew = Callable[[], tuple[SparkSession, tuple[ClusterSource, ...]]]
 """Starts Spark anew, and makes the sources of a job on it."""
@@ -52,6 +57,15 @@ class SparkCluster:
     def epochs(self, graph: JobGraph) -> SparkEpochs:
         """Plan the epochs of an attempt."""
         return SparkEpochs(self._session, graph)
+
+    @property
+    def one_machine(self) -> bool:
+        """Return whether Spark is in one process on this machine."""
+        return is_local(self._session)
+
+    def rows(self, files: Sequence[str], schema: pa.Schema) -> DataFrame:
+        """Open files of rows as a DataFrame."""
+        return rows_frame(self._session, files, schema)
 
     def loss(self) -> ClusterLoss | None:
         """Look whether Spark is gone."""

@@ -6,14 +6,16 @@ per epoch:       envelopes ─ repartition by id (slots, target) ─ forward (le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from rekindle.graph.job_graph import ClusterSource, JobGraph
-from rekindle.runtime.exchange.column_routes import column_routes
+from rekindle.graph.transformations.split_sources import SplitFrame
+from rekindle.runtime.exchange.column_routes import ColumnRoute, column_routes
+from rekindle.runtime.exchange.split_routes import SplitEnds, SplitRoute, split_routes
 from rekindle.runtime.master.cluster import EpochDriver
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
 from rekindle.runtime.slot.arrivals import record_order
@@ -46,11 +48,16 @@ class EpochPlan:
         self._edge_levels = tuple(levels[edge.target] for edge in graph.edges)
         self._streaming = [source for source in graph.cluster_sources if frame_of(source).isStreaming]
         self._static = [source for source in graph.cluster_sources if not frame_of(source).isStreaming]
-        self._routes = column_routes(graph)
+        self._routes: dict[int, ColumnRoute | SplitRoute] = {**column_routes(graph)}
+        self._ends: Mapping[str, SplitEnds] = {}
         self._polled_slots = graph.polled_slots
         self._hosts_sources = graph.hosts_sources
         order = record_order(graph, 0)
-        timed = {node.id for node in graph.nodes if node.transformation.moves_watermark}
+        timed = {
+            node.id
+            for node in graph.nodes
+            if node.transformation.moves_watermark and not node.transformation.follows_splits
+        }
         self._tasks_matter = bool(timed & order.one_sender & order.spark_rooted)
         self._bounded_rows = all(has_small_rows(frame_of(source).schema) for source in graph.cluster_sources)
         self._action: PlannedAction | None = None
@@ -69,14 +76,27 @@ class EpochPlan:
         """Name the bounded DataFrames: each is read whole, in one epoch."""
         return {source.uid for source in self._static}
 
-    def start(self, directory: SlotDirectory, scratch: str, run_epoch: Callable[[DataFrame, int], None]) -> EpochDriver:
+    def split_frames(self) -> dict[str, SplitFrame]:
+        """Return the streams that are read in splits, by uid."""
+        return {s.uid: s.described for s in self._streaming if isinstance(s.described, SplitFrame)}
+
+    def start(
+        self,
+        directory: SlotDirectory,
+        scratch: str,
+        ends: Mapping[str, SplitEnds],
+        run_epoch: Callable[[DataFrame, int], None],
+    ) -> EpochDriver:
         """Let the epochs of an attempt begin, once somebody asks for the first.
 
         Args:
             directory: Where the slots are.
             scratch: The directory of Spark's logs.
+            ends: Where the splits of sources end, by uid.
             run_epoch: Runs an epoch: given what the slots and the streams of Spark give in it, and its number.
         """
+        self._ends = ends
+        self._routes |= split_routes(self._graph, ends)
         if not self._streaming:
             with query_settings(self._session):
                 session = cloned_session(self._session)
@@ -147,5 +167,6 @@ class EpochPlan:
         route = self._routes.get(source.node)
         if route is not None:
             return frame.mapInArrow(RouteSource(route), ENVELOPE_DDL)
-        forward = ForwardSource(directory, source.node, self._parallelism[source.node])
+        ends = self._ends.get(source.uid)
+        forward = ForwardSource(directory, source.node, self._parallelism[source.node], ends)
         return frame.mapInArrow(forward, ENVELOPE_DDL)

@@ -20,6 +20,7 @@ from pyspark import TaskContext
 from rekindle.exceptions import SlotLostError, SlotProtocolError
 from rekindle.runtime.exchange.arrow_batches import encode_batch
 from rekindle.runtime.exchange.column_routes import ColumnRoute
+from rekindle.runtime.exchange.split_routes import SplitEnds, SplitRoute
 from rekindle.runtime.master.slots.slot_directory import SlotAddress, SlotDirectory
 from rekindle.runtime.spark.worker_daemon import prepare_this_worker
 from rekindle.runtime.wire import messages as m
@@ -33,17 +34,26 @@ _RECEIVE = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class ForwardSource:
-    """Forward the rows of a DataFrame, task j to slot j modulo the source's parallelism."""
+    """Forward the rows of a DataFrame, task j to slot j modulo the source's parallelism.
+
+    Attributes:
+        directory: Where the slots are.
+        node: The source.
+        parallelism: The number of its subtasks.
+        ends: Where the splits of the source end; None: nowhere.
+    """
 
     directory: SlotDirectory
     node: int
     parallelism: int
+    ends: SplitEnds | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""
         epoch, partition, attempt = _task()
         task = m.OpenTask(self.directory.attempt, epoch, 0, partition, attempt, source=self.node)
-        frames = ((0, encode_batch(batch)) for batch in batches if batch.num_rows)
+        kept = batches if self.ends is None else self.ends.cut(batches)
+        frames = ((0, encode_batch(batch)) for batch in kept if batch.num_rows)
         return _forward(self.directory, partition % self.parallelism, task, frames)
 
 
@@ -51,7 +61,7 @@ class ForwardSource:
 class RouteSource:
     """Take the rows of a DataFrame by columns straight into the exchange."""
 
-    route: ColumnRoute
+    route: ColumnRoute | SplitRoute
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run as the function of ``mapInArrow``."""

@@ -63,6 +63,11 @@ class SparkScratch:
         self._write("offsets/0", "\n".join(["v1", json.dumps(head), *lines, FIRST_TICK]))
         self._write("commits/0", 'v1\n{"nextBatchWatermarkMs":0}')
 
+    def offset(self, uid: str, batch: int) -> str:
+        """Return the end of a batch in the only stream inside a source."""
+        (line,) = (source.first for source in self._layout if source.uid == uid)
+        return self._offsets(batch)[line]
+
     def positions(self, batch: int) -> list[SourcePosition]:
         """Read where every source stands at the end of a batch."""
         if not self._layout:

@@ -7,11 +7,12 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any
 
+import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -23,6 +24,7 @@ from rekindle.runtime.spark.java import require_java
 from rekindle.runtime.spark.quiet_logs import quieten
 from rekindle.runtime.spark.row_sizes import BYTES_PER_BATCH, MOST_BYTES_PER_BATCH, ROWS_PER_BATCH
 from rekindle.runtime.spark.spark_loss import jvm_process, spark_loss
+from rekindle.runtime.spark.spark_packages import with_packages
 from rekindle.runtime.spark.versions import checkpoint_file_manager, require_supported_spark
 
 # In force while the query of a job is started; Spark keeps a copy of the session's settings for the query.
@@ -59,8 +61,14 @@ _SETTINGS_LOCK = threading.RLock()  # a session's settings are shared by all job
 _LOGGING = os.path.join(os.path.dirname(__file__), "log4j2.properties")
 
 
-def create_session(configuration: Configuration, parallelism: int) -> SparkSession:
-    """Start Spark, on this machine unless ``spark.master`` says otherwise, or take the session that is active."""
+def create_session(configuration: Configuration, parallelism: int, packages: Iterable[str] = ()) -> SparkSession:
+    """Start Spark, on this machine unless ``spark.master`` says otherwise, or take the session that is active.
+
+    Args:
+        configuration: Has the settings of the program.
+        parallelism: How many cores Spark has on this machine, at least.
+        packages: What sources of the program need, as Maven names it.
+    """
     require_supported_spark()
     forget_dead_spark()
     active = SparkSession.getActiveSession()
@@ -71,6 +79,7 @@ def create_session(configuration: Configuration, parallelism: int) -> SparkSessi
     keep_py4j_to_its_logger()
     settings = dict(_SESSION_SETTINGS)
     wanted = {key: value for key, value in configuration.to_dict().items() if key.startswith("spark.")}
+    wanted = with_packages(wanted, packages, pyspark.__version__)
     master = wanted.get("spark.master", f"local[{max(parallelism, os.cpu_count() or 1)}]")
     if master.startswith("local"):
         settings |= _LOCAL_SETTINGS | _worker_sockets()

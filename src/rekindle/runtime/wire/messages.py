@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle
+from rekindle.checkpoint.metadata import CheckpointMetadata, StagedRows, StateHandle
 from rekindle.checkpoint.slot_snapshot import OperatorSnapshot, SlotSnapshot
 from rekindle.metrics.slot_metrics import MetricValue
 from rekindle.runtime.iteration_phase import IterationPhase
@@ -55,6 +55,7 @@ class BeginEpoch(_Message, frozen=True):
     iterations: list[IterationOrder] = []
     drain: bool = False  # all sources end where they stand, as if there were no more input
     spark_tasks: int = 0  # in how many tasks Spark reads its sources; 0: nobody knows
+    splits: dict[int, list[tuple[str, int]]] = {}  # the open splits of sources, by node, where they have changed
 
 
 class EndEpoch(_Message, frozen=True):
@@ -95,7 +96,12 @@ class NotifyAborted(_Message, frozen=True):
 
 
 class CommitFinal(_Message, frozen=True):
-    """Make all output visible: the job ends and has no checkpoints. Answered by CommitDone with id 0."""
+    """Make all output visible: the job ends and has no checkpoints. Answered by CommitDone with id 0.
+
+    ``version`` is the checkpoint that rows for the driver count as prepared for.
+    """
+
+    version: int = 0
 
 
 class AskMetrics(_Message, frozen=True):
@@ -229,9 +235,13 @@ class SnapshotFailed(_Message, frozen=True):
 
 
 class CommitDone(_Message, frozen=True):
-    """Say that everything up to a checkpoint is committed."""
+    """Say that everything up to a checkpoint is committed.
+
+    At the end of a job without checkpoints ``staged`` says what the driver has yet to commit, by the uid of the sink.
+    """
 
     checkpoint_id: int
+    staged: dict[str, list[StagedRows]] = {}
 
 
 class Rates(msgspec.Struct, frozen=True, array_like=True):

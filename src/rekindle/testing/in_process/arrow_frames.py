@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.splits import SPLIT_COLUMNS, Split
 from rekindle.runtime.exchange.arrow_batches import encode_batch
 
 
@@ -35,6 +36,12 @@ class ArrowFrame:
         from pyspark.sql.pandas.types import from_arrow_schema  # needs no Java
 
         return from_arrow_schema(self.tables[0].schema)
+
+    @cached_property
+    def splits(self) -> list[Split]:
+        """Return the splits that rows are from, of all tables."""
+        columns = pa.concat_tables(self.tables).select(list(SPLIT_COLUMNS)).to_pydict().values()
+        return sorted(set(zip(*columns, strict=True)))
 
     def tasks(self, epoch: int) -> list[pa.RecordBatch]:
         """Return the batches of the tasks of an epoch, counted from 0; past the last table there are none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from rekindle.graph.job_graph import ClusterSource, JobGraph
@@ -11,6 +13,9 @@ from rekindle.runtime.wire import messages as m
 from rekindle.testing.in_process.epochs import InProcessEpochs
 from rekindle.testing.in_process.slot import InProcessSlot
 from rekindle.testing.in_process.slot_pool import InProcessSlotPool
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["InProcessCluster"]
 
@@ -68,6 +73,17 @@ class InProcessCluster:
     def epochs(self, graph: JobGraph) -> InProcessEpochs:
         """Make ready for the epochs of an attempt."""
         return InProcessEpochs(graph, self._by_name.get)
+
+    @property
+    def one_machine(self) -> bool:
+        """Return True: all slots are in this process."""
+        return True
+
+    def rows(self, files: Sequence[str], schema: pa.Schema) -> pa.Table:
+        """Open files of rows as an Arrow table, in the place of a DataFrame."""
+        import pyarrow.parquet as pq
+
+        return pq.read_table(list(files), schema=schema)
 
     def loss(self) -> ClusterLoss | None:
         """Return None: the cluster is there as long as this process."""

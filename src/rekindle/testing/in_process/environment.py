@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rekindle.config.configuration import Configuration
 from rekindle.config.configuration_layers import lay_over
 from rekindle.config.rest_options import RestOptions
+from rekindle.contracts.table_commit import TableCommit
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
 from rekindle.exceptions import InvalidProgramError, NotSupportedError
 from rekindle.graph.job_graph import JobGraph
@@ -73,10 +74,31 @@ class LocalEnvironment(StreamExecutionEnvironment):
         """Raise NotSupportedError: there is no Spark."""
         raise _needs_spark("spark_session", "Make what the program needs of it without Spark")
 
+    def _collected_frames(self, schema: pa.Schema) -> Any:
+        return _ArrowTables(schema)
+
     def _cluster(self, graph: JobGraph, view: ProgressView) -> tuple[InProcessCluster, JobGraph]:
         check_restore_setting(self._configuration)
         self.cluster.epochs(graph)  # refuses at once what it cannot read
         return self.cluster, graph
+
+
+class _ArrowTables:
+    """Keep the rows of a stream for an Arrow table, which stands for a DataFrame."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._tables: dict[int, pa.Table] = {}
+
+    def write(self, table: pa.Table, commit: TableCommit) -> None:
+        """Keep the rows of a commit."""
+        self._tables[commit.version] = table
+
+    def frame(self) -> pa.Table:
+        """Return all rows."""
+        import pyarrow as pa
+
+        return pa.concat_tables([self._schema.empty_table(), *self._tables.values()])
 
 
 def local_environment(

@@ -9,8 +9,10 @@ from typing import Any
 from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.exceptions import NotSupportedError, SlotLostError, SlotProtocolError
 from rekindle.graph.job_graph import ClusterSource, JobGraph
+from rekindle.graph.splits import Split
 from rekindle.graph.transformations.sources import TextFiles
-from rekindle.runtime.exchange.column_routes import column_routes
+from rekindle.runtime.exchange.column_routes import ColumnRoute, column_routes
+from rekindle.runtime.exchange.split_routes import SplitRoute, split_routes
 from rekindle.runtime.exchange.writers import Envelope
 from rekindle.runtime.master.cluster import Epoch
 from rekindle.runtime.master.slots.slot_directory import SlotDirectory
@@ -44,7 +46,9 @@ class InProcessEpochs:
                 self._tables[source.uid] = source.node, frame
             else:
                 self._files[source.uid] = _OpenedFiles(source)
-        self._routes = column_routes(graph) if self._tables else {}
+        self._routes: dict[int, ColumnRoute | SplitRoute] = {**column_routes(graph)} if self._tables else {}
+        self._split = split_routes(graph, {})
+        self._routes |= self._split
         self._begin: dict[str, int] = {}  # the table with which each stream of tables begins
         self._draining = False
         self._parallelism = {node.id: node.parallelism for node in graph.nodes}
@@ -74,6 +78,19 @@ class InProcessEpochs:
     def moved(self, epoch: int) -> set[str]:
         """Return the streams that had a table left for an epoch."""
         return {uid for uid in self._streams() if self._begin[uid] + epoch <= len(self._tables[uid][1].tables)}
+
+    @property
+    def delimited(self) -> set[str]:
+        """Return nothing: tables end with the last."""
+        return set()
+
+    def ended(self, epoch: int) -> set[str]:
+        """Return nothing: no table knows that it is the last."""
+        return set()
+
+    def splits(self, epoch: int) -> dict[str, list[Split]]:
+        """Return the splits in the tables of streams whose splits are followed."""
+        return {uid: frame.splits for uid, (node, frame) in self._tables.items() if node in self._split}
 
     def source_tasks(self, epoch: int) -> int:
         """Count the tasks in which streams of tables are read."""

@@ -7,11 +7,18 @@ from typing import Any
 import pytest
 
 from rekindle.checkpoint.events import CheckpointFailureReason, WriteMetadata
-from rekindle.checkpoint.metadata import CheckpointMetadata
+from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, StagedRows, StoredFile
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
-from rekindle.exceptions import CheckpointError, CheckpointStorageError, JobFencedError, SlotLostError, StopFailedError
+from rekindle.exceptions import (
+    CheckpointError,
+    CheckpointStorageError,
+    JobFencedError,
+    SlotLostError,
+    StopFailedError,
+    UserCodeError,
+)
 from rekindle.runtime.master.attempts import attempt_events as a
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine
 from rekindle.runtime.master.checkpoints import storage_orders as s
@@ -240,8 +247,93 @@ class TestTheEnd:
         subject = machine(ends_with_checkpoint=False)
         assert subject.handle(2, EpochEnded(1, finished=True)) == [s.NoteOutput()]
         assert subject.handle(3, a.Woken()) == []
-        assert subject.handle(4, s.OutputNoted()) == [a.TellSlots(m.CommitFinal())]
+        assert subject.handle(4, s.OutputNoted()) == [a.TellSlots(m.CommitFinal(1))]
         assert subject.handle(5, a.OutputCommitted(0, 0)) == [a.End(a.Outcome.FINISHED)]
+
+
+class TestRowsForTheDriver:
+    def with_rows(self, checkpoint_id: int, savepoint: bool = False) -> StoredCheckpoint:
+        rows = StagedRows(checkpoint_id, 1, StoredFile(1, 0, f"../shared/rows-{checkpoint_id}.parquet", shared=True))
+        sink = OperatorMetadata("sink", "sink", 1, 128, [], {}, [rows])
+        metadata = CheckpointMetadata(checkpoint_id, JOB, "name", 0, 0, [sink], [], [], savepoint)
+        return StoredCheckpoint(metadata, LocalCheckpointFiles("/checkpoints"), f"chk-{checkpoint_id}")
+
+    def completed(self, subject: AttemptMachine, now: int, checkpoint_id: int) -> list[a.Instruction]:
+        acknowledged(subject, checkpoint_id, now)
+        return subject.handle(now, s.MetadataStored(checkpoint_id, self.with_rows(checkpoint_id)))
+
+    def test_are_committed_when_the_checkpoint_is_complete(self) -> None:
+        subject = machine(PERIODIC)
+        subject.handle(100, EpochWaits(1))
+        [order] = of(a.CommitRows, self.completed(subject, 101, 1))
+        assert order.checkpoint.location.metadata == self.with_rows(1).metadata
+
+    def test_are_not_committed_before_the_log_has_the_checkpoint(self) -> None:
+        subject = machine(PERIODIC, logged=True)
+        subject.handle(100, EpochWaits(1))
+        instructions = self.completed(subject, 101, 1)
+        assert of(s.NoteCheckpoint, instructions)
+        assert not of(a.CommitRows, instructions)
+        assert of(a.CommitRows, subject.handle(102, s.CheckpointNoted(1, self.with_rows(1), None)))
+
+    def test_hold_the_next_barrier_and_no_epoch(self) -> None:
+        subject = machine(PERIODIC)
+        subject.handle(100, EpochWaits(1))
+        self.completed(subject, 101, 1)
+        assert subject.handle(250, EpochEnded(1, more=True)) == [a.Tick()]
+        assert subject.handle(251, EpochWaits(2)) == [a.BeginEpoch(2)]
+        due = subject.next_due(260)
+        assert due is None or due > 260, "nobody looks at the clock meanwhile"
+        subject.handle(270, EpochEnded(2))
+        assert of(a.PlaceBarrier, subject.handle(280, a.RowsCommitted(1)))
+
+    def test_of_checkpoints_that_overlap_are_committed_one_after_the_other(self) -> None:
+        subject = machine(PERIODIC)
+        assert of(a.PlaceBarrier, subject.handle(100, EpochWaits(1)))
+        assert of(a.PlaceBarrier, subject.handle(210, EpochEnded(1)))
+        assert of(a.CommitRows, self.completed(subject, 211, 1))
+        assert not of(a.CommitRows, self.completed(subject, 212, 2))
+        [order] = of(a.CommitRows, subject.handle(213, a.RowsCommitted(1)))
+        assert order.checkpoint.checkpoint_id == 2
+
+    def test_of_a_savepoint_in_passing_are_left_to_the_next_checkpoint(self) -> None:
+        savepoints = Savepoints(JOB)
+        subject = machine(PERIODIC, savepoints=savepoints)
+        savepoints.request("/savepoints")
+        subject.handle(2, EpochWaits(1))
+        acknowledged(subject, 1, 3)
+        assert not of(a.CommitRows, subject.handle(4, s.MetadataStored(1, self.with_rows(1, savepoint=True))))
+
+    def test_let_the_job_wait_for_its_end(self) -> None:
+        subject = machine(PERIODIC)
+        subject.handle(2, EpochEnded(1, finished=True))
+        assert of(a.CommitRows, self.completed(subject, 3, 1))
+        assert subject.handle(4, a.OutputCommitted(0, 1)) == []
+        assert subject.handle(5, a.RowsCommitted(1)) == [a.End(a.Outcome.FINISHED)]
+
+    def test_let_the_job_wait_for_the_slots_as_well(self) -> None:
+        subject = machine(PERIODIC)
+        subject.handle(2, EpochEnded(1, finished=True))
+        self.completed(subject, 3, 1)
+        assert subject.handle(4, a.RowsCommitted(1)) == []
+        assert subject.handle(5, a.OutputCommitted(0, 1)) == [a.End(a.Outcome.FINISHED)]
+
+    def test_of_a_job_without_checkpoints_are_committed_when_all_slots_have_named_theirs(self) -> None:
+        subject = machine(ends_with_checkpoint=False, slots=2)
+        subject.handle(2, EpochEnded(1, finished=True))
+        assert told(subject.handle(3, s.OutputNoted())) == [m.CommitFinal(1)]
+        rows = StagedRows(1, 3, StoredFile(1, 0, "../shared/rows-0.parquet"))
+        assert subject.handle(4, a.OutputCommitted(0, 0, {"sink": [rows]})) == []
+        assert subject.handle(5, a.OutputCommitted(1, 0, {"sink": []})) == [a.CommitLastRows({"sink": [rows]})]
+        assert subject.handle(6, a.RowsCommitted(0)) == [a.End(a.Outcome.FINISHED)]
+
+    def test_whose_writer_fails_fail_the_attempt(self) -> None:
+        subject = machine(PERIODIC)
+        subject.handle(100, EpochWaits(1))
+        self.completed(subject, 101, 1)
+        error = UserCodeError("sink", 0, "ValueError: no", "")
+        assert subject.handle(102, a.Failed(error)) == [a.End(error)]
+        assert subject.handle(103, a.RowsCommitted(1)) == [], "one that comes late changes nothing"
 
 
 class TestStop:

@@ -5,7 +5,7 @@ That the checks notice anything is checked, too: with machines of which a rule h
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from typing import Any
 
 import pytest
@@ -26,14 +26,14 @@ def test_invariants_hold_in_every_schedule(batch: int) -> None:
 
 def test_schedules_reach_every_situation() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(300):
+    for seed in range(500):
         seen += run_schedule(seed)
     rare = {
         situation: seen[situation]
         for situation in [
             *("FINISHED", "CANCELED", "FAILED", "SlotLostError", "RuntimeError", "OSError", "given up"),
             *("ReserveIds", "NoteCheckpoint", "NoteOutput", "DiscardFiles", "DropCompleted", "DrainSources"),
-            *("CompleteRequested", "FailRequested"),
+            *("CompleteRequested", "FailRequested", "CommitRows", "CommitLastRows", "table written"),
             *("CompleteSavepoint", "FailSavepoint", "GiveUpStop", "InterruptStop", "ShowStopSavepoint", "SkipEpoch"),
         ]
         if seen[situation] < 3
@@ -87,8 +87,8 @@ class BeginsEpochsAfterTheLastBarrier(AttemptMachine):
 
 
 class FinishesWithTheFirstSlot(AttemptMachine):
-    def _output_committed(self, slot, checkpoint_id):  # type: ignore[no-untyped-def]
-        super()._output_committed(slot, checkpoint_id)
+    def _output_committed(self, slot, checkpoint_id, staged):  # type: ignore[no-untyped-def]
+        super()._output_committed(slot, checkpoint_id, staged)
         if checkpoint_id == self._commit_awaited and self._outcome is None:
             self._end(a.Outcome.FINISHED)
 
@@ -117,6 +117,32 @@ class LeavesTheStopToNobody(AttemptMachine):
         pass
 
 
+class PlacesBarriersDuringACommit(AttemptMachine):
+    def _has_id(self) -> bool:
+        waiting, self._to_commit = self._to_commit, deque()
+        allowed = super()._has_id()
+        self._to_commit = waiting
+        return allowed
+
+
+class FinishesBeforeRowsAreCommitted(AttemptMachine):
+    def _finish_if_committed(self) -> None:
+        if len(self._committed) == self._settings.slots:
+            self._end(a.Outcome.FINISHED)
+
+
+class CommitsSeveralCheckpointsAtATime(AttemptMachine):
+    def _completed(self, order):  # type: ignore[no-untyped-def]
+        waiting, self._to_commit = self._to_commit, deque()
+        super()._completed(order)
+        self._to_commit = waiting + self._to_commit
+
+
+class ForgetsTheRowsOfAJobWithoutCheckpoints(AttemptMachine):
+    def _output_committed(self, slot, checkpoint_id, staged):  # type: ignore[no-untyped-def]
+        super()._output_committed(slot, checkpoint_id, {})
+
+
 MUTANTS = [
     CompletesBeforeTheLogHasIt,
     NotesTheNextBeforeTheOutcomeIsKnown,
@@ -129,6 +155,10 @@ MUTANTS = [
     HandsOverSavepointsThatAreNotSafe,
     PlacesBarriersAnywhere,
     LeavesTheStopToNobody,
+    PlacesBarriersDuringACommit,
+    FinishesBeforeRowsAreCommitted,
+    CommitsSeveralCheckpointsAtATime,
+    ForgetsTheRowsOfAJobWithoutCheckpoints,
 ]
 
 

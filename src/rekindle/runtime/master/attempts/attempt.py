@@ -2,9 +2,10 @@
 
 What is decided is decided by ``attempt_machine``. Here are the threads around it. Epochs run in a thread of their own,
 see ``epoch_runner``; slots speak from the threads of their connections; checkpoints are written and deleted in the
-thread of ``checkpoint_io``. All of them only put events into a queue. The job master's own thread sits in
-:meth:`Attempt.run`, hands them to the machine one by one, and carries out what that orders: so what slots are told
-arrives in that order. A lock lets others look at the checkpoints meanwhile; nothing is waited for under it.
+thread of ``checkpoint_io``; rows are handed to the functions that write them to tables in another such thread. All of
+them only put events into a queue. The job master's own thread sits in :meth:`Attempt.run`, hands them to the machine
+one by one, and carries out what that orders: so what slots are told arrives in that order. A lock lets others look at
+the checkpoints meanwhile; nothing is waited for under it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import DropCompleted, WriteMetadata
-from rekindle.checkpoint.metadata import SourcePosition
+from rekindle.checkpoint.metadata import SourcePosition, StagedRows
 from rekindle.checkpoint.statistics import RestoredStatistics
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
@@ -33,6 +36,7 @@ from rekindle.exceptions import (
     SlotLostError,
     UserCodeError,
 )
+from rekindle.graph.transformations.split_sources import SplitFrame
 from rekindle.runtime.master.attempts import attempt_events as a
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine, AttemptSettings
 from rekindle.runtime.master.attempts.attempt_slots import AttemptSlots
@@ -41,6 +45,7 @@ from rekindle.runtime.master.attempts.slot_launch import SlotLaunch
 from rekindle.runtime.master.checkpoints import storage_orders as s
 from rekindle.runtime.master.checkpoints.checkpoint_io import Work
 from rekindle.runtime.master.checkpoints.checkpoint_writer import CheckpointWriter
+from rekindle.runtime.master.checkpoints.table_commits import StagedOutput
 from rekindle.runtime.master.cluster import EpochDriver
 from rekindle.runtime.master.epochs.epoch_runner import EpochRunner
 from rekindle.runtime.master.job_shared import JobShared
@@ -96,7 +101,13 @@ class Attempt:
         )
         settings = shared.settings
         self._writer = CheckpointWriter(
-            settings.job_id, settings.job_name, shared.graph, shared.checkpoints, shared.savepoints, shared.ownership
+            settings.job_id,
+            settings.job_name,
+            shared.graph,
+            shared.checkpoints,
+            shared.savepoints,
+            shared.ownership,
+            shared.staging,
         )
         self._epochs = EpochRunner(shared, self._events.put, lambda error: self._fail(error, primary=False))
         self._times = times
@@ -119,6 +130,7 @@ class Attempt:
         slots = self._running_slots.start(restore)
         self._note_restored()
         self._shared.view.attempt_started(self._number, restore.metadata.checkpoint_id if restore else None)
+        self._commit_restored(restore)
         if self._shared.stopping.ends_with(None if restore is None else restore.metadata.checkpoint_id):
             with self._lock:
                 return self._machine.end_restored()
@@ -145,6 +157,8 @@ class Attempt:
             self._metrics.read(_LAST_LOOK)
         self._running_slots.release(job_over, _GRACE if ended_well else _GRACE / 5)
         self._shared.io.settle()
+        if self._shared.table_io is not None:
+            self._shared.table_io.settle()  # nobody else may write meanwhile
         while not self._events.empty():
             self._take(self._events.get())
         with self._lock:
@@ -242,6 +256,10 @@ class Attempt:
                     self._place_barrier(order)
                 case a.TellSlots(message):
                     self._shared.slot_pool.broadcast(message)
+                case a.CommitRows(checkpoint):
+                    self._commit_rows(checkpoint.checkpoint_id, checkpoint.location)
+                case a.CommitLastRows(staged):
+                    self._commit_last_rows(staged)
                 case a.AwaitCause():
                     self._cause_until = time.monotonic() + _CAUSE_WAIT
                 case a.End():
@@ -300,12 +318,49 @@ class Attempt:
         tell = self._events.put
         self._shared.io.order(work, tell, lambda error: tell(a.Failed(error)), given_up)
 
+    def _commit_rows(self, checkpoint_id: int, location: StoredCheckpoint) -> None:
+        tables, staging = self._shared.tables, self._shared.staging
+        assert tables is not None
+        assert staging is not None
+        output = StagedOutput.of(location, staging)
+        self._do_with_tables(partial(tables.commit, self._shared.graph, output), checkpoint_id)
+
+    def _commit_last_rows(self, staged: Mapping[str, Sequence[StagedRows]]) -> None:
+        tables, staging = self._shared.tables, self._shared.staging
+        assert tables is not None
+        assert staging is not None
+        # A job without checkpoints that is restarted prepares all its rows again, and calls them the same.
+        commit = partial(tables.commit, self._shared.graph, StagedOutput.final(staged, staging), self._number > 0)
+        self._do_with_tables(commit, 0)
+
+    def _do_with_tables(self, commit: Callable[[], None], checkpoint_id: int) -> None:
+        """Have rows committed in the thread for that; the outcome is an event."""
+
+        def work() -> None:
+            commit()
+            self._events.put(a.RowsCommitted(checkpoint_id))
+
+        assert self._shared.table_io is not None
+        given_up = s.CommitGivenUp(checkpoint_id)
+        self._shared.table_io.order(work, self._events.put, lambda error: self._events.put(a.Failed(error)), given_up)
+
+    def _commit_restored(self, restore: StoredCheckpoint | None) -> None:
+        """Commit the rows of the checkpoint that the job goes on from, and remove those that came after it."""
+        tables, staging = self._shared.tables, self._shared.staging
+        if tables is None or staging is None:
+            return
+        if restore is not None and restore.metadata.has_staged_rows:
+            tables.commit(self._shared.graph, StagedOutput.of(restore, staging), repeated=True)
+        completed = [checkpoint.location for checkpoint in self._machine.coordinator.completed()]
+        tables.remove_leftovers(completed)
+
     def _tell_people(self, news: a.News) -> None:
         view, savepoints, stopping = self._shared.view, self._shared.savepoints, self._shared.stopping
         match news:
             case a.ShowCheckpoint(checkpoint):
                 if self._shared.collected is not None:
                     self._shared.collected.completed(checkpoint.checkpoint_id)
+                self._tell_sources(checkpoint)
                 # The only one of a batch is but a note of what is to be committed; a savepoint is shown as such.
                 if not self._shared.settings.batch and not checkpoint.savepoint:
                     view.checkpoint_completed(checkpoint)
@@ -332,6 +387,14 @@ class Attempt:
                 request.give_up(message, then)
             case a.InterruptStop(message):
                 stopping.interrupted(message)
+
+    def _tell_sources(self, checkpoint: CompletedCheckpoint) -> None:
+        """Let sources that the cluster reads know where they stood at a completed checkpoint."""
+        described = {source.uid: source.described for source in self._shared.graph.cluster_sources}
+        for position in checkpoint.location.metadata.positions:
+            frame = described.get(position.uid)
+            if isinstance(frame, SplitFrame) and position.offsets:
+                frame.checkpoint_completed(position.offsets[0])
 
     # --- what is restored ---
 
@@ -364,7 +427,7 @@ class Attempt:
                     a.SnapshotDeclined(message.attempt, message.checkpoint_id, slot, message.reason, message.curable)
                 )
             case m.CommitDone():
-                self._events.put(a.OutputCommitted(slot, message.checkpoint_id))
+                self._events.put(a.OutputCommitted(slot, message.checkpoint_id, message.staged))
             case m.Output():
                 self._show(message)
             case m.SlotFailed():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeAlias
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.checkpoint.metadata import StagedRows
 from rekindle.checkpoint.slot_snapshot import SlotSnapshot
 from rekindle.runtime.master.checkpoints.stopping import StopRequest
 from rekindle.runtime.master.checkpoints.storage_orders import StorageInstruction, StorageOutcome
@@ -57,9 +59,20 @@ class SnapshotDeclined:
 
 @dataclass(frozen=True, slots=True)
 class OutputCommitted:
-    """A slot has done what the completion of a checkpoint asks for; 0 stands for the end of a job without any."""
+    """A slot has done what the completion of a checkpoint asks for; 0 stands for the end of a job without any.
+
+    ``staged``: what is left for the driver to commit then, by the uid of the sink.
+    """
 
     slot: int
+    checkpoint_id: int
+    staged: Mapping[str, Sequence[StagedRows]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsCommitted:
+    """The driver has committed the rows of a checkpoint; 0 stands for the end of a job without any."""
+
     checkpoint_id: int
 
 
@@ -98,6 +111,7 @@ Event: TypeAlias = (
     | SnapshotTaken
     | SnapshotDeclined
     | OutputCommitted
+    | RowsCommitted
     | BarrierFailed
     | Failed
     | CauseOverdue
@@ -146,6 +160,20 @@ class TellSlots:
     """Tell all slots something."""
 
     message: m.ToSlot
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRows:
+    """Let the driver commit the rows of a completed checkpoint. Answered by ``RowsCommitted``."""
+
+    checkpoint: CompletedCheckpoint
+
+
+@dataclass(frozen=True, slots=True)
+class CommitLastRows:
+    """Let the driver commit all rows, at the end of a job without checkpoints. Answered by ``RowsCommitted``."""
+
+    staged: Mapping[str, Sequence[StagedRows]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +283,8 @@ Instruction: TypeAlias = (
     | DrainSources
     | PlaceBarrier
     | TellSlots
+    | CommitRows
+    | CommitLastRows
     | AwaitCause
     | End
 )

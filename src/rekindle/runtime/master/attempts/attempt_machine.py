@@ -9,16 +9,23 @@ an instruction.
 A checkpoint is complete, and slots are told so, only when its metadata is durable and, with high availability, its
 entry in the job's log is. The entries of a job follow each other: the next one is ordered when the outcome of the one
 before is known. After a failure nothing is ordered any more, and what was ordered before is settled by :meth:`close`.
+
+Rows that the driver commits are committed one checkpoint after the other, and until that is done no other barrier is
+placed. So whatever the next checkpoint does not hold is committed, and the files of rows can go with the last
+checkpoint that refers to them. A slow writer delays checkpoints, but no epochs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rekindle.checkpoint import events as c
+from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.failure_messages import checkpoint_failed
+from rekindle.checkpoint.metadata import StagedRows
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, JobExecutionError, JobFencedError, RekindleError, StopFailedError
 from rekindle.runtime.master.attempts import attempt_events as a
@@ -104,6 +111,8 @@ class AttemptMachine:
         self._to_note: dict[int, StoredCheckpoint] = {}  # durable, and not in the job's log
         self._noting: int | None = None
         self._unsafe: dict[int, set[int]] = {}  # savepoints in passing: the slots that have yet to make them safe
+        self._to_commit: deque[CompletedCheckpoint] = deque()  # with rows for the driver to commit; the first is
+        self._last_rows: dict[str, list[StagedRows]] = {}  # what a job without checkpoints has for it
         # The end of the job.
         self._final_id: int | None = None
         self._noting_output = False
@@ -124,7 +133,10 @@ class AttemptMachine:
         """Return the earliest time at which something becomes due by time alone."""
         if self._over:
             return None
-        dues = (self.coordinator.next_event_at(now), None if self._running else self._next_timer)
+        checkpoint = self.coordinator.next_event_at(now)
+        if self._to_commit and checkpoint is not None and checkpoint <= now:
+            checkpoint = None  # it waits for a commit, not for the time
+        dues = (checkpoint, None if self._running else self._next_timer)
         return min((due for due in dues if due is not None), default=None)
 
     # ------------------------------------------------------------------------------------------ events
@@ -214,8 +226,10 @@ class AttemptMachine:
             case a.SnapshotDeclined(attempt, checkpoint_id, slot, message, curable):
                 reason = c.CheckpointFailureReason.DECLINED if curable else c.CheckpointFailureReason.UNWRITABLE
                 self._follow(self.coordinator.decline(now, attempt, checkpoint_id, slot, reason, message))
-            case a.OutputCommitted(slot, checkpoint_id):
-                self._output_committed(slot, checkpoint_id)
+            case a.OutputCommitted(slot, checkpoint_id, staged):
+                self._output_committed(slot, checkpoint_id, staged)
+            case a.RowsCommitted(checkpoint_id):
+                self._rows_committed(checkpoint_id)
             case a.BarrierFailed(checkpoint_id, error):
                 self._barrier_failed(checkpoint_id, error)
             case a.Failed(error, primary):
@@ -278,7 +292,9 @@ class AttemptMachine:
                 self._trigger(savepoint=True)
 
     def _has_id(self) -> bool:
-        """Return whether the next checkpoint id may be used; see to it that it soon may."""
+        """Return whether the next checkpoint may begin, as far as ids and commits go; see to it that it soon may."""
+        if self._to_commit:
+            return False
         checkpoint_id = self.coordinator.next_checkpoint_id
         if self._ids_to is None or checkpoint_id <= self._ids_to:
             return True
@@ -320,7 +336,7 @@ class AttemptMachine:
                 self._reserving, self._ids_to = False, ids_to
             case s.OutputNoted() if not self._closed:
                 self._commit_awaited = 0
-                self._out.append(a.TellSlots(m.CommitFinal()))
+                self._out.append(a.TellSlots(m.CommitFinal(self.coordinator.next_checkpoint_id)))
 
     def _stored(self, checkpoint_id: int, location: StoredCheckpoint) -> None:
         in_passing = location.metadata.savepoint and checkpoint_id != self._final_id
@@ -393,6 +409,10 @@ class AttemptMachine:
             if checkpoint_id == self._final_id:
                 self._commit_awaited = checkpoint_id
             self._out.append(a.ShowCheckpoint(latest))
+            if latest.location.metadata.has_staged_rows:
+                self._to_commit.append(latest)
+                if len(self._to_commit) == 1:
+                    self._out.append(a.CommitRows(latest))
         if not order.is_restore_point:
             self._unsafe[checkpoint_id] = set(range(self._settings.slots))
         self._out.append(a.TellSlots(m.NotifyComplete(checkpoint_id, order.is_restore_point)))
@@ -411,7 +431,21 @@ class AttemptMachine:
             self._out.append(a.FailRequested(number, checkpoint_failed(number, reason, order.detail)))
         self._out.append(a.TellSlots(m.NotifyAborted(number)))
 
-    def _output_committed(self, slot: int, checkpoint_id: int) -> None:
+    def _rows_committed(self, checkpoint_id: int) -> None:
+        """Let the next checkpoint with rows be committed, or end the job if that is all it waits for."""
+        if self._to_commit and self._to_commit[0].checkpoint_id == checkpoint_id:
+            self._to_commit.popleft()
+            if self._to_commit:
+                self._out.append(a.CommitRows(self._to_commit[0]))
+        if checkpoint_id == self._commit_awaited == 0:
+            self._last_rows = {}
+        self._finish_if_committed()
+
+    def _finish_if_committed(self) -> None:
+        if len(self._committed) == self._settings.slots and not self._to_commit and not self._last_rows:
+            self._end(a.Outcome.FINISHED)
+
+    def _output_committed(self, slot: int, checkpoint_id: int, staged: Mapping[str, Sequence[StagedRows]]) -> None:
         unsafe = self._unsafe.get(checkpoint_id)
         if unsafe is not None:
             unsafe.discard(slot)
@@ -420,8 +454,12 @@ class AttemptMachine:
                 self._complete_savepoint(checkpoint_id)
         if checkpoint_id == self._commit_awaited:
             self._committed.add(slot)
-            if len(self._committed) == self._settings.slots:
-                self._end(a.Outcome.FINISHED)
+            for uid, rows in staged.items():
+                if rows:
+                    self._last_rows.setdefault(uid, []).extend(rows)
+            if len(self._committed) == self._settings.slots and self._last_rows:
+                self._out.append(a.CommitLastRows(self._last_rows))
+            self._finish_if_committed()
 
     def _complete_savepoint(self, checkpoint_id: int) -> None:
         self._out.append(a.CompleteSavepoint(checkpoint_id))

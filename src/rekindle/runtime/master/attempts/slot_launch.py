@@ -85,5 +85,6 @@ def _slot_job(shared: JobShared) -> SlotJob:
         watermark_interval_ms=settings.watermark_interval_ms,
         show_records=settings.show_records,
         crash_records=settings.crash_records,
+        staging=shared.staging,
         queries=None if settings.queries is None else settings.queries.for_slots(graph.slots, shared.secret),
     )

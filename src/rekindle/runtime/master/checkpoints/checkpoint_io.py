@@ -33,15 +33,15 @@ class CheckpointIO:
     """Do the I/O of one job, over all its attempts.
 
     Args:
-        job_name: The job, for the name of the thread.
+        name: The name of the thread.
     """
 
-    def __init__(self, job_name: str) -> None:
+    def __init__(self, name: str) -> None:
         self._changed = threading.Condition()
         self._orders: deque[_Order] = deque()
         self._busy = False
         self._closed = False
-        self._thread = threading.Thread(target=self._run, name=f"checkpoint-io-{job_name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def order(self, work: Work, tell: Tell, fail: Fail, given_up: StorageOutcome | None = None) -> None:

@@ -38,6 +38,7 @@ def checkpoint_metadata(
                 max_parallelism=node.max_parallelism,
                 keyed_states=sorted({name for snapshot in own for name in snapshot.keyed_states}),
                 list_states=_list_states(node, own),
+                staged=[staged for snapshot in own for staged in snapshot.staged],
             )
         )
     return CheckpointMetadata(

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import logging
 
+from msgspec.structs import replace
+
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.events import WriteMetadata
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
-from rekindle.checkpoint.metadata import CheckpointMetadata, SourcePosition, encode_metadata
+from rekindle.checkpoint.metadata import CheckpointMetadata, SourcePosition, StagedRows, encode_metadata
+from rekindle.checkpoint.row_staging import RowStaging
+from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, ConfigurationError, InvalidProgramError, JobFencedError
 from rekindle.graph.job_graph import JobGraph
@@ -40,6 +44,7 @@ class CheckpointWriter:
         directory: Its checkpoints.
         savepoints: The savepoints that were asked for.
         ownership: Who owns the job.
+        staging: Where rows wait that the driver commits; None: no sink has any.
     """
 
     def __init__(
@@ -50,6 +55,7 @@ class CheckpointWriter:
         directory: JobCheckpointDirectory,
         savepoints: Savepoints,
         ownership: JobOwnership,
+        staging: RowStaging | None = None,
     ) -> None:
         self._job_id = job_id
         self._job_name = job_name
@@ -57,18 +63,41 @@ class CheckpointWriter:
         self._directory = directory
         self._savepoints = savepoints
         self._ownership = ownership
+        self._staging = staging
 
     def write(self, order: WriteMetadata, positions: list[SourcePosition]) -> MetadataStored | CheckpointNotStored:
         """Create the metadata of a checkpoint, which refers to all that its slots have written."""
         request = self._savepoints.find(order.checkpoint_id)
         try:
             metadata = checkpoint_metadata(order, positions, self._graph, self._job_id, self._job_name)
-            location = self._directory.commit(metadata) if request is None else _commit(request, metadata)
+            location = self._directory.commit(metadata) if request is None else self._commit(request, metadata)
             if order.savepoint and not order.final:
                 self._ownership.check()  # it is not entered into the log
         except (CheckpointError, InvalidProgramError, ConfigurationError, JobFencedError) as error:
             return CheckpointNotStored(order.checkpoint_id, error)
         return MetadataStored(order.checkpoint_id, location)
+
+    def _commit(self, request: SavepointRequest, metadata: CheckpointMetadata) -> StoredCheckpoint:
+        files = request.open_files()
+        if metadata.has_staged_rows:
+            metadata = self._with_own_rows(metadata, files)
+        files.create(paths.METADATA, encode_metadata(metadata))
+        return StoredCheckpoint(metadata, files, "")
+
+    def _with_own_rows(self, metadata: CheckpointMetadata, files: CheckpointFiles) -> CheckpointMetadata:
+        """Copy rows that wait for their commit into a savepoint, which holds all that it refers to."""
+        assert self._staging is not None
+
+        def copied(staged: StagedRows) -> StagedRows:
+            assert self._staging is not None
+            assert staged.file.path is not None
+            name = staged.file.path.rpartition("/")[2]
+            with self._staging.files.open(self._staging.path(name)) as source:
+                files.write(name, source)
+            return replace(staged, file=replace(staged.file, path=name, shared=False))
+
+        operators = [replace(own, staged=[copied(staged) for staged in own.staged]) for own in metadata.operators]
+        return replace(metadata, operators=operators)
 
     def note(self, order: NoteCheckpoint) -> CheckpointNoted | CheckpointNotStored:
         """Let other drivers of this job know what they have to go on from."""
@@ -124,9 +153,3 @@ class CheckpointWriter:
             files.delete("")
         except (CheckpointError, ConfigurationError) as error:
             log.warning("%s. What is left of the savepoint can be deleted by hand", error)
-
-
-def _commit(request: SavepointRequest, metadata: CheckpointMetadata) -> StoredCheckpoint:
-    files = request.open_files()
-    files.create(paths.METADATA, encode_metadata(metadata))
-    return StoredCheckpoint(metadata, files, "")

@@ -79,7 +79,8 @@ class KeptCheckpoints:
         """Delete what is not kept; give the ids of the checkpoints that are gone."""
         kept = self.kept()
         try:
-            checkpoints.sweep({checkpoint.checkpoint_id for checkpoint in kept if not checkpoint.savepoint})
+            own = {checkpoint.checkpoint_id for checkpoint in kept if not checkpoint.savepoint}
+            checkpoints.sweep(own, over=True)
             for checkpoint in [*self.completed, *self.damaged]:
                 if checkpoint.claimed and checkpoint not in kept:
                     checkpoints.drop(checkpoint.location, claimed=True)

@@ -82,4 +82,13 @@ class OutputNoted:
     """The job's log says that output becomes visible without a checkpoint."""
 
 
-StorageOutcome: TypeAlias = MetadataStored | CheckpointNoted | CheckpointNotStored | IdsReserved | OutputNoted
+@dataclass(frozen=True, slots=True)
+class CommitGivenUp:
+    """The rows of a checkpoint were not committed, as the attempt ended first; whoever restores it commits them."""
+
+    checkpoint_id: int
+
+
+StorageOutcome: TypeAlias = (
+    MetadataStored | CheckpointNoted | CheckpointNotStored | IdsReserved | OutputNoted | CommitGivenUp
+)

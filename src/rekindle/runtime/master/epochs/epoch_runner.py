@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 
 from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.exceptions import JobExecutionError
+from rekindle.graph.splits import Split
 from rekindle.runtime.master.cluster import Epoch, EpochDriver
 from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
 from rekindle.runtime.master.epochs.loop_control import IterationControl
@@ -54,6 +55,8 @@ class EpochRunner:
         self._ended: set[str] = set()
         self._unread: set[str] = set()  # bounded DataFrames that the next epoch reads
         self._tasks = 0  # of the cluster's streams in the epoch that waits
+        self._splits: dict[int, list[Split]] = {}  # of the cluster's streams in the epoch that waits, by node
+        self._told: dict[int, list[Split]] = {}  # what the slots know of them
         self._changed = threading.Condition()
         self._leave = (0, False)  # the last epoch that was settled, and whether it is to run
         self._stopped = threading.Event()
@@ -100,7 +103,9 @@ class EpochRunner:
         budget = -(-self._pacer.budget // self._polled_slots)  # up, so that all together use it up
         orders = self._iterations.orders()
         tasks = 0 if self._unread and not draining else self._tasks  # nobody has counted those of bounded DataFrames
-        begin = m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget, orders, draining, tasks)
+        new = {node: splits for node, splits in self._splits.items() if self._told.get(node) != splits}
+        self._told |= new
+        begin = m.BeginEpoch(epoch, self._shared.clock.now(), ended, budget, orders, draining, tasks, new)
         self._shared.slot_pool.broadcast(begin)
         self._settle(epoch, True)
 
@@ -158,6 +163,7 @@ class EpochRunner:
     def _epoch(self, epoch: Epoch) -> None:
         number = epoch.number
         self._tasks = epoch.source_tasks()
+        self._splits = {self._nodes[uid]: splits for uid, splits in self._cluster.splits(number).items()}
         if not self._may_run(number):
             return
         reports, draining = self._reports, self.draining
@@ -180,12 +186,13 @@ class EpochRunner:
     def _ended_with(self, epoch: int, reports: list[m.EpochReport]) -> EpochEnded:
         """Take stock of an epoch."""
         self._unread = set()
-        # A bounded stream has ended when nothing new was found in it.
-        quiet = self._bounded - self._ended - self._cluster.moved(epoch)
-        self._ended |= quiet | self._statics
+        # A bounded stream has ended when it is where it ends; if nobody knows that, when nothing new was found in it.
+        asked = self._bounded - self._cluster.delimited
+        over = (asked - self._cluster.moved(epoch) | self._cluster.ended(epoch)) - self._ended
+        self._ended |= over | self._statics
         timers = [report.next_timer for report in reports if report.next_timer is not None]
         self._iterations.epoch_ended(reports)
-        asked_again = not self.draining and bool(quiet or self._bounded - self._ended)
+        asked_again = not self.draining and bool(over or asked - self._ended)
         more = asked_again or any(report.more for report in reports) or self._iterations.more
         finished = all(report.finished for report in reports)
         return EpochEnded(epoch, finished, more, min(timers, default=None))

@@ -1,0 +1,1 @@
+"""Databases: a sink that runs a statement for each record."""

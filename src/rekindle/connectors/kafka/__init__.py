@@ -1,0 +1,1 @@
+"""Kafka: topics that Spark reads, and topics that slots write."""

@@ -1,0 +1,1 @@
+"""Functions for ``sink_to_data_frame`` that write each commit once."""
