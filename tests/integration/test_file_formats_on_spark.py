@@ -248,7 +248,7 @@ def test_parquet_to_parquet_once_though_a_slot_is_killed(spark: Any, tmp_path: P
     stream = env.from_source(source.monitor_continuously(Duration.of_millis(100)).build(), NONE, "paid")
     totals = stream.key_by(lambda paid: paid.user).process(Total())
     sink = FileSink.for_bulk_format(tmp_path / "out", parquet_writer("user string, amount long, total long"))
-    strategy = FileCompactStrategy.builder().enable_compaction_on_checkpoint(3).build()
+    strategy = FileCompactStrategy.builder().enable_compaction_on_checkpoint(10).build()
     totals.sink_to(sink.enable_compact(strategy, FileCompactor.record_wise_file_compactor()).build())
     master = env._submit("paid", None)
 
