@@ -113,7 +113,7 @@ def test_credentials_in_a_uri_are_refused_and_not_shown() -> None:
 
 def job(env: StreamExecutionEnvironment, out: str, records: int) -> None:
     """Sum numbers by their last digit, and write every sum."""
-    source = DataGeneratorSource(lambda n: n, records, Types.LONG(), RateLimiterStrategy.per_second(3_000))
+    source = DataGeneratorSource(lambda n: n, records, Types.LONG(), RateLimiterStrategy.per_checkpoint(200))
     numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
     sums = numbers.map(lambda n: (n % 10, n, n)).key_by(lambda t: t[0])
     rows = sums.reduce(lambda a, b: (a[0], b[1], a[2] + b[1]))
