@@ -37,8 +37,6 @@ def test_nothing_is_said_to_be_missing_that_pyflink_does_not_have() -> None:
     ("statement", "replacement"),
     [
         ("from rekindle.datastream.connectors.cassandra import CassandraSink", "Sink of your own"),
-        ("from rekindle.datastream.formats.csv import CsvReaderFormat", "format('csv')"),
-        ("from rekindle.common import CsvRowDeserializationSchema", "from_csv"),
         ("from rekindle.table.expressions import col", "Spark SQL"),
         ("from rekindle import table", "Spark SQL"),
     ],

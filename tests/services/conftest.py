@@ -11,6 +11,8 @@ from support.services import kafka as kafka_service
 from support.services.jars import spark_kafka_jars
 from support.services.kafka import Broker
 from support.services.postgres import postgres as postgres
+from support.services.s3 import s3 as s3
+from support.services.s3 import s3_server as s3_server
 
 
 @pytest.fixture(scope="session")
