@@ -185,6 +185,17 @@ def test_a_pattern_finds_topics_and_partitions_that_are_added_later(
         assert [next(results), next(results)] == ["third", "fourth"]
 
 
+def test_a_pattern_waits_for_the_first_topic(kafka: Broker, env: Environment) -> None:
+    builder = source(kafka).set_topic_pattern("yet-to-come-.*").set_property("metadata.max.age.ms", "500")
+    environment = env()
+    values = environment.from_source(builder.build(), WatermarkStrategy.for_monotonous_timestamps(), "kafka")
+    with values.map(lambda value: value).execute_and_collect() as results:
+        wait_until(slot_pids, "the job runs")
+        kafka.create_topic("yet-to-come-1", 2)
+        kafka.produce("yet-to-come-1", ["here"])
+        assert next(results) == "here"
+
+
 def test_only_given_partitions_are_read(kafka: Broker, topic: str, env: Environment) -> None:
     three_each(kafka, topic)
     builder = source(kafka).set_partitions({KafkaTopicPartition(topic, 2)}).set_bounded(LATEST)

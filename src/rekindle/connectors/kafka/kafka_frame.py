@@ -107,7 +107,8 @@ class KafkaFrame(SplitFrame):
             new = [split for split in splits if split not in restored]
             begin = {split: restored[split] for split in splits if split in restored} | admin.earliest(new)
             if self._stopping is not None and kept is not None:
-                return KafkaReading(begin, kept_ends(kept))
+                ends = kept_ends(kept)
+                return KafkaReading(begin, {split: ends[split] for split in splits if split in ends})
             return KafkaReading(begin, self._ends(admin, splits) if self._first is None else self._first.end)
 
     def checkpoint_completed(self, offsets: str) -> None:
