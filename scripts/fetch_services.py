@@ -1,4 +1,4 @@
-"""Fetches the services of tests/services: Kafka's broker and Spark's connector to it, PostgreSQL, an S3 server.
+"""Fetches the services of tests/services: Kafka's broker, Spark's connector to it, Delta, PostgreSQL, an S3 server.
 
 make test runs this. What cannot be had fails nothing: those tests are skipped, and the summary names them.
 """
@@ -14,7 +14,7 @@ from debian_packages import become_root, install
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.services.jars import NotFetchedError, delta_jars, fetch, kafka_jars, spark_kafka_jars
+from support.services.jars import NotFetchedError, fetch, wanted_jars
 from support.services.s3 import build_gateway, found_gateway
 
 POSTGRES = "/usr/lib/postgresql/*/bin/postgres"  # Debian keeps it out of the PATH
@@ -22,8 +22,7 @@ POSTGRES = "/usr/lib/postgresql/*/bin/postgres"  # Debian keeps it out of the PA
 
 def main() -> int:
     """Fetch what is missing."""
-    jars = [kafka_jars(), spark_kafka_jars(), delta_jars()]
-    if not all(place.exists() for place in jars if place is not None):
+    if not all(place.exists() for place in wanted_jars()):
         if shutil.which("mvn") is None:
             _install("maven", "the tests with Kafka and Delta")
         _fetch_jars()
@@ -38,11 +37,11 @@ def main() -> int:
 
 
 def _fetch_jars() -> None:
-    print("Fetching Kafka's broker for tests with Maven", flush=True)
+    print("Fetching Kafka's broker and Delta for tests with Maven", flush=True)
     try:
         fetch()
     except NotFetchedError as error:
-        print(f"{error}\nThe tests with Kafka are skipped.")
+        print(f"{error}\nThe tests with Kafka, or those with Delta, are skipped.")
 
 
 def _install(package: str, tests: str) -> None:

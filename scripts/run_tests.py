@@ -29,6 +29,7 @@ SLOWEST = 20
 BIN = os.path.dirname(sys.executable)
 PYTEST = os.path.join(BIN, "pytest")
 ON_OLDEST_SPARK = ("-m", "smoke", "tests/integration")
+DELTA_ON_OLDEST_SPARK = ("-m", "smoke", "tests/services/test_delta.py")  # alone; there is no Delta for the newest Spark
 
 # Long ones first, so that all lanes end at about the same time. What needs Spark shares a session, but for the tests of
 # drivers, which start and kill their own. "All others" is what no part names.
@@ -183,7 +184,9 @@ def everything(directory: str) -> list[Part]:
     """Return the parts of ``make test``."""
     oldest = f".venv-spark-{os.environ['OLDEST_SPARK']}"
     report = os.path.join(directory, "smoke.xml")
-    smoke = (make(f"{oldest}/.installed"), pytest(os.path.join(oldest, "bin", "pytest"), report, *ON_OLDEST_SPARK))
+    on_oldest = os.path.join(oldest, "bin", "pytest")
+    delta = pytest(on_oldest, os.path.join(directory, "delta.xml"), *DELTA_ON_OLDEST_SPARK)
+    smoke = (make(f"{oldest}/.installed"), delta, pytest(on_oldest, report, *ON_OLDEST_SPARK))
     elsewhere = [f"--ignore={name}" for name in (*DRIVERS, SERVICES)]
     on_spark = pytest_part("on Spark", directory, "-m", "spark", *ON_SPARK, *elsewhere)
     on_spark.commands = (make(".venv/spark-classes.jsa"), *on_spark.commands)

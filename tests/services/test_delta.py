@@ -35,6 +35,7 @@ def rows_of(session: Any, path: Path) -> list[tuple[int, int]]:
     return sorted((row.number, row.place) for row in session.read.format("delta").load(str(path)).collect())
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("step", ["before", "after"])
 def test_a_writer_that_fails_leaves_each_row_once(delta: Any, tmp_path: Path, step: str) -> None:
     env = environment(delta, str(tmp_path / "checkpoints"), restarts=3)

@@ -22,12 +22,16 @@ def missing() -> str | None:
         return f"there is no Delta for Spark {version('pyspark')}: {_WHERE}"
     if not jars.exists():
         return f"Delta is not in {jars}: scripts/fetch_services.py fetches it with Maven"
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        return "Spark runs already, without Delta, in this process: run tests/services/test_delta.py alone"
     return None
 
 
 @contextmanager
 def delta_session() -> Iterator[SparkSession]:
-    """Start Spark with Delta; the session that other tests share has none, and ends first."""
+    """Start Spark with Delta, in a process that has no Spark yet."""
     from rekindle.common import Configuration
     from rekindle.runtime.spark.session import create_session
 

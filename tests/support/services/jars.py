@@ -45,8 +45,21 @@ def spark_kafka_version() -> str:
 
 def delta_jars() -> Path | None:
     """Return where Delta is, or will be; None: there is none for the Spark in use."""
-    spark = ".".join(version("pyspark").split(".")[:2])
-    return _place("delta", spark) if spark in DELTA_FOR else None
+    return _place("delta", _spark()) if _spark() in DELTA_FOR else None
+
+
+def _spark() -> str:
+    return ".".join(version("pyspark").split(".")[:2])
+
+
+def wanted_jars() -> dict[Path, list[str]]:
+    """Return where jars are to be: by that, the pom that names them, and its properties."""
+    delta = _spark() if _spark() in DELTA_FOR else DELTA_FOR[0]  # the oldest, on which make test runs some tests
+    return {
+        kafka_jars(): ["kafka"],
+        spark_kafka_jars(): ["spark-kafka", f"-Dspark.version={spark_kafka_version()}"],
+        _place("delta", delta): ["delta", f"-Dspark.version={delta}"],
+    }
 
 
 def fetch() -> list[Path]:
@@ -55,11 +68,7 @@ def fetch() -> list[Path]:
     Raises:
         NotFetchedError: Maven is missing or failed.
     """
-    wanted = {kafka_jars(): ["kafka"], spark_kafka_jars(): ["spark-kafka", f"-Dspark.version={spark_kafka_version()}"]}
-    delta = delta_jars()
-    if delta is not None:
-        wanted[delta] = ["delta", f"-Dspark.version={'.'.join(version('pyspark').split('.')[:2])}"]
-    missing = {target: words for target, words in wanted.items() if not target.exists()}
+    missing = {target: words for target, words in wanted_jars().items() if not target.exists()}
     for target, (pom, *properties) in missing.items():
         _fetch(target, POMS / f"{pom}.xml", properties)
     return list(missing)
