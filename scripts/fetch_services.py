@@ -14,7 +14,7 @@ from debian_packages import become_root, install
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.services.jars import NotFetchedError, fetch, kafka_jars, spark_kafka_jars
+from support.services.jars import NotFetchedError, delta_jars, fetch, kafka_jars, spark_kafka_jars
 from support.services.s3 import build_gateway, found_gateway
 
 POSTGRES = "/usr/lib/postgresql/*/bin/postgres"  # Debian keeps it out of the PATH
@@ -22,9 +22,10 @@ POSTGRES = "/usr/lib/postgresql/*/bin/postgres"  # Debian keeps it out of the PA
 
 def main() -> int:
     """Fetch what is missing."""
-    if not (kafka_jars().exists() and spark_kafka_jars().exists()):
+    jars = [kafka_jars(), spark_kafka_jars(), delta_jars()]
+    if not all(place.exists() for place in jars if place is not None):
         if shutil.which("mvn") is None:
-            _install("maven", "the tests with Kafka")
+            _install("maven", "the tests with Kafka and Delta")
         _fetch_jars()
     if not (shutil.which("postgres") or glob.glob(POSTGRES)):
         _install("postgresql", "the tests with PostgreSQL")

@@ -191,6 +191,25 @@ class TestDropping:
         directory.sweep(())
 
 
+class TestMarkers:
+    MARKER = "committed/committed-0123456789abcdef-7"
+
+    def test_stay_as_long_as_a_job_may_start_from_a_checkpoint(
+        self, directory: JobCheckpointDirectory, files: MemoryFiles
+    ) -> None:
+        commit(directory, files, 7)
+        put(files, self.MARKER)
+        directory.sweep({7}, over=True)
+        assert self.MARKER in names(files)
+        directory.sweep((), over=True)
+        assert names(files) == set()
+
+    def test_stay_when_another_driver_begins(self, directory: JobCheckpointDirectory, files: MemoryFiles) -> None:
+        put(files, self.MARKER)
+        directory.sweep(())
+        assert names(files) == {self.MARKER}
+
+
 class TestDiscarding:
     def test_deletes_what_was_written_for_the_checkpoint_by_whichever_slot(
         self, directory: JobCheckpointDirectory, files: MemoryFiles
@@ -209,6 +228,20 @@ class TestDiscarding:
         directory.discard(2)
         assert "shared/2-0-0-x" in names(files)
         assert missing(files) == set()
+
+    def test_rows_that_wait_for_their_commit_stay_for_the_next_checkpoint(
+        self, directory: JobCheckpointDirectory, files: MemoryFiles
+    ) -> None:
+        put(files, "shared/rows-0-abc-0.parquet")
+        files.fault = lambda step, what: fail(what == "created")
+        with pytest.raises(CheckpointStorageError):
+            commit(directory, files, 1, "rows-0-abc-0.parquet", "1-0-0-a")
+        files.fault = lambda step, what: None
+        directory.discard(1)
+        assert names(files) == {"shared/rows-0-abc-0.parquet"}
+        second = commit(directory, files, 2, "rows-0-abc-0.parquet")
+        directory.drop(second)
+        assert names(files) == set()
 
     def test_metadata_that_was_created_in_spite_of_an_error_goes_too(self, files: MemoryFiles) -> None:
         directory = JobCheckpointDirectory(files, JOB)

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from rekindle.columns.table_schema import NoColumnError, table_schema
+from rekindle.columns.table_rows import TableRows
+from rekindle.columns.table_schema import NoColumnError, table_schema, with_nullable_parts
 from rekindle.common import Types
 from rekindle.types.annotations import as_type_info
 from rekindle.types.native_typeinfo import NativeTypeInfo
@@ -110,6 +112,18 @@ def test_fields_of_classes() -> None:
 )
 def test_what_has_no_fields_is_one_column(type_info: TypeInformation, kind: pa.DataType) -> None:
     assert columns(type_info) == {"value": kind}
+
+
+def test_a_part_of_a_column_may_be_null() -> None:
+    part = pa.struct([pa.field("n", pa.int64(), nullable=False)])
+    fields = [("one", part), ("many", pa.list_(part)), ("by_name", pa.map_(pa.string(), part))]
+    schema = with_nullable_parts(pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields]))
+    assert not any(field.nullable for field in schema)
+    rows = TableRows(schema).batch([({"n": None}, [None, {"n": 1}], {"a": None, "b": (None,)})])
+    stream = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_batches([rows]), stream)
+    [row] = pq.read_table(pa.BufferReader(stream.getvalue())).to_pylist()
+    assert row == {"one": {"n": None}, "many": [None, {"n": 1}], "by_name": [("a", None), ("b", {"n": None})]}
 
 
 def test_a_field_without_a_form_is_named() -> None:

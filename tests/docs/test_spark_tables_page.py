@@ -29,7 +29,7 @@ def test_the_programs_give_what_they_should(capsys: pytest.CaptureFixture[str]) 
     names = names_of("class Number")
     shutil.rmtree(names["directory"])
     assert re.search(r"\| *ann\| *3\|", capsys.readouterr().out)
-    squares = names_of("to_data_frame")["frame"]
+    squares = names_of("squares.to_data_frame")["frame"]
     assert sorted(map(tuple, squares.collect())) == [(number, number**2) for number in range(5)]
 
 

@@ -49,11 +49,9 @@ def rows_of(frame: Any) -> list[tuple[int, int]]:
 
 def test_rows_of_every_type_come_back_as_they_went_in(spark: Any) -> None:
     written = spark.range(5).selectExpr(*(f"{expression} as `{name}`" for name, expression in EVERY_TYPE.items()))
-    env = environment(spark, None)
+    env = environment(spark, None, restarts=1)
     result = env.from_data_frame(written, uid="rows").map(lambda row: row).to_data_frame(written.schema)
-    assert [(field.name, field.dataType) for field in result.schema] == [
-        (field.name, field.dataType) for field in written.schema
-    ]
+    assert result.schema.simpleString() == written.schema.simpleString()
     assert sorted(map(str, result.collect())) == sorted(map(str, written.collect()))
 
 
@@ -102,10 +100,10 @@ def test_a_killed_driver_is_resumed_and_each_row_is_in_the_table_once(spark: Any
 
 
 def test_a_schema_that_cannot_be_is_refused_at_once(spark: Any) -> None:
-    stream = environment(spark, None).from_collection([1])
+    stream = environment(spark, None, restarts=1).from_collection([1])
     with pytest.raises(InvalidProgramError, match="does not know the columns of the table: records may be anything"):
         stream.sink_to_data_frame(print)
-    with pytest.raises(InvalidProgramError, match=r"cannot read schema 'number bigint place': .*PARSE_SYNTAX_ERROR"):
+    with pytest.raises(InvalidProgramError, match=r"(?s)cannot read schema .*PARSE_SYNTAX_ERROR"):
         stream.sink_to_data_frame(print, "number bigint place")
     with pytest.raises(InvalidProgramError, match=r"column 'age': values of type interval .* cannot be staged"):
         stream.sink_to_data_frame(print, "age interval day to second")
@@ -124,14 +122,14 @@ def test_what_the_writer_raises_names_the_sink(spark: Any) -> None:
 
 
 def test_to_data_frame_is_for_programs_that_end(spark: Any) -> None:
-    env = environment(spark, None)
+    env = environment(spark, None, restarts=1)
     ticks = env.from_data_frame(spark.readStream.format("rate").load(), uid="ticks")
     with pytest.raises(InvalidProgramError, match=r"'DataFrame ticks' may never end: use sink_to_data_frame\(write\)"):
         ticks.map(lambda row: row.value, Types.LONG()).to_data_frame()
 
 
 def test_a_result_can_be_read_again_and_joined(spark: Any) -> None:
-    env = environment(spark, None)
+    env = environment(spark, None, restarts=1)
     numbers = env.from_data_frame(spark.range(100), uid="numbers")
     result = numbers.map(lambda row: row.id * 2, Types.LONG()).to_data_frame("double bigint")
     assert result.count() == 100

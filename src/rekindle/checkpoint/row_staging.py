@@ -6,11 +6,14 @@ with the last checkpoint that refers to them. Other jobs have a directory for th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from msgspec.structs import replace
+
 from rekindle.checkpoint import paths
-from rekindle.checkpoint.metadata import StoredFile
+from rekindle.checkpoint.metadata import StagedRows, StoredFile
 from rekindle.checkpoint.storage import CheckpointFiles
 
 
@@ -57,3 +60,34 @@ class RowStaging:
         names = self.files.list(paths.join(self.job_id, paths.SHARED))
         rows = (name for name in names if name.startswith(paths.ROWS))
         return [self.path(name) for name in rows if paths.join(paths.SHARED, name) not in needed]
+
+
+def copied_rows(
+    rows: Iterable[StagedRows], source: CheckpointFiles, directory: str, target: CheckpointFiles
+) -> list[StagedRows]:
+    """Copy files of rows into a savepoint, which holds all that it refers to; return how it refers to them.
+
+    Args:
+        rows: The rows.
+        source: Where their files are.
+        directory: What the paths of the files are relative to there.
+        target: The directory of the savepoint.
+    """
+    copied = []
+    for staged in rows:
+        assert staged.file.path is not None
+        name = staged.file.path.rpartition("/")[2]
+        with source.open(paths.resolve(directory, staged.file.path)) as stream:
+            target.write(name, stream)
+        copied.append(replace(staged, file=replace(staged.file, path=name, shared=False)))
+    return copied
+
+
+def marker_directory(directory: str, savepoint: bool) -> str:
+    """Return the directory of the markers that say what is committed of a checkpoint's rows.
+
+    Args:
+        directory: That of the checkpoint.
+        savepoint: Whether it is a savepoint: then they are in it, and else beside all checkpoints of the job.
+    """
+    return directory if savepoint else paths.resolve(directory, f"../{paths.COMMITTED}")

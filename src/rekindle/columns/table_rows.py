@@ -188,12 +188,7 @@ def _typed_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         names = tuple(field.name for field in fields)
         there = [value is not None for value in values]
         rows = [(None,) * len(names) if value is None else _values(value, names) for value in values]
-        parts = [
-            _typed_array([row[place] for row in rows], field.type)
-            if field.nullable or not all(there)
-            else _array([row[place] for row in rows], field)
-            for place, field in enumerate(fields)
-        ]
+        parts = [_typed_array([row[place] for row in rows], field.type) for place, field in enumerate(fields)]
         mask = pa.array([not each for each in there], pa.bool_())
         return pa.StructArray.from_arrays(parts, fields=fields, mask=mask)
     if _is_list(kind):

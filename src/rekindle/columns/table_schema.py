@@ -58,6 +58,25 @@ def table_schema(type_info: TypeInformation) -> pa.Schema:
     return pa.schema([("value", kind)])
 
 
+def with_nullable_parts(schema: pa.Schema) -> pa.Schema:
+    """Return a schema in which only columns may be declared to be never null, and no part of one.
+
+    A part is null where what it is a part of is null, and Parquet refuses that.
+    """
+    return pa.schema([pa.field(field.name, _nullable_parts(field.type), field.nullable) for field in schema])
+
+
+def _nullable_parts(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        fields = [kind.field(place) for place in range(kind.num_fields)]
+        return pa.struct([(field.name, _nullable_parts(field.type)) for field in fields])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(_nullable_parts(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_nullable_parts(kind.key_type), _nullable_parts(kind.item_type))
+    return kind
+
+
 def column_type(type_info: TypeInformation) -> pa.DataType:
     """Return the form that values of a type have in a column.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import uuid
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rekindle.base.scratch_directory import ScratchDirectory
@@ -19,6 +20,14 @@ from rekindle.exceptions import CheckpointError
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+
+@cache
+def _scratch() -> str:
+    """Return a directory on this machine that is gone after the driver, the same for all results."""
+    scratch = ScratchDirectory()
+    atexit.register(scratch.close)
+    return scratch.path
 
 
 class CollectedFrames:
@@ -33,11 +42,11 @@ class CollectedFrames:
     def __init__(self, session: SparkSession, schema: pa.Schema, directory: str | None) -> None:
         self._session = session
         self._schema = schema
-        scratch = ScratchDirectory() if directory is None else None
-        self._root = checkpoint_files(directory if scratch is None else scratch.path)  # type: ignore[arg-type]
+        self._root = checkpoint_files(_scratch() if directory is None else directory)
         self._name = f"frame-{uuid.uuid4().hex}"
         self._commits: dict[str, str] = {}
-        atexit.register(self._remove if scratch is None else scratch.close)
+        if directory is not None:
+            atexit.register(self._remove)
 
     def write(self, frame: DataFrame, commit: TableCommit) -> None:
         """Keep the rows of a commit."""

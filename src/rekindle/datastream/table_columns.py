@@ -41,12 +41,10 @@ def table_columns(
     """
     import pyarrow as pa
 
-    from rekindle.columns.table_schema import NoColumnError, table_schema
+    from rekindle.columns.table_schema import NoColumnError, table_schema, with_nullable_parts
 
-    if isinstance(given, pa.Schema):
-        return given
     if given is not None:
-        return _spark_columns(given, env, place)
+        return with_nullable_parts(given if isinstance(given, pa.Schema) else _spark_columns(given, env, place))
     if type_info is None or isinstance(type_info, PickledBytesTypeInfo):
         raise InvalidProgramError(f"{place} does not know the columns of the table: records may be anything. {_HOW}")
     try:

@@ -178,7 +178,8 @@ def format_of(metadata: CheckpointMetadata) -> str:
         return "canonical"
     if any(handle.native for handle in metadata.handles):
         return "rocksdb"
-    return "heap-incremental" if any(file.shared for file in metadata.shared_files()) else "heap"
+    state = (file for handle in metadata.handles for file in handle.files())
+    return "heap-incremental" if any(file.shared for file in state) else "heap"
 
 
 class _Describing:

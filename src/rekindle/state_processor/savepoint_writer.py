@@ -16,7 +16,8 @@ import msgspec
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, SourcePosition, encode_metadata
-from rekindle.checkpoint.storage import checkpoint_files
+from rekindle.checkpoint.row_staging import copied_rows, marker_directory
+from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.contracts.key_groups import check_parallelism
 from rekindle.exceptions import CheckpointError, ConfigurationError, StateNotFoundError
 from rekindle.graph.struct_pickling import dumps
@@ -176,6 +177,7 @@ class SavepointWriter:
             modes = {operator.uid: self._modes(operator) for operator in self._operators.values()}
             metadata = metadata_of(before, plans, modes, written, self._positions, round(time.time() * 1000))
             self._remove_leftovers(files.root, metadata)
+            metadata = self._with_rows(metadata, files)
             files.create(paths.METADATA, encode_metadata(metadata))
         except BaseException:
             with suppress(CheckpointError):
@@ -241,6 +243,24 @@ class SavepointWriter:
         for name in files.list(""):
             if name not in known:
                 files.delete(name)
+
+    def _with_rows(self, metadata: CheckpointMetadata, files: CheckpointFiles) -> CheckpointMetadata:
+        """Take along rows that wait for the driver to commit them."""
+        if self._snapshot is None or not self._snapshot.metadata.has_staged_rows:
+            return metadata
+        stored, before = self._snapshot.stored, self._snapshot.metadata
+        assert stored.files is not None
+        markers = stored.files.list(marker_directory(stored.directory, before.savepoint))
+        operators = []
+        for operator in metadata.operators:
+            carried = self._operators[operator.uid].carried
+            if carried is not None:
+                done = paths.committed_version(markers, f"{before.job_id}-{carried.uid}")
+                waiting = [rows for rows in carried.staged if done is None or rows.version > done]
+                staged = copied_rows(waiting, stored.files, stored.directory, files)
+                operator = msgspec.structs.replace(operator, staged=staged)
+            operators.append(operator)
+        return msgspec.structs.replace(metadata, operators=operators)
 
     def _find(self, uid: str) -> _Operator:
         operator = self._operators.get(uid)

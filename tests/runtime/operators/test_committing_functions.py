@@ -132,11 +132,22 @@ class TestTransactions:
             ("recover and abort", [2]),
         ]
 
+    def test_a_commit_that_fails_is_not_taken_for_done(self) -> None:
+        harness = opened(Noting())
+        harness.process("a")
+        harness.snapshot(1)
+        failing.add("commit")
+        with pytest.raises(OSError, match="commit fails"):
+            harness.complete(1)
+        calls.clear()
+        harness.complete(1)
+        assert calls == [("commit", [0, "a"])]
+
     def test_a_job_without_checkpoints_commits_at_its_end(self) -> None:
         harness = opened(Noting())
         harness.process("a")
         harness.finish()
-        harness.operator.commit_final()  # type: ignore[attr-defined]
+        harness.operator.commit_final(1)  # type: ignore[attr-defined]
         assert calls[-1] == ("commit", [0, "a"])
 
     def test_open_comes_before_the_first_transaction(self) -> None:
@@ -366,7 +377,7 @@ class TestWriteAhead:
         harness.snapshot(1)  # a savepoint in passing
         harness.process(2)
         harness.finish()
-        harness.operator.commit_final()  # type: ignore[attr-defined]
+        harness.operator.commit_final(1)  # type: ignore[attr-defined]
         assert sent == [([1], 1, 0), ([2], 2, 0)]
 
     @pytest.mark.parametrize(("before", "after"), [(2, 3), (3, 2), (3, 1)])

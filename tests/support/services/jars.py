@@ -19,6 +19,10 @@ NEWEST_CONNECTOR = (4, 2)
 """The newest Spark for which there is a connector to Kafka; later ones take it as well."""
 
 
+DELTA_FOR = ("4.0", "4.1", "4.2")
+"""The Sparks that there is a Delta for; it works with no other."""
+
+
 class NotFetchedError(Exception):
     """Maven is missing, or could not fetch."""
 
@@ -39,6 +43,12 @@ def spark_kafka_version() -> str:
     return ".".join(map(str, (*min((major, minor), NEWEST_CONNECTOR), 0)))
 
 
+def delta_jars() -> Path | None:
+    """Return where Delta is, or will be; None: there is none for the Spark in use."""
+    spark = ".".join(version("pyspark").split(".")[:2])
+    return _place("delta", spark) if spark in DELTA_FOR else None
+
+
 def fetch() -> list[Path]:
     """Fetch what is not there yet; return what was.
 
@@ -46,6 +56,9 @@ def fetch() -> list[Path]:
         NotFetchedError: Maven is missing or failed.
     """
     wanted = {kafka_jars(): ["kafka"], spark_kafka_jars(): ["spark-kafka", f"-Dspark.version={spark_kafka_version()}"]}
+    delta = delta_jars()
+    if delta is not None:
+        wanted[delta] = ["delta", f"-Dspark.version={'.'.join(version('pyspark').split('.')[:2])}"]
     missing = {target: words for target, words in wanted.items() if not target.exists()}
     for target, (pom, *properties) in missing.items():
         _fetch(target, POMS / f"{pom}.xml", properties)

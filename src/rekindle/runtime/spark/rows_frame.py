@@ -62,10 +62,9 @@ def _arrow_type(kind: T.DataType) -> pa.DataType:
     if isinstance(kind, T.StructType):
         return pa.struct(_fields(kind))
     if isinstance(kind, T.ArrayType):
-        return pa.list_(pa.field("element", _arrow_type(kind.elementType), kind.containsNull))
+        return pa.list_(_arrow_type(kind.elementType))
     if isinstance(kind, T.MapType):
-        value = pa.field("value", _arrow_type(kind.valueType), kind.valueContainsNull)
-        return pa.map_(_arrow_type(kind.keyType), value)
+        return pa.map_(_arrow_type(kind.keyType), _arrow_type(kind.valueType))
     if isinstance(kind, T.DecimalType):
         return pa.decimal128(kind.precision, kind.scale)
     known = _SCALARS.get(type(kind))
@@ -78,5 +77,7 @@ def spark_path(path: str) -> str:
     """Return a path as Spark takes it: pyarrow and Hadoop name the same file systems differently."""
     if "://" not in path:
         return f"file://{path}"
-    path = path.partition("?")[0]  # options of pyarrow's
-    return f"s3a{path[2:]}" if path.startswith("s3://") else path
+    base, options, rest = path.partition("?")
+    if options:  # of pyarrow's, behind the root that the path is below
+        base = f"{base.rstrip('/')}/{rest.partition('/')[2]}"
+    return f"s3a{base[2:]}" if base.startswith("s3://") else base

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from rekindle.checkpoint.disposal import dispose
 from rekindle.common import JobStatus
 from rekindle.contracts.table_commit import TableCommit
 from rekindle.datastream import StreamExecutionEnvironment
-from rekindle.exceptions import JobCancelledError, JobExecutionError
+from rekindle.exceptions import JobCancelledError, JobExecutionError, StateRestoreError
 from rekindle.runtime.master.job_master import JobMaster
 from rekindle.runtime.wire import messages as m
 from support.balances import environment
@@ -255,6 +256,41 @@ def test_rows_of_a_savepoint_in_passing_are_committed_by_the_job_and_kept_in_the
     again = len(found) - COUNT
     assert again == len([row for row in rows if found.count(row) == 2])
     assert other.commits[0].repeated, "the rows that waited in the savepoint"
+
+
+def test_a_savepoint_with_rows_can_be_disposed_of(jobs: Jobs) -> None:
+    writing = Writing(AppendedTable())
+    savepoint = Path(jobs.started(writing).stop_with_savepoint(None, False).result(60))
+    assert [path for path in savepoint.iterdir() if path.suffix == ".parquet"]
+    assert [path for path in savepoint.iterdir() if path.name.startswith("committed-")], "it was committed"
+    report = dispose(str(savepoint))
+    assert (report.unknown, report.failed) == ((), ())
+    assert not savepoint.exists()
+
+
+def test_a_job_that_starts_from_a_retained_checkpoint_repeats_nothing(jobs: Jobs) -> None:
+    """The job is cancelled after a commit, and its checkpoint stays with the marker beside it."""
+    writing = Writing(AppendedTable())
+    retained = {"execution_checkpointing_externalized__checkpoint__retention": "RETAIN_ON_CANCELLATION"}
+    master = jobs.started(writing, **retained)
+    master.cancel()
+    master.result.exception(60)
+    before = writing.table.rows()
+    assert before == golden(len(before))
+    [checkpoint] = (jobs.checkpoints / master.settings.job_id).glob("chk-*")
+    jobs.run(writing, savepoint=str(checkpoint)).result.result(60)
+    assert writing.table.rows() == golden(COUNT)
+    writing.check()
+    dispose(str(checkpoint))
+    assert jobs.left() == []
+
+
+def test_a_program_without_the_sink_is_told_of_the_rows_that_wait(jobs: Jobs) -> None:
+    savepoint = jobs.started(Writing(AppendedTable())).cancel_with_savepoint(None).result(60)
+    env = jobs.env(savepoint)
+    placed(env, COUNT).print()
+    with pytest.raises(StateRestoreError, match=r"'DataFrame Sink' \(uid table: rows to be committed\)"):
+        jobs.cluster.submit(env)
 
 
 def test_checkpoints_in_memory_commit_as_well(jobs: Jobs) -> None:

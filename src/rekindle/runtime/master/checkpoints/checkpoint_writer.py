@@ -13,8 +13,8 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.events import WriteMetadata
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
-from rekindle.checkpoint.metadata import CheckpointMetadata, SourcePosition, StagedRows, encode_metadata
-from rekindle.checkpoint.row_staging import RowStaging
+from rekindle.checkpoint.metadata import CheckpointMetadata, SourcePosition, encode_metadata
+from rekindle.checkpoint.row_staging import RowStaging, copied_rows
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError, ConfigurationError, InvalidProgramError, JobFencedError
@@ -85,18 +85,11 @@ class CheckpointWriter:
         return StoredCheckpoint(metadata, files, "")
 
     def _with_own_rows(self, metadata: CheckpointMetadata, files: CheckpointFiles) -> CheckpointMetadata:
-        """Copy rows that wait for their commit into a savepoint, which holds all that it refers to."""
         assert self._staging is not None
-
-        def copied(staged: StagedRows) -> StagedRows:
-            assert self._staging is not None
-            assert staged.file.path is not None
-            name = staged.file.path.rpartition("/")[2]
-            with self._staging.files.open(self._staging.path(name)) as source:
-                files.write(name, source)
-            return replace(staged, file=replace(staged.file, path=name, shared=False))
-
-        operators = [replace(own, staged=[copied(staged) for staged in own.staged]) for own in metadata.operators]
+        source, directory = self._staging.files, paths.checkpoint_directory(self._job_id, metadata.checkpoint_id)
+        operators = [
+            replace(own, staged=copied_rows(own.staged, source, directory, files)) for own in metadata.operators
+        ]
         return replace(metadata, operators=operators)
 
     def note(self, order: NoteCheckpoint) -> CheckpointNoted | CheckpointNotStored:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import StagedRows
-from rekindle.checkpoint.row_staging import RowStaging
+from rekindle.checkpoint.row_staging import RowStaging, marker_directory
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.contracts.table_commit import TableCommit
@@ -54,13 +54,12 @@ class StagedOutput:
     def of(checkpoint: StoredCheckpoint, staging: RowStaging) -> StagedOutput:
         """Return what a checkpoint holds."""
         metadata = checkpoint.metadata
-        beside = not metadata.savepoint
         return StagedOutput(
             metadata.job_id,
             {operator.uid: operator.staged for operator in metadata.operators if operator.staged},
             staging.files if checkpoint.files is None else checkpoint.files,
             checkpoint.directory,
-            paths.resolve(checkpoint.directory, f"../{paths.COMMITTED}") if beside else checkpoint.directory,
+            marker_directory(checkpoint.directory, metadata.savepoint),
         )
 
     @staticmethod
