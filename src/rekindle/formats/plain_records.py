@@ -19,7 +19,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def plain_record(record: Any, names: Sequence[str]) -> Any:
-    """Return a record as a dict; what has no names gets them from the schema, and other fields of a class are left out."""
+    """Return a record as a dict; what has no names gets them from the schema, and other fields are left out."""
     if isinstance(record, Row | tuple) and _names(record) is None:
         return {name: _plain(value) for name, value in zip(names, record, strict=True)}
     plain = _plain(record)
