@@ -385,3 +385,30 @@ def test_schemas_of_spark_are_read_without_spark() -> None:
     assert not schema.field("a b").nullable
     assert schema.field("s").type.field("x").type.value_type.item_type == pa.decimal128(5, 2)
     assert schema.field("big").type == pa.int64()
+
+
+FLAT = AvroSchema(
+    {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": "user", "type": "string"}, {"name": "amount", "type": ["null", "long"], "default": None}],
+    }
+)
+
+
+@pytest.mark.parametrize("record", FORMS, ids=lambda record: type(record).__name__)
+def test_flat_avro_takes_records_of_all_kinds(record: Any) -> None:
+    back = read(written(avro_writer(FLAT), [record, record]))
+    assert back == [{"user": "ann", "amount": 1}] * 2
+
+
+def test_nested_avro_takes_what_it_needs_of_a_class() -> None:
+    inner = {"type": "record", "name": "in", "fields": [{"name": "city", "type": "string"}]}
+    fields = [{"name": "user", "type": "string"}, {"name": "place", "type": ["null", inner], "default": None}]
+    schema = AvroSchema({"type": "record", "name": "r", "fields": fields})
+    assert read(written(avro_writer(schema), [Wide(1, "ann")])) == [{"user": "ann", "place": None}]
+
+
+def test_fields_of_avro_with_defaults_may_be_missing() -> None:
+    for record in ({"user": "ann"}, Row(user="ann")):
+        assert read(written(avro_writer(FLAT), [record])) == [{"user": "ann", "amount": None}]

@@ -150,6 +150,8 @@ def test_avro_files_are_read_without_a_package_of_spark(spark: Any, tmp_path: Pa
         collected(env, rows)
     (tmp_path / "in" / "c.avro").unlink()
     assert Counter(collected(env, rows, lambda row: row.amount)) == {1: 25_001, 2**62: 1}
+    in_steps = FileSource.for_format("avro", str(tmp_path / "in"), schema=AVRO, maxFilesPerTrigger=1).build()
+    assert Counter(collected(env, in_steps, lambda row: row.amount)) == {1: 25_001, 2**62: 1}
 
 
 def test_csv_files_have_rows_of_pyflinks_kind(spark: Any, tmp_path: Path) -> None:

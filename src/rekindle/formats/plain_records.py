@@ -19,10 +19,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def plain_record(record: Any, names: Sequence[str]) -> Any:
-    """Return a record as a dict; what has no names gets them from the schema."""
+    """Return a record as a dict; what has no names gets them from the schema, and other fields are left out."""
     if isinstance(record, Row | tuple) and _names(record) is None:
         return {name: _plain(value) for name, value in zip(names, record, strict=True)}
-    return _plain(record)
+    plain = _plain(record)
+    if isinstance(record, dict) or not isinstance(plain, dict):
+        return plain
+    return {name: plain[name] for name in names if name in plain}
 
 
 def _plain(value: Any) -> Any:

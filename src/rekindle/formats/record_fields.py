@@ -41,8 +41,16 @@ def _columns(kind: type, records: Sequence[Any], names: list[str]) -> Sequence[S
             count = next(len(record) for record in records if len(record) != len(names))
             raise _misfit(f"a record has {count} fields", names)
         return list(zip(*records, strict=True))
+    if kind is Row and _all_are(records, names):
+        return list(zip(*[record._values for record in records], strict=True))
     take = fields_of(kind, names)
     return list(zip(*map(take, records), strict=True))
+
+
+def _all_are(rows: Sequence[Row], names: list[str]) -> bool:
+    """Return whether rows have these fields in this order; rows without names count by place."""
+    count = len(names)
+    return all((row._fields is None or row._fields == names) and len(row._values) == count for row in rows)
 
 
 def fields_of(kind: type, names: Sequence[str]) -> Callable[[Any], Iterable[Any]]:
