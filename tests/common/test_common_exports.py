@@ -36,10 +36,13 @@ PYFLINK_COMMON = {
     "WatermarkStrategy",
 }
 FLINK_1_ONLY = {"ExecutionMode"}
+WAYS = ("SerializationSchema", "DeserializationSchema")
+OF_FORMATS = {f"{name}Row{way}" for name in ("Avro", "Csv", "Json") for way in WAYS}
+"""What ``pyflink.common`` takes from ``pyflink.datastream.formats``."""
 
 
 def test_the_package_exports_what_pyflink_common_does_and_nothing_else() -> None:
-    assert set(rekindle.common.__all__) == PYFLINK_COMMON | FLINK_1_ONLY
+    assert set(rekindle.common.__all__) == PYFLINK_COMMON | FLINK_1_ONLY | OF_FORMATS
     for name in rekindle.common.__all__:
         assert hasattr(rekindle.common, name)
 
