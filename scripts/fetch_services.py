@@ -1,4 +1,4 @@
-"""Fetches the services of tests/services: with Maven Kafka's broker, Spark's connector to it and Delta; PostgreSQL.
+"""Fetches the services of tests/services: Kafka's broker, Spark's connector to it, Delta, PostgreSQL, an S3 server.
 
 make test runs this. What cannot be had fails nothing: those tests are skipped, and the summary names them.
 """
@@ -15,6 +15,7 @@ from debian_packages import become_root, install
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support.services.jars import NotFetchedError, fetch, wanted_jars
+from support.services.s3 import build_gateway, found_gateway
 
 POSTGRES = "/usr/lib/postgresql/*/bin/postgres"  # Debian keeps it out of the PATH
 
@@ -27,6 +28,11 @@ def main() -> int:
         _fetch_jars()
     if not (shutil.which("postgres") or glob.glob(POSTGRES)):
         _install("postgresql", "the tests with PostgreSQL")
+    if found_gateway() is None and shutil.which("go") is not None:
+        print("Building an S3 server for tests with Go", flush=True)
+        failure = build_gateway()
+        if failure is not None:
+            print(f"{failure}\nThe tests with S3 use moto instead.")
     return 0
 
 

@@ -35,7 +35,10 @@ DELTA_ON_OLDEST_SPARK = ("-m", "smoke", "tests/services/test_delta.py")  # alone
 # drivers, which start and kill their own. "All others" is what no part names.
 DRIVERS = (
     "tests/browser",
-    *(f"tests/chaos/test_{name}.py" for name in ("driver", "driver_takeover", "jvm_killed", "cluster")),
+    *(
+        f"tests/chaos/test_{name}.py"
+        for name in ("driver", "driver_takeover", "jvm_killed", "cluster", "every_connector")
+    ),
 )
 ON_SPARK = tuple(f"tests/{name}" for name in ("browser", "chaos", "docs", "integration", "pyflink"))
 SERVICES = "tests/services"  # with a Kafka broker, a database, an object store

@@ -15,7 +15,13 @@ from typing import Any
 
 import pytest
 
-from rekindle.datastream.connectors import CheckpointCommitter, GenericWriteAheadSink, TwoPhaseCommitSinkFunction
+from rekindle.datastream.connectors import (
+    CheckpointCommitter,
+    GenericWriteAheadSink,
+    Sink,
+    SinkWriter,
+    TwoPhaseCommitSinkFunction,
+)
 from rekindle.testing import BrokenPromiseError, OperatorHarness, Promise, check_sink, check_source, local_environment
 
 PAGE = (Path(__file__).parents[2] / "docs" / "own-connectors.md").read_text()
@@ -111,6 +117,34 @@ def orders_service() -> Iterator[OrdersService]:
     service.close()
 
 
+VISIBLE: list[str] = []
+
+
+class CommitsAgain(Sink):
+    """Forget what was committed."""
+
+    def create_writer(self, context: Any) -> SinkWriter:
+        return CommitsAgainWriter()
+
+
+class CommitsAgainWriter(SinkWriter):
+    def __init__(self) -> None:
+        self.values: list[str] = []
+
+    def write(self, values: list[str], timestamps: Any) -> None:
+        self.values += values
+
+    def prepare_commit(self, checkpoint_id: int) -> list[bytes]:
+        values, self.values = self.values, []
+        return [value.encode() for value in values]
+
+    def commit(self, committables: list[bytes]) -> None:
+        VISIBLE.extend(committable.decode() for committable in committables)
+
+    def abort_leftovers(self) -> None: ...
+    def close(self) -> None: ...
+
+
 @pytest.fixture(scope="module")
 def shown() -> Iterator[dict[str, Any]]:
     """The names of the page, its code run in one go."""
@@ -189,6 +223,14 @@ def test_both_sinks_write_in_a_job(
     lines = [value for name in server.smembers("lines") for value in server.lrange(name, 0, -1)]
     assert sorted(lines) == sorted(f"line {n}".encode() for n in range(20))
     assert sorted(order["id"] for order in orders_service.orders) == list(range(20))
+
+
+def test_the_story_of_the_page_is_what_the_kit_tells() -> None:
+    (story,) = re.findall(r"^```text\n(.*?)\n```$", PAGE, re.DOTALL | re.MULTILINE)
+    visible: list[str] = VISIBLE
+    with pytest.raises(BrokenPromiseError) as found:
+        check_sink(CommitsAgain, lambda: list(visible), reset=visible.clear)
+    assert str(found.value) == story
 
 
 def test_every_method_of_the_classes_is_on_the_page() -> None:

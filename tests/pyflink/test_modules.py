@@ -36,13 +36,7 @@ def test_nothing_is_said_to_be_missing_that_pyflink_does_not_have() -> None:
 @pytest.mark.parametrize(
     ("statement", "replacement"),
     [
-        ("import rekindle.datastream.connectors.kafka", "format('kafka')"),
-        ("from rekindle.datastream.connectors.kafka import KafkaSource", "format('kafka')"),
-        ("from rekindle.datastream.connectors import kafka", "format('kafka')"),
-        ("from rekindle.datastream.connectors import KafkaSource, KafkaOffsetsInitializer", "format('kafka')"),
         ("from rekindle.datastream.connectors.cassandra import CassandraSink", "Sink of your own"),
-        ("from rekindle.datastream.formats.csv import CsvReaderFormat", "format('csv')"),
-        ("from rekindle.common import CsvRowDeserializationSchema", "from_csv"),
         ("from rekindle.table.expressions import col", "Spark SQL"),
         ("from rekindle import table", "Spark SQL"),
     ],

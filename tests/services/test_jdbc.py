@@ -269,6 +269,22 @@ def test_a_server_without_prepared_transactions_is_refused_by_the_name_of_its_se
         table.server.start()
 
 
+def test_more_transactions_than_the_server_keeps_are_refused_by_the_name_of_its_setting(table: Table) -> None:
+    table.server.kill()
+    table.server.start(max_prepared_transactions=1)
+    try:
+        first, second = table.exactly_once(0, 2), table.exactly_once(1, 2)
+        first.write([("a", 1)], None)
+        second.write([("b", 2)], None)
+        first.prepare_commit(1)
+        with pytest.raises(OutputLostError, match="Increase max_prepared_transactions"):
+            second.prepare_commit(1)
+    finally:
+        table.server.query(table.database, f"ROLLBACK PREPARED '{table.prepared()[0]}'")
+        table.server.kill()
+        table.server.start()
+
+
 # ---- Exactly once: a crash at each step ----
 
 

@@ -14,9 +14,9 @@ import wrong_connectors as wrong
 from wrong_connectors import STORE
 
 from rekindle.common import Types
-from rekindle.datastream.connectors import NumberSequenceSource
+from rekindle.datastream.connectors import JdbcConnectionOptions, JdbcSink, NumberSequenceSource
 from rekindle.datastream.connectors.datagen import DataGeneratorSource
-from rekindle.datastream.connectors.file_system import FileSink
+from rekindle.datastream.connectors.file_system import FileCompactor, FileCompactStrategy, FileSink
 from rekindle.testing import BrokenPromiseError, Promise, check_sink, check_source
 
 ROOT = Path(__file__).parents[2]
@@ -154,6 +154,49 @@ def test_the_sink_on_the_page_about_sinks_passes(tmp_path: Path) -> None:
         lambda: database.execute("SELECT * FROM squares").fetchall(),
         records=lambda number: (number, number * number),
         reset=lambda: database.execute("DELETE FROM squares"),
+        crashes=100,
+    )
+    database.close()
+
+
+def test_a_file_sink_that_merges_its_files_passes_where_they_may_come_later(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    every_two = FileCompactStrategy.builder().enable_compaction_on_checkpoint(2).build()
+    concat = FileCompactor.concat_file_compactor()
+
+    def read() -> list[str]:
+        paths = [path for path in out.rglob("*part-*") if not path.name.startswith(".")]
+        return [line for path in paths for line in path.read_text().splitlines()]
+
+    check_sink(
+        lambda: FileSink.for_row_format(str(out)).enable_compact(every_two, concat).build(),
+        read,
+        reset=lambda: shutil.rmtree(out, ignore_errors=True),
+        delayed=True,
+    )
+
+
+def test_what_never_comes_is_lost_though_it_may_come_later() -> None:
+    with pytest.raises(BrokenPromiseError) as found:
+        check_sink(wrong.CommitsLater, STORE.read, reset=STORE.reset, delayed=True)
+    assert found.value.promise is Promise.NOT_COMMITTED
+    assert "the input ends" in found.value.events
+
+
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_jdbc_sinks_pass(tmp_path: Path, guarantee: Any) -> None:
+    path = tmp_path / "rows.db"
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("CREATE TABLE t (name TEXT, number INTEGER)")
+    rows = Types.ROW_NAMED(["name", "number"], [Types.STRING(), Types.INT()])
+    connection = JdbcConnectionOptions(f"jdbc:sqlite:{path}", "org.sqlite.JDBC")
+    make = JdbcSink.exactly_once_sink if guarantee == "exactly-once" else JdbcSink.sink
+    check_sink(
+        lambda: make("INSERT INTO t VALUES (?, ?)", rows, connection),
+        lambda: database.execute("SELECT * FROM t").fetchall(),
+        records=lambda number: (f"n{number}", number),
+        guarantee=guarantee,
+        reset=lambda: database.execute("DELETE FROM t"),
         crashes=100,
     )
     database.close()

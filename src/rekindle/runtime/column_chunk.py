@@ -61,6 +61,10 @@ class ColumnChunk(Chunk):
         self._timestamps: list[int | None] | None = None
         self._keys: list[Any] | None = None
 
+    def is_text(self) -> bool:
+        column = self.fields[0]
+        return self.shape.kind is ShapeKind.VALUE and pa.types.is_string(column.type) and not column.null_count
+
     def size(self) -> int:
         return self.rows
 

@@ -1,16 +1,24 @@
-"""Text files as sources: what programs may ask for, and the records that come of it."""
+"""Files as sources: what programs may ask for, and the records that come of it."""
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from rekindle.common import Duration, Types, WatermarkStrategy
+from rekindle.common import Duration, Row, Types, WatermarkStrategy
+from rekindle.connectors.files.spark_files import SparkFiles
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.connectors.file_system import FileEnumeratorProvider, FileSource, StreamFormat
+from rekindle.exceptions import InvalidProgramError
+from rekindle.formats.record_forms import record_form
 from rekindle.graph.transformations.sources import TextFiles
+from rekindle.types.class_typeinfo import PojoTypeInfo
+from rekindle.types.spark_rows import row_maker
 from support.in_process_job import InProcessJob, collect
 
 
@@ -75,3 +83,99 @@ def test_what_cannot_be_read_is_refused_at_once(call: Any, error: type[Exception
 
 def _builder() -> Any:
     return FileSource.for_record_stream_format(StreamFormat.text_line_format(), "a")
+
+
+# --- files of other formats
+
+
+@dataclass
+class Order:
+    user: str
+    amount: int
+
+
+def test_rows_of_files_stay_sparks_unless_a_class_is_given() -> None:
+    rows = FileSource.for_format("parquet", "/in", schema="user string, amount long").build()
+    assert type(rows.transformation(None)).__name__ == "RowsTransformation"
+    assert rows.files.schema.simpleString() == "struct<user:string,amount:bigint>"
+    assert rows.type_info is None
+    records = FileSource.for_format("JSON", "/in", "/more", record_class=Order, multiLine=True).build()
+    assert records.type_info == PojoTypeInfo(Order)
+    assert records.files == SparkFiles(("/in", "/more"), records.files.format)
+    assert records.files.schema.simpleString() == "struct<user:string,amount:bigint>"
+    assert records.files.format.options == {"mode": "FAILFAST", "multiLine": True}
+    assert type(records.transformation(None)).__name__ == "FileRecordsTransformation"
+
+
+def test_an_epoch_reads_a_limited_number_of_files_of_a_monitored_directory() -> None:
+    second = Duration.of_seconds(1)
+    watched = FileSource.for_format("orc", "/in", schema=Order).monitor_continuously(second).build()
+    assert watched.files.format.options == {"maxFilesPerTrigger": 100}
+    assert not watched.bounded
+    by_bytes = FileSource.for_format("orc", "/in", schema=Order, maxBytesPerTrigger="1g")
+    slow = by_bytes.monitor_continuously(second).build()
+    assert slow.files.format.options == {"maxBytesPerTrigger": "1g"}
+    static = FileSource.for_format("orc", "/in", schema=Order).build()
+    assert (static.bounded, static.files.streaming) == (True, False)
+    in_steps = FileSource.for_format("orc", "/in", schema=Order, maxFilesPerTrigger=5).build()
+    assert (in_steps.bounded, in_steps.files.streaming) == (True, True)
+
+
+def test_a_schema_may_be_missing_only_where_spark_can_find_it_out() -> None:
+    assert FileSource.for_format("parquet", "/in").build().files.schema is None
+    watched = FileSource.for_format("parquet", "/in").monitor_continuously(Duration.of_seconds(1))
+    for builder in (watched, FileSource.for_format("parquet", "/in", maxFilesPerTrigger=1)):
+        with pytest.raises(InvalidProgramError, match="parquet files that are read some at a time needs a schema"):
+            builder.build()
+    with pytest.raises(InvalidProgramError, match="avro files needs a schema"):
+        FileSource.for_format("avro", "/in").build()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: FileSource.for_format("parquet"), ValueError, "needs paths"),
+        (lambda: FileSource.for_format("", "/in"), TypeError, "name of a format"),
+        (lambda: FileSource.for_format("text", "/in"), ValueError, "text_line_format"),
+        (lambda: FileSource.for_format("csv", "/in", record_class=int), TypeError, "record_class is"),
+        (lambda: FileSource.for_format("csv", "/in", schema=5), TypeError, "not a schema of records"),
+        (lambda: FileSource.for_bulk_file_format(None, "/in"), TypeError, "takes a BulkFormat"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_no_source_can_be_made_of_is_refused(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+class Color(Enum):
+    RED = "red"
+
+
+@dataclass
+class Place:
+    city: str
+
+
+@dataclass
+class Odd:
+    color: Color | None
+    place: Place | None
+    places: list[Place]
+    by_name: dict[str, Place]
+    tags: set[str]
+
+
+def test_rows_become_records_all_the_way_down() -> None:
+    place = row_maker(("city",))(("Oslo",))
+    make = row_maker(("color", "place", "places", "by_name", "tags"))
+    row = make(("red", place, [place, None], {"a": place}, ["x", "x"]))
+    empty = make((None, None, [], {}, []))
+    oslo = Place("Oslo")
+    assert record_form(Odd).records([row, empty]) == [
+        Odd(Color.RED, oslo, [oslo, None], {"a": oslo}, {"x"}),  # type: ignore[list-item]
+        Odd(None, None, [], {}, set()),
+    ]
+    assert record_form(dict).records([row])[0]["by_name"] == {"a": {"city": "Oslo"}}
+    (made,) = record_form(Row).records([row])
+    assert made.places == [Row(city="Oslo"), None]
+    assert pickle.loads(pickle.dumps(record_form(Odd))).records([empty]) == [Odd(None, None, [], {}, set())]

@@ -132,6 +132,17 @@ class TestTransactions:
             ("recover and abort", [2]),
         ]
 
+    def test_a_commit_that_fails_is_not_taken_for_done(self) -> None:
+        harness = opened(Noting())
+        harness.process("a")
+        harness.snapshot(1)
+        failing.add("commit")
+        with pytest.raises(OSError, match="commit fails"):
+            harness.complete(1)
+        calls.clear()
+        harness.complete(1)
+        assert calls == [("commit", [0, "a"])]
+
     def test_a_job_without_checkpoints_commits_at_its_end(self) -> None:
         harness = opened(Noting())
         harness.process("a")

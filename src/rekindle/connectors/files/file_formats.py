@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rekindle.connectors.files.spark_files import FileFormat
+from rekindle.connectors.files.spark_files import EMPTY, FileFormat
 from rekindle.formats.avro_files import AvroSchema
 from rekindle.formats.csv_schema import CsvSchema
 from rekindle.formats.record_forms import DictForm, RowForm, record_form
@@ -52,7 +52,7 @@ def csv_file_format(schema: CsvSchema) -> FileFormat:
         "quote": schema.quote_char or "",
         "escape": schema.escape_char or schema.quote_char or "",
         "nullValue": schema.null_value,
-        "emptyValue": "",
+        "emptyValue": EMPTY,
         "header": schema.header,
         "mode": "FAILFAST",
         "multiLine": True,
@@ -66,6 +66,7 @@ def csv_file_format(schema: CsvSchema) -> FileFormat:
         RowForm(),
         Types.ROW_NAMED(schema.names, [column.kind for column in schema.columns]),
         {column.name: schema.separator_of(column) for column in schema.columns if column.is_array},
+        marks_empty=True,
     )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+EMPTY = "\0"
 _BINARY_FILES = "path string, modificationTime timestamp, length long, content binary"
 
 
@@ -33,6 +34,7 @@ class FileFormat:
         form: What rows become; None: they stay Spark's.
         type_info: The type of the records, if it is known.
         separators: What is between the elements of columns that are arrays in CSV files, by their names.
+        marks_empty: Whether Spark is told to read an empty text in quotes as :data:`EMPTY`; to it, it is a missing one.
         avro: The schema that records of Avro files are read with; None: that of each file.
     """
 
@@ -42,6 +44,7 @@ class FileFormat:
     form: RecordForm | None = None
     type_info: TypeInformation | None = None
     separators: dict[str, str] = field(default_factory=dict)
+    marks_empty: bool = False
     avro: AvroSchema | None = None
 
 
@@ -75,7 +78,9 @@ class SparkFiles(DescribedFrame):
             return self._of_avro(session)
         schema = self.format.schema
         rows = self._read(session, self.format.name, _as_read(schema, self.format.separators))
-        return _split(rows, schema, self.format.separators) if schema is not None and self.format.separators else rows
+        return (
+            rows if schema is None or not self.format.marks_empty else _restored(rows, schema, self.format.separators)
+        )
 
     def _of_avro(self, session: SparkSession) -> DataFrame:
         """Let Spark find the files, and Python read them: Spark's own reader of Avro is a package of its own."""
@@ -110,15 +115,20 @@ def _as_read(schema: StructType | None, separators: dict[str, str]) -> StructTyp
     )
 
 
-def _split(rows: DataFrame, schema: StructType, separators: dict[str, str]) -> DataFrame:
+def _restored(rows: DataFrame, schema: StructType, separators: dict[str, str]) -> DataFrame:
+    """Return rows with arrays, and with empty texts that are not missing."""
     from pyspark.sql import functions as F  # noqa: N812 - the customary name
+    from pyspark.sql.types import StringType
 
     columns = []
     for each in schema.fields:
-        column = F.col(f"`{each.name}`")
+        column = text = F.col(f"`{each.name}`")
         if each.name in separators:
-            column = F.split(column, re.escape(separators[each.name])).cast(each.dataType).alias(each.name)
-        columns.append(column)
+            column = F.split(text, re.escape(separators[each.name])).cast(each.dataType)
+            column = F.when(text == EMPTY, F.array().cast(each.dataType)).otherwise(column)
+        elif isinstance(each.dataType, StringType):
+            column = F.when(text == EMPTY, F.lit("")).otherwise(text)
+        columns.append(column.alias(each.name))
     return rows.select(*columns)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from rekindle.connectors.jdbc.connection_options import JdbcConnectionOptions
 from rekindle.connectors.jdbc.dialect import Connection
-from rekindle.connectors.jdbc.errors import JdbcSinkError, first_line
+from rekindle.connectors.jdbc.errors import JdbcSinkError, database_message
 from rekindle.connectors.jdbc.jdbc_url import safe_url, split_url
 from rekindle.connectors.jdbc.statements import BoundStatements, Parameters, Run
 from rekindle.exceptions import RekindleError
@@ -118,7 +118,7 @@ class Database:
                 failures += 1
                 if not transient or failures >= attempts:
                     tried = f" (tried {failures} times)" if failures > 1 else ""
-                    raise JdbcSinkError(f"cannot {doing} {self.url}{tried}: {first_line(error)}") from error
+                    raise JdbcSinkError(f"cannot {doing} {self.url}{tried}: {database_message(error)}") from error
                 self._sleep(_BACK_OFF_SECONDS * (failures - 1))
 
     def first_failing(self, statements: BoundStatements, runs: list[Run]) -> str:
@@ -133,7 +133,7 @@ class Database:
                     except Exception as error:
                         if self.dialect.is_transient(error):
                             return described
-                        return f"\n  {statements.given[index]}\n  with {shown(tuple(row))}: {first_line(error)}"
+                        return f"\n  {statements.given[index]}\n  with {shown(tuple(row))}: {database_message(error)}"
         except Exception:  # this is only for a better message
             return described
         finally:

@@ -9,7 +9,8 @@ class JdbcSinkError(RekindleError):
     """A database sink cannot connect, write or commit; the message has the database's own, and what to do."""
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its class if it has none."""
+def database_message(error: BaseException) -> str:
+    """Return what a database says about an error, with its hint if there is one; its class if it says nothing."""
     lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    hint = getattr(getattr(error, "diag", None), "message_hint", None)
+    return (lines[0] if lines else type(error).__name__) + (f" ({hint})" if hint else "")

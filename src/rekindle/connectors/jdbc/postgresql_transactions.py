@@ -8,14 +8,14 @@ from collections.abc import Callable
 from enum import Enum
 
 from rekindle.connectors.jdbc.database import Database
-from rekindle.connectors.jdbc.errors import JdbcSinkError, first_line
+from rekindle.connectors.jdbc.errors import JdbcSinkError, database_message
 from rekindle.connectors.jdbc.postgresql_dialect import psycopg
 from rekindle.exceptions import ConfigurationError
 
 log = logging.getLogger(__name__)
 
 _END_SECONDS = 30.0
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.01
 
 
 class Outcome(Enum):
@@ -141,6 +141,6 @@ class PreparedTransactions:
                 try:
                     self._database.query("SELECT pg_terminate_backend(?)", [pid])
                 except psycopg().errors.InsufficientPrivilege as error:
-                    log.warning("cannot end connection %s of an earlier attempt: %s", pid, first_line(error))
+                    log.warning("cannot end connection %s of an earlier attempt: %s", pid, database_message(error))
                     return
             self._sleep(_POLL_SECONDS)

@@ -17,7 +17,7 @@ import msgspec
 from rekindle.connectors.jdbc.commit_table import CommitTable
 from rekindle.connectors.jdbc.connection_options import JdbcConnectionOptions
 from rekindle.connectors.jdbc.database import Database
-from rekindle.connectors.jdbc.errors import JdbcSinkError, first_line
+from rekindle.connectors.jdbc.errors import JdbcSinkError, database_message
 from rekindle.connectors.jdbc.exactly_once_options import JdbcExactlyOnceOptions
 from rekindle.connectors.jdbc.execution_options import JdbcExecutionOptions
 from rekindle.connectors.jdbc.postgresql_transactions import Outcome, PreparedTransactions
@@ -95,7 +95,7 @@ class PreparedTransactionWriter(SinkWriter):
                 self._writing.query(f"PREPARE TRANSACTION '{name}'")
             except Exception as error:
                 raise JdbcSinkError(
-                    f"cannot prepare transaction {name!r} on {self._writing.url}: {first_line(error)}"
+                    f"cannot prepare transaction {name!r} on {self._writing.url}: {database_message(error)}"
                 ) from error
         except JdbcSinkError as error:  # the rows are gone with the transaction
             raise OutputLostError(str(error)) from error
@@ -155,7 +155,7 @@ class PreparedTransactionWriter(SinkWriter):
         self._buffer.clear()
 
     def _explain(self, error: Exception) -> str:
-        message = f"cannot write rows to {self._writing.url}: {first_line(error)}"
+        message = f"cannot write rows to {self._writing.url}: {database_message(error)}"
         if getattr(error, "sqlstate", None) == _LOCK_NOT_AVAILABLE:
             return (
                 f"{message} within {self._lock_timeout} s. Rows are locked from the first statement that changes them "

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ANSWER_SECONDS = 30
-_TIMEOUTS = {"default.api.timeout.ms": ANSWER_SECONDS * 1000, "request.timeout.ms": ANSWER_SECONDS * 1000}
+TIMEOUTS = {"default.api.timeout.ms": ANSWER_SECONDS * 1000, "request.timeout.ms": ANSWER_SECONDS * 1000}
 
 
 class KafkaAccessError(RekindleError):
@@ -68,7 +68,7 @@ class JvmKafkaAdmin:
         self._servers = properties["bootstrap.servers"]
         self._committed_only = properties.get("isolation.level") == "read_committed"
         settings = self._jvm.java.util.Properties()
-        for key, value in {**_TIMEOUTS, **properties}.items():
+        for key, value in {**TIMEOUTS, **properties}.items():
             settings.setProperty(key, str(value))
         admin = self._jvm.org.apache.kafka.clients.admin.Admin
         self._admin: Any = self._asked("be reached", lambda: admin.create(settings))

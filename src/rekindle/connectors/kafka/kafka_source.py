@@ -16,11 +16,9 @@ from rekindle.connectors.kafka.topic_partition import KafkaTopicPartition
 from rekindle.connectors.spark_source import SparkSource
 from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
 from rekindle.exceptions import InvalidProgramError
-from rekindle.formats.schemas import ByteArraySchema, DeserializationSchema, SimpleStringSchema
+from rekindle.formats.schemas import DeserializationSchema
 from rekindle.graph.splits import OFFSET_COLUMN, SPLIT_COLUMNS
 from rekindle.graph.transformations.split_sources import SplitRecordsTransformation
-from rekindle.types.type_information import TypeInformation
-from rekindle.types.typeinfo import Types
 
 __all__ = ["KafkaSource", "KafkaSourceBuilder"]
 
@@ -114,7 +112,7 @@ class KafkaSourceBuilder:
             if initializer is not None and initializer.rule is Rule.COMMITTED and properties.group is None:
                 raise InvalidProgramError("a KafkaSource with committed offsets needs a group: call set_group_id")
         source = KafkaSource.__new__(KafkaSource)
-        source.type_info = _type_of(self._schema)
+        source.type_info = self._schema.get_produced_type()
         source._subscription = self._subscription
         source._properties = properties
         source._starting = self._starting
@@ -219,10 +217,3 @@ def _end(initializer: KafkaOffsetsInitializer) -> KafkaOffsetsInitializer:
     if _initializer(initializer).rule is Rule.EARLIEST:
         raise ValueError("a KafkaSource cannot end at the earliest offsets: there is nothing before them")
     return initializer
-
-
-def _type_of(schema: KafkaRecordDeserializationSchema[Any]) -> TypeInformation | None:
-    known = {SimpleStringSchema: Types.STRING(), ByteArraySchema: Types.PRIMITIVE_ARRAY(Types.BYTE())}
-    if isinstance(schema, ValueOnly) and type(schema.schema) in known:
-        return known[type(schema.schema)]
-    return schema.get_produced_type()

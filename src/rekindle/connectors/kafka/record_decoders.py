@@ -80,11 +80,16 @@ class ValueDecoder(KafkaDecoder):
         return ("value", "timestamp")
 
     def decode(self, rows: Any) -> Chunk:
-        """Return what the schema makes of the values."""
+        """Return what the schema makes of the values, all of a chunk at once."""
         values, stamps = _values_and_stamps(rows)
-        deserialize = self.schema.deserialize
-        remaining = iter(column_values(values))
-        return _without_none([deserialize(value) for value in remaining], stamps)
+        messages = column_values(values)
+        try:
+            records, origins = self.schema.deserialize_all(messages)
+        except Exception:
+            for value in messages:  # who looks at the failure finds the message by this name
+                self.schema.deserialize_all([value])
+            raise
+        return Chunk(records, (stamps if origins is None else stamps[origins]).tolist())
 
 
 class RecordsDecoder(KafkaDecoder):

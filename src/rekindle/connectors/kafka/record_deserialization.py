@@ -72,5 +72,4 @@ class ValueOnly(KafkaRecordDeserializationSchema[Any]):
 
     def get_produced_type(self) -> TypeInformation | None:
         """Return the type that the schema names."""
-        produced = getattr(self.schema, "get_produced_type", None)
-        return None if produced is None else produced()
+        return self.schema.get_produced_type()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rekindle.connectors.kafka.kafka_records import Headers, RecordBatch
 from rekindle.exceptions import InvalidArgumentError, InvalidCallError
 from rekindle.formats.schemas import SerializationSchema, SimpleStringSchema
 
-Encode = Callable[[list[Any]], list[bytes | None]]
+Encode = Callable[[Sequence[Any]], list[bytes | None]]
 
 
 class KafkaTopicSelector(ABC):
@@ -179,8 +179,7 @@ def chunk_encoding(schema: SerializationSchema[Any]) -> Encode:
     if type(schema) is SimpleStringSchema:
         charset = schema._charset
         return lambda values: [value.encode(charset) for value in values]
-    serialize = schema.serialize
-    return lambda values: [serialize(value) for value in values]
+    return schema.serialize_all  # type: ignore[return-value]  # a value may be None, which deletes a key
 
 
 def _headers(pairs: Iterable[tuple[str, bytes | None]]) -> Headers:

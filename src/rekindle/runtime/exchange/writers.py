@@ -16,6 +16,7 @@ from rekindle.runtime.exchange.key_routes import KeyRoutes
 from rekindle.runtime.exchange.payload import encode_chunk
 from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES, RECORD_BYTES, SPLIT_BYTES, payload_limit
 from rekindle.types.spark_typeinfo import SparkRowTypeInfo
+from rekindle.types.typeinfo import Types
 
 Envelope = tuple[int, int, bytes]
 """An edge, a target subtask, a payload."""
@@ -145,7 +146,7 @@ class HashWriter(ExchangeWriter):
 
     def write(self, chunk: Chunk) -> list[Envelope]:
         keys = keys_of(self._edge, self._name, chunk.each(), self._serializers)
-        if chunk.columnar and isinstance(self._edge.type_info, SparkRowTypeInfo):
+        if chunk.columnar and self._keeps_columns(chunk):
             from rekindle.runtime.exchange.arrow_batches import encode_parts  # only who reads a DataFrame needs Arrow
 
             parts = encode_parts(chunk, keys, self._routes, self._parallelism)
@@ -156,6 +157,13 @@ class HashWriter(ExchangeWriter):
         except TypeError as error:
             raise unhashable_key(keys, self._name) from error
         return self._deal(chunk, targets, keys)
+
+    def _keeps_columns(self, chunk: Chunk) -> bool:
+        """Return whether the type of the stream leaves records as they are in their columns."""
+        type_info = self._edge.type_info
+        if chunk.is_text():
+            return type_info is None or type_info == Types.STRING()
+        return isinstance(type_info, SparkRowTypeInfo)
 
     def _behind(self, target: int, payload: bytes) -> list[Envelope]:
         """Send a payload to a target, and before it what waits for the target."""

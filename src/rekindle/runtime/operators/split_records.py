@@ -89,9 +89,16 @@ class SplitRecordsOperator(ProcessingTimeOperator, WatermarkEmitter, SplitFollow
             yield piece
 
     def _combine(self) -> None:
-        """Let the watermark follow the slowest split that is not idle."""
-        active = (time.watermark for time in self._times.values() if not time.idle)
-        self._watermark = max(self._watermark, min(active, default=MIN_WATERMARK))
+        """Let the watermark follow the slowest split that is not idle.
+
+        All may have become idle since the last look. Those that had records last were waited for alone before that.
+        """
+        times = self._times.values()
+        active = [time for time in times if not time.idle]
+        if not active and times:
+            last = max(time.quiet_since for time in times)
+            active = [time for time in times if time.quiet_since == last]
+        self._watermark = max(self._watermark, min((time.watermark for time in active), default=MIN_WATERMARK))
 
     def _time_of(self, rows: Chunk) -> EventTime:
         assert isinstance(rows, ColumnChunk)
@@ -103,4 +110,5 @@ class SplitRecordsOperator(ProcessingTimeOperator, WatermarkEmitter, SplitFollow
         assert self.strategy is not None
         time = self._times[split] = EventTime(self.strategy)
         time.open(self._now, self._interval)
+        time.expect_records(self._now())
         return time

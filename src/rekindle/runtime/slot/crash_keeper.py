@@ -35,6 +35,7 @@ from rekindle.checkpoint.crash_records import (
 from rekindle.graph.transformations.one_input import CustomTransformation
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.runtime.operators.operator import Operator
+from rekindle.runtime.operators.roles import SplitFollower
 from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.runtime.slot.crash_capture import KeyCopy, call_of, copy_key, copy_lists, fired_timer, list_size, pickled
 from rekindle.runtime.slot.crash_program import CrashProgram, opened_call
@@ -162,7 +163,8 @@ class CrashKeeper:
         if self._taken is not None or error.record is None or error.__cause__ is None or running is None:
             return
         work = error.record.work
-        if isinstance(running.operator, SourceOperator) or not (work.in_operator or work.keyed_edge is not None):
+        made_here = isinstance(running.operator, SourceOperator | SplitFollower)
+        if made_here or not (work.in_operator or work.keyed_edge is not None):
             return
         try:
             self._taken = self._take(error, error.__cause__, running, work)

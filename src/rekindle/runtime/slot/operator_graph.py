@@ -45,6 +45,7 @@ from rekindle.runtime.slot.ordered_inputs import OrderedInputs, arrival
 from rekindle.runtime.slot.progress import InputProgress, combined_watermark
 from rekindle.runtime.slot.task_output import TaskOutput
 from rekindle.types.spark_typeinfo import SparkRowTypeInfo
+from rekindle.types.typeinfo import Types
 
 _C = TypeVar("_C", Chunk, Chunk | None)
 _NOTHING_YET = Progress(0, MIN_WATERMARK, False)
@@ -485,6 +486,8 @@ class OperatorGraph:
             return chunk
         if chunk.columnar and edge.source in self._remote_sources and isinstance(edge.type_info, SparkRowTypeInfo):
             return chunk  # rows as Spark read them are of the type that follows from their schema
+        if chunk.is_text() and edge.type_info == Types.STRING():
+            return chunk
         with blaming(self._nodes[edge.source].node):
             return Chunk(serializer.converted(chunk.values), chunk.timestamps, chunk.keys)
 

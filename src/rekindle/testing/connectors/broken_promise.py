@@ -38,6 +38,30 @@ class Promise(StrEnum):
     NOT_CANCELLED = "run does not return after cancel"
 
 
+_ADVICE = {
+    Promise.NOT_PICKLABLE: "Connect in open(), in create_writer() or in run(), not in __init__.",
+    Promise.TOO_EARLY: "Write aside, and make it visible in commit.",
+    Promise.NOT_IDEMPOTENT: "Give each commit a name, and remember it in the same transaction as the records; or let "
+    "the records overwrite themselves.",
+    Promise.LEFTOVERS: "Give what is written aside a name that no other attempt uses, and remove what is left over.",
+    Promise.LOST_IN_CRASH: "What prepare_commit or pre_commit leaves must outlive the process: in the committable, or "
+    "in the other system. Whoever restores must commit all of it.",
+    Promise.LOST_AFTER_ABORT: "Keep what an aborted checkpoint held: the next one that completes commits it.",
+    Promise.LOST_IN_RESCALE: "A subtask may be given the state of several others: take all items, not the last.",
+    Promise.LOST_FOR_SAVEPOINT: "Let keep() protect what a savepoint refers to.",
+    Promise.ABORTS_TOO_MUCH: "Remove only what this lineage left behind, of subtasks whose number modulo the "
+    "parallelism is the writer's own, and nothing that keep() was told of.",
+    Promise.NOT_SELF_CONTAINED: "Put into the committable all that another process needs to commit it.",
+    Promise.NO_POSITION: "Keep the position as state: implement CheckpointedFunction or ListCheckpointed.",
+    Promise.LOSES: "Emit, and advance the position, within one `with ctx.get_checkpoint_lock():`.",
+    Promise.REPEATS: "Emit, and advance the position, within one `with ctx.get_checkpoint_lock():`.",
+    Promise.LOSES_IN_RESCALE: "A subtask may be given the state of several others: take all items, whichever they are.",
+    Promise.REPEATS_IN_RESCALE: "An empty list after a restore is nothing to do, not a first start: ask "
+    "context.is_restored().",
+    Promise.NOT_CANCELLED: "Let the loop of run() look at a flag that cancel() sets.",
+}
+
+
 class BrokenPromiseError(AssertionError):
     """A connector does not do what it has to do, and this is how it was found out.
 
@@ -71,6 +95,7 @@ class BrokenPromiseError(AssertionError):
             *numbered,
             "",
             *evidence,
+            *([f"What to do: {_ADVICE[promise]}"] if promise in _ADVICE else []),
             "",
             f"To repeat only this run, add schedule={schedule!r}, seed={seed}",
         ]

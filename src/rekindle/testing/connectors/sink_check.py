@@ -51,6 +51,7 @@ def check_sink(
     seed: int = 0,
     reset: Callable[[], None] | None = None,
     ordered: bool = False,
+    delayed: bool = False,
     zombies: bool = True,
     crashes: int = 200,
     type_info: TypeInformation | None = None,
@@ -72,6 +73,8 @@ def check_sink(
         seed: Chooses among crashes where there are more than ``crashes``.
         reset: Empties what the sink writes to; called before each run. Without it, output adds up, which is slower.
         ordered: Whether ``read_output`` returns the records of one subtask in their order, and that is to be checked.
+        delayed: Whether the sink may show records later than it commits them, such as one that merges small files: then
+            all of them have to be visible at the end of the job.
         zombies: Whether crashed writers stay in memory while others replace them, and some go on writing. False for a
             system in which an open transaction locks out others until its connection is gone.
         crashes: How many runs are crashed at most.
@@ -84,7 +87,7 @@ def check_sink(
     if guarantee not in ("exactly-once", "at-least-once"):
         raise ValueError(f"guarantee is 'exactly-once' or 'at-least-once', not {guarantee!r}")
     under_test = _SinkUnderTest(
-        make_sink, read_output, records, guarantee, parallelism, seed, reset, ordered, zombies, type_info
+        make_sink, read_output, records, guarantee, parallelism, seed, reset, ordered, delayed, zombies, type_info
     )
     check = _SinkCheck(under_test)
     gc.collect()
@@ -137,6 +140,7 @@ class _SinkUnderTest:
     seed: int
     reset: Callable[[], None] | None
     ordered: bool
+    delayed: bool
     zombies: bool
     type_info: TypeInformation | None
 
@@ -222,15 +226,17 @@ class _SinkCheck:
             return dumps(self._sink)
         except Exception as error:
             name = type(self._sink).__name__
-            advice = ["Create connections in open(), or in create_writer(), not in __init__", f"  {error}"]
-            raise BrokenPromiseError(name, Promise.NOT_PICKLABLE, "plain", self._under_test.seed, [], advice) from error
+            evidence = [f"  {error}"]
+            raise BrokenPromiseError(
+                name, Promise.NOT_PICKLABLE, "plain", self._under_test.seed, [], evidence
+            ) from error
 
     def _compare(self, job: SinkJob, seen: set[int]) -> None:
         """Read the output, and compare it with the progress of the job."""
         progress, visible = job.progress, self._visible()
         finding: Finding | None
         if self._under_test.guarantee == "exactly-once":
-            finding = exactly_once(progress, visible, seen, self._under_test.ordered)
+            finding = exactly_once(progress, visible, seen, self._under_test.ordered, self._under_test.delayed)
         else:
             finding = at_least_once(progress, visible)
         seen.update(visible)

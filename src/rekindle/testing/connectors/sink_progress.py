@@ -63,7 +63,9 @@ class Finding:
     numbers: list[int]
 
 
-def exactly_once(progress: Progress, visible: Sequence[int], seen: set[int], ordered: bool) -> Finding | None:
+def exactly_once(
+    progress: Progress, visible: Sequence[int], seen: set[int], ordered: bool, delayed: bool
+) -> Finding | None:
     """Compare what is visible with what an exactly-once sink shows.
 
     Args:
@@ -71,6 +73,7 @@ def exactly_once(progress: Progress, visible: Sequence[int], seen: set[int], ord
         visible: The numbers of the visible records.
         seen: Those that were visible before.
         ordered: Whether records of one subtask have to be in the order of the input.
+        delayed: Whether what was committed need not be visible before the end.
     """
     counts = Counter(visible)
     early = sorted(number for number in counts if number >= progress.allowed)
@@ -84,9 +87,11 @@ def exactly_once(progress: Progress, visible: Sequence[int], seen: set[int], ord
         again = [number for number in twice if number < progress.restored]
         return Finding(Promise.NOT_IDEMPOTENT, again) if again else Finding(Promise.LEFTOVERS, twice)
     missing = [number for number in range(progress.required) if number not in counts]
-    if missing:
-        gone = [number for number in missing if number in seen]
-        return Finding(Promise.DISAPPEARED, gone) if gone else Finding(progress.missing(), missing)
+    gone = [number for number in missing if number in seen]
+    if gone:
+        return Finding(Promise.DISAPPEARED, gone)
+    if missing and (progress.ended or not delayed):
+        return Finding(progress.missing(), missing)
     if ordered and not progress.rescaled:
         for subtask in range(progress.subtasks):
             own = [number for number in visible if number % progress.subtasks == subtask]

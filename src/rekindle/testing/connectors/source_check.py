@@ -125,8 +125,7 @@ class _SourceCheck:
         try:
             self._pickled = dumps(source)
         except Exception as error:
-            advice = ["Create connections in open() or in run(), not in __init__", f"  {error}"]
-            raise self._broken(Promise.NOT_PICKLABLE, _Run("plain"), [], advice) from error
+            raise self._broken(Promise.NOT_PICKLABLE, _Run("plain"), [], [f"  {error}"]) from error
 
     def expected(self, parallelism: int) -> list[Any]:
         """Return the records that have to come."""
@@ -153,7 +152,7 @@ class _SourceCheck:
             evidence = ["It raised:", f"  {type(cause).__name__}: {cause}"]
             raise self._broken(Promise.RAISED, run, job.events, evidence) from cause
         except CancelIgnoredError:
-            evidence = ["cancel() was called, and run(ctx) has not returned: let the loop look at a flag that it sets"]
+            evidence = ["cancel() was called, and run(ctx) has not returned"]
             raise self._broken(Promise.NOT_CANCELLED, run, job.events, evidence) from None
         finally:
             job.end()

@@ -32,7 +32,13 @@ def report(epoch: int, **changes: Any) -> m.EpochReport:
 class World:
     """The cluster and the slots. ``stream`` is a streaming source, ``table`` a bounded one."""
 
-    def __init__(self, directory: Path, bounded: bool = False, iterations: tuple[JobIteration, ...] = ()) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        bounded: bool = False,
+        iterations: tuple[JobIteration, ...] = (),
+        end: str | None = None,
+    ) -> None:
         self.scratch = directory
         self.closed = False
         self.clock = ManualClock(50)
@@ -46,6 +52,7 @@ class World:
         self.summaries: list[EpochSummary] = []
         self.answers: Callable[[int], list[m.EpochReport]] = lambda epoch: [report(epoch), report(epoch)]
         self.trouble: BaseException | None = None
+        self.splits: list[tuple[str, int]] | None = None
         sources = [
             SimpleNamespace(uid="stream", node=1, bounded=bounded),
             SimpleNamespace(uid="table", node=2, bounded=True),
@@ -57,6 +64,9 @@ class World:
             start=lambda slots, run: SimpleNamespace(tick=self.ask),
             positions=positions.positions,
             moved=positions.moved,
+            delimited=set() if end is None else {"stream"},
+            ended=lambda epoch: {"stream"} if positions.offset("stream", epoch) == end else set(),
+            splits=lambda epoch: {} if self.splits is None else {"stream": self.splits},
             close=self.close,
         )
         shared: Any = SimpleNamespace(
@@ -176,6 +186,26 @@ def test_a_bounded_stream_is_asked_again_until_nothing_is_new_and_once_more_to_s
     world.epoch(3, '"a"')
     assert world.told[-2].ended_sources == [1, 2]
     assert [ended.more for ended in world.ends] == [True, True, False]
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_a_stream_that_knows_its_end_ends_there_and_not_when_nothing_is_new(tmp_path: Path, bounded: bool) -> None:
+    world = World(tmp_path, bounded=bounded, end='"z"')
+    world.start()
+    for number, offset in enumerate(('"a"', '"a"', '"z"', '"z"'), 1):
+        world.epoch(number, offset)
+    ended = [order.ended_sources for order in world.told if isinstance(order, m.BeginEpoch)]
+    assert ended == [[2], [2], [2], [1, 2]]
+    assert [ended.more for ended in world.ends] == [False, False, True, False]
+
+
+def test_slots_are_told_of_splits_when_these_change(world: World) -> None:
+    world.start()
+    for number, splits in enumerate(([("t", 0)], [("t", 0)], [("t", 0), ("t", 1)]), 1):
+        world.splits = splits
+        world.epoch(number, '"a"')
+    told = [order.splits for order in world.told if isinstance(order, m.BeginEpoch)]
+    assert told == [{1: [("t", 0)]}, {}, {1: [("t", 0), ("t", 1)]}]
 
 
 def test_the_earliest_timer_of_all_slots_is_told(world: World) -> None:

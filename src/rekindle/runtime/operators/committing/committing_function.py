@@ -48,6 +48,3 @@ class CommittingFunctionOperator(TwoPhaseOperator):
         self._context.watermark = watermark
         if isinstance(self.function, SinkFunction):
             self.function.write_watermark(watermark)
-
-    def finish(self) -> None:
-        self._writer.finish()

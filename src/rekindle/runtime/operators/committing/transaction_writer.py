@@ -80,6 +80,7 @@ class TransactionWriter(SinkWriter):
         self._precommitted: list[_Transaction] = []  # in no committable yet
         self._committables: dict[bytes, _Transaction] = {}  # of this attempt
         self._sequence = 0
+        self._ended = False
 
     def write(self, values: list[Any], timestamps: list[int | None] | None) -> None:
         transaction, invoke, context = self._begun().handle, self._function.invoke, self._context
@@ -142,10 +143,12 @@ class TransactionWriter(SinkWriter):
             function.set_user_context(function.initialize_user_context())
         self._begun()
 
-    def finish(self) -> None:
-        """Let the function flush: all input has ended."""
-        self._function.finish_processing(self._begun().handle)
-        self._function.finish()
+    def end_input(self) -> None:
+        """Let the function flush, once: all input has ended."""
+        if not self._ended:
+            self._ended = True
+            self._function.finish_processing(self._begun().handle)
+            self._function.finish()
 
     def close(self) -> None:
         current, self._current = self._current, None

@@ -60,7 +60,7 @@ class WriteAheadWriter(SinkWriter):
         self._values: list[Any] = []
         self._refused: list[bytes] = []
         self._last_id = 0
-        self._finished = False
+        self._ended = False
         self._unopened = copy.deepcopy(sink.committer)
         self._committers: dict[str, CheckpointCommitter] = {}
         self._open(sink.committer, job_id)
@@ -85,7 +85,7 @@ class WriteAheadWriter(SinkWriter):
         for index, committable in enumerate(waiting):
             batch = msgspec.msgpack.decode(committable, type=_Batch)
             if not self._send(batch):
-                if self._finished:
+                if self._ended:
                     raise OutputLostError(
                         f"{type(self._sink).__name__}.send_values refused the records of checkpoint "
                         f"{batch.checkpoint_id}, and as all input has ended, no later checkpoint would send them again"
@@ -96,9 +96,9 @@ class WriteAheadWriter(SinkWriter):
     def abort_leftovers(self) -> None:
         """Remove nothing: what was not sent was only in memory, or in checkpoints."""
 
-    def finish(self) -> None:
+    def end_input(self) -> None:
         """Remember that no checkpoint comes after the last one."""
-        self._finished = True
+        self._ended = True
 
     def close(self) -> None:
         with ExitStack() as closing:  # one that raises keeps no other from being closed

@@ -1,0 +1,122 @@
+"""Every source and every sink in one job on Spark, and the job is hit: what docs/guarantees.md says of each is so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from support.driver import Driver, driver
+from support.every_connector import COUNT, ONCE, SOURCES, marked, prepare, written, wrong
+from support.processes import command_line, is_slot, tagged_pids, wait_until
+from support.seeds import seeded
+
+pytestmark = pytest.mark.spark
+
+
+@contextmanager
+def job(directory: Path, *settings: str) -> Iterator[Driver]:
+    """Start the job, and wait until part of its output is visible."""
+    prepare(directory)
+    with driver("every_connector.py", str(directory), *settings) as running:
+        wait_for_output(running, directory)
+        yield running
+
+
+def wait_for_output(running: Driver, directory: Path) -> None:
+    before = written(directory, "files").total()
+    wait_until(
+        lambda: running.process.poll() is not None or written(directory, "files").total() > before,
+        "a checkpoint with output is complete",
+        timeout=180,
+    )
+    assert running.process.poll() is None, running.output()[-5_000:]
+    assert written(directory, "files").total() < COUNT * len(SOURCES), "the job was over: the test proves nothing"
+
+
+def assert_kept(directory: Path, output: str, collects: bool = True) -> None:
+    """Compare what is in each sink with what each source had."""
+    for sink in ONCE:
+        assert wrong(written(directory, sink), once=True) == {}, sink
+    assert wrong(written(directory, "function"), once=False) == {}
+    assert wrong(marked(output, "printed"), once=False) == {}
+    if collects:
+        assert wrong(marked(output, "collected"), once=True) == {}
+
+
+def test_a_function_that_raises_changes_nothing(tmp_path: Path) -> None:
+    with job(tmp_path, "raises=yes") as running:
+        assert running.wait() == 0, running.output()[-5_000:]
+        output = running.output()
+    assert (tmp_path / "raised").exists()
+    assert "OSError: this once" in output
+    assert_kept(tmp_path, output)
+
+
+def test_a_slot_that_is_killed_changes_nothing(tmp_path: Path) -> None:
+    with job(tmp_path, "pause=0.0005") as running:
+        slots = sorted(filter(is_slot, tagged_pids(running.tag)))
+        assert len(slots) == 2
+        os.kill(seeded().choice(slots), signal.SIGKILL)
+        assert running.wait() == 0, running.output()[-5_000:]
+        output = running.output()
+    assert "restart in" in output
+    assert_kept(tmp_path, output)
+
+
+@pytest.fixture
+def clean_work_directory() -> Iterator[None]:
+    """Remove the work directories that a local cluster leaves in Spark's home."""
+    work = Path(pyspark.__file__).parent / "work"
+    before = set(work.glob("app-*"))
+    yield
+    for directory in set(work.glob("app-*")) - before:
+        shutil.rmtree(directory)
+
+
+def executors(tag: str) -> list[int]:
+    return [pid for pid in tagged_pids(tag) if "CoarseGrainedExecutorBackend" in command_line(pid)]
+
+
+@pytest.mark.usefixtures("clean_work_directory")
+def test_an_executor_that_is_killed_changes_nothing(tmp_path: Path) -> None:
+    rng = seeded()
+    with job(tmp_path, "pause=0.0005", "spark.master=local-cluster[2,1,1024]") as running:
+        while "restart in" not in running.output():  # until one is hit in the middle of an epoch
+            wait_until(lambda: len(executors(running.tag)) == 2, "two executors run", 60)
+            assert running.process.poll() is None, "no executor was hit in the middle of an epoch"
+            time.sleep(rng.uniform(0.1, 0.6))  # output is committed between two epochs: go on into the next one
+            os.kill(rng.choice(executors(running.tag)), signal.SIGKILL)
+            before = written(tmp_path, "files").total()
+            wait_until(
+                lambda before=before: (
+                    "restart in" in running.output()
+                    or written(tmp_path, "files").total() > before
+                    or running.process.poll() is not None
+                ),
+                "the job goes on, or restarts",
+                120,
+            )
+        assert running.wait(300) == 0, running.output()[-5_000:]
+        output = running.output()
+    assert_kept(tmp_path, output)
+
+
+def test_a_driver_that_is_killed_and_resumed_with_another_parallelism_changes_nothing(tmp_path: Path) -> None:
+    with job(tmp_path, "pause=0.0005") as running:
+        running.process.kill()
+        running.wait()
+        first = running.output()
+        wait_until(lambda: not tagged_pids(running.tag), "all processes are gone")
+    resume = ("parallelism=3", f"execution.state-recovery.path={tmp_path}/checkpoints")
+    with driver("every_connector.py", str(tmp_path), *resume) as running:
+        assert running.wait(300) == 0, running.output()[-5_000:]
+        output = first + running.output()
+    assert_kept(tmp_path, output, collects=False)  # who collects is gone, with what it was about to get
