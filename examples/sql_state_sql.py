@@ -75,3 +75,4 @@ for row in spark.sql("""
     SELECT country, count(*) AS sessions, sum(clicks) AS clicks FROM sessions GROUP BY country ORDER BY country
 """).collect():
     print(f"{row.country}: {row.sessions} sessions, {row.clicks} clicks")
+directory.cleanup()

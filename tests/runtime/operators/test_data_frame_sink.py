@@ -69,7 +69,7 @@ class Sink:
             assert staged.file.path is not None
             path = Path(self.files.root) / "job" / "chk-1" / staged.file.path
             assert path.resolve().stat().st_size == staged.file.size
-            numbers = pq.read_table(path.resolve()).column("number").to_pylist()
+            numbers = pq.read_table(pa.BufferReader(path.resolve().read_bytes())).column("number").to_pylist()
             assert len(numbers) == staged.rows
             found.setdefault(staged.version, []).extend(numbers)
         return found

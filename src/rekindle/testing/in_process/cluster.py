@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from rekindle.graph.job_graph import ClusterSource, JobGraph
@@ -81,9 +82,13 @@ class InProcessCluster:
 
     def rows(self, files: Sequence[str], schema: pa.Schema) -> pa.Table:
         """Open files of rows as an Arrow table, in the place of a DataFrame."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        return pq.read_table(list(files), schema=schema)
+        def opened(file: str) -> Any:  # pyarrow closes a file that it opens itself some time later
+            return file if "://" in file else pa.BufferReader(Path(file).read_bytes())
+
+        return pa.concat_tables([pq.read_table(opened(file), schema=schema) for file in files])
 
     def loss(self) -> ClusterLoss | None:
         """Return None: the cluster is there as long as this process."""
