@@ -121,3 +121,11 @@ def test_a_record_that_kafka_would_refuse_is_refused_when_it_is_written() -> Non
         require_size(RecordBatch("t", [b"x" * 60, b"x" * 61], [b"y", b"y" * 40]), 100)
     with pytest.raises(RecordTooLargeError):
         require_size(RecordBatch("t", [b"x" * 101]), 100)
+
+
+def test_headers_count_in_the_size_of_a_record() -> None:
+    batch = RecordBatch("t", [b"v", b"v"], headers=[[], [("name", b"x" * 50), ("other", b"x" * 50)]])
+    with pytest.raises(RecordTooLargeError, match="has 130 bytes"):
+        require_size(batch, 100)
+    require_size(batch, 130)
+    assert batch.size() > 130

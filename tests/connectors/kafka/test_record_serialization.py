@@ -84,3 +84,57 @@ def test_a_topic_and_a_schema_for_values_are_required() -> None:
 def test_a_selector_that_returns_no_string_is_named() -> None:
     with pytest.raises(TypeError, match="returned a int"):
         serialized(pairs().set_topic_selector(lambda pair: pair[1]), [("a", 1)])
+
+
+class Made(SerializationSchema):
+    """Make the same of every record."""
+
+    def __init__(self, message: Any) -> None:
+        self.message = message
+
+    def serialize(self, element: Any) -> Any:
+        return self.message
+
+
+@pytest.mark.parametrize("message", ["text", 3, [1, 2]])
+def test_what_is_not_bytes_is_refused_before_it_is_in_a_checkpoint(message: Any) -> None:
+    """A committable that cannot be read back would fail the job after every restart."""
+    builder = KafkaRecordSerializationSchema.builder().set_topic("t")
+    with pytest.raises(TypeError, match="values must make bytes, or None, and this is a"):
+        serialized(builder.set_value_serialization_schema(Made(message)), ["a"])
+    builder.set_value_serialization_schema(Made(b"")).set_key_serialization_schema(Made(message))
+    with pytest.raises(TypeError, match="keys must make bytes, or None, and this is a"):
+        serialized(builder, ["a"])
+
+
+@pytest.mark.parametrize("message", [bytearray(b"m"), memoryview(b"m")])
+def test_other_kinds_of_bytes_become_bytes(message: Any) -> None:
+    builder = KafkaRecordSerializationSchema.builder().set_topic("t")
+    found = serialized(builder.set_value_serialization_schema(Made(message)), ["a"])
+    assert found == [RecordBatch("t", [b"m"])]
+    assert type(found[0].values[0]) is bytes
+
+
+def test_a_schema_makes_one_message_of_each_record() -> None:
+    class Few(Made):
+        def serialize_all(self, elements: Any) -> list[bytes]:
+            return [b"one"]
+
+    builder = KafkaRecordSerializationSchema.builder().set_topic("t").set_value_serialization_schema(Few(b""))
+    with pytest.raises(ValueError, match="made 1 of 2 records"):
+        serialized(builder, ["a", "b"])
+
+
+@pytest.mark.parametrize("header", [(b"name", b""), ("name", "text"), ("name", 5)])
+def test_headers_that_kafka_does_not_take_are_refused(header: Any) -> None:
+    builder = pairs().set_topic("t").set_header_provider(lambda pair: [header])
+    with pytest.raises(TypeError, match="header"):
+        serialized(builder, [("a", 1)])
+
+
+@pytest.mark.parametrize("topic", ["", ".", "a b", "a/b", "ä", "t" * 250])
+def test_names_that_no_topic_can_have_are_refused(topic: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="no topic of Kafka can have the name"):
+        KafkaRecordSerializationSchema.builder().set_topic(topic)
+    with pytest.raises(InvalidArgumentError, match="no topic of Kafka can have the name"):
+        serialized(pairs().set_topic_selector(lambda pair: topic), [("a", 1)])

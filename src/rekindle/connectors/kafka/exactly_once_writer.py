@@ -16,7 +16,13 @@ import msgspec
 from rekindle.connectors.kafka.commit_markers import CommitMarkers
 from rekindle.connectors.kafka.commit_plan import WriterCommits, by_writer, lineage_hash, transactional_id
 from rekindle.connectors.kafka.kafka_clients import KafkaClients
-from rekindle.connectors.kafka.kafka_records import KafkaCommittable, PendingRecords, RecordBatch, decode_committable
+from rekindle.connectors.kafka.kafka_records import (
+    KafkaCommittable,
+    PendingRecords,
+    RecordBatch,
+    decode_committable,
+    headers_size,
+)
 from rekindle.connectors.kafka.kafka_transactions import KafkaTransactions
 from rekindle.connectors.kafka.producing import DEFAULTS, RECORD_OVERHEAD
 from rekindle.connectors.kafka.record_serialization import ChunkSerialization
@@ -130,11 +136,13 @@ def require_size(batch: RecordBatch, largest: int) -> None:
     Raises:
         RecordTooLargeError: A record of the batch is larger than Kafka takes.
     """
+    count = len(batch.values)
     keys = batch.keys if batch.keys is not None else []
-    if _longest(batch.values) + _longest(keys) <= largest:
+    if batch.headers is None and _longest(batch.values) + _longest(keys) <= largest:
         return
-    for value, key in zip(batch.values, keys or [None] * len(batch.values), strict=True):
-        size = len(value or b"") + len(key or b"")
+    headers = [0] * count if batch.headers is None else list(map(headers_size, batch.headers))
+    for value, key, others in zip(batch.values, keys or [None] * count, headers, strict=True):
+        size = len(value or b"") + len(key or b"") + others
         if size > largest:
             raise RecordTooLargeError(
                 f"a record for the topic {batch.topic!r} has {size} bytes, and Kafka's client takes {largest}. Raise "

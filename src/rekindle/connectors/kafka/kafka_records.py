@@ -10,6 +10,8 @@ from rekindle.exceptions import StateRestoreError
 
 Headers = list[tuple[str, bytes | None]]
 
+_HEADER_OVERHEAD = 10  # the lengths of name and content
+
 
 class RecordBatch(msgspec.Struct, array_like=True):
     """Records for one topic, in their order.
@@ -34,7 +36,8 @@ class RecordBatch(msgspec.Struct, array_like=True):
     def size(self) -> int:
         """Return about how many bytes the records have."""
         size = 16 * len(self.values) + _length(self.values)
-        return size + (0 if self.keys is None else _length(self.keys))
+        size += 0 if self.keys is None else _length(self.keys)
+        return size + (0 if self.headers is None else sum(map(headers_size, self.headers)))
 
     def follows(self, other: RecordBatch) -> bool:
         """Return whether the records can be added to those of another batch."""
@@ -51,6 +54,11 @@ class RecordBatch(msgspec.Struct, array_like=True):
         for mine, more in ((self.keys, other.keys), (self.timestamps, other.timestamps), (self.headers, other.headers)):
             if mine is not None and more is not None:
                 mine += more  # type: ignore[operator]
+
+
+def headers_size(headers: Headers) -> int:
+    """Return how many bytes the headers of a record have in Kafka, at most."""
+    return sum(len(name.encode()) + len(content or b"") + _HEADER_OVERHEAD for name, content in headers)
 
 
 def _length(texts: list[bytes | None]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -11,6 +12,9 @@ from rekindle.exceptions import InvalidArgumentError, InvalidCallError
 from rekindle.formats.schemas import SerializationSchema, SimpleStringSchema
 
 Encode = Callable[[Sequence[Any]], list[bytes | None]]
+
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_BYTES_OR_NONE = frozenset({bytes, type(None)})
 
 
 class KafkaTopicSelector(ABC):
@@ -67,7 +71,12 @@ class KafkaRecordSerializationSchemaBuilder:
         self._header_provider: Callable[[Any], Iterable[tuple[str, bytes | None]]] | None = None
 
     def set_topic(self, topic: str) -> KafkaRecordSerializationSchemaBuilder:
-        """Write all records to one topic."""
+        """Write all records to one topic.
+
+        Raises:
+            InvalidArgumentError: No topic can have that name.
+        """
+        require_topic(topic)
         self._topic, self._topic_selector = topic, None
         return self
 
@@ -154,8 +163,8 @@ class ChunkSerialization:
     def _batch(self, topic: str, values: list[Any], stamps: list[int | None] | None) -> RecordBatch:
         return RecordBatch(
             topic,
-            self._values(values),
-            None if self._keys is None else self._keys(values),
+            messages(self._values, values, "values"),
+            None if self._keys is None else messages(self._keys, values, "keys"),
             None if stamps is None else [stamp if stamp is not None and stamp > 0 else 0 for stamp in stamps],
             None if self._headers is None else [_headers(self._headers(value)) for value in values],
         )
@@ -169,6 +178,7 @@ class ChunkSerialization:
             if members is None:
                 if not isinstance(topic, str):
                     raise TypeError(f"a topic selector must return a string, and returned a {type(topic).__name__}")
+                require_topic(topic)
                 members = topics[topic] = []
             members.append(index)
         return topics
@@ -182,8 +192,58 @@ def chunk_encoding(schema: SerializationSchema[Any]) -> Encode:
     return schema.serialize_all  # type: ignore[return-value]  # a value may be None, which deletes a key
 
 
+def messages(encode: Encode, values: Sequence[Any], what: str) -> list[bytes | None]:
+    """Return what a schema makes of a chunk of records, checked while each record can still be named.
+
+    What is not bytes would be found out when the checkpoint that holds it is committed, and then for ever.
+
+    Args:
+        encode: Serializes the records.
+        values: The records.
+        what: What it makes: keys, or values.
+
+    Raises:
+        TypeError: It makes something else than bytes.
+        ValueError: It does not make one for each record.
+    """
+    made = encode(values)
+    if len(made) != len(values):
+        raise ValueError(f"the schema of Kafka's {what} made {len(made)} of {len(values)} records")
+    if _BYTES_OR_NONE.issuperset(map(type, made)):
+        return made
+    found: list[bytes | None] = []
+    for value, message in zip(values, made, strict=True):  # noqa: B007 (the record that fails is found by this name)
+        found.append(_bytes(message, f"the schema of Kafka's {what} must make bytes, or None"))
+    return found
+
+
+def require_topic(topic: str) -> None:
+    """Refuse names that no topic can have.
+
+    Raises:
+        InvalidArgumentError: It is such a name.
+    """
+    if not isinstance(topic, str) or _TOPIC.fullmatch(topic) is None or topic in (".", ".."):
+        raise InvalidArgumentError(
+            f"no topic of Kafka can have the name {topic!r}: names are 1 to 249 letters of ASCII, digits, '.', '_', '-'"
+        )
+
+
 def _headers(pairs: Iterable[tuple[str, bytes | None]]) -> Headers:
-    return [(name, None if value is None else bytes(value)) for name, value in pairs]
+    found: Headers = []
+    for name, content in pairs:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a header must be a string, and is a {type(name).__name__}")
+        found.append((name, _bytes(content, f"the header {name!r} must be bytes, or None")))
+    return found
+
+
+def _bytes(message: Any, rule: str) -> bytes | None:
+    if message is None or type(message) is bytes:
+        return message
+    if isinstance(message, bytes | bytearray | memoryview):
+        return bytes(message)
+    raise TypeError(f"{rule}, and this is a {type(message).__name__}")
 
 
 def _schema(schema: Any, method: str) -> SerializationSchema[Any]:
