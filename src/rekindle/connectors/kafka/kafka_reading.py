@@ -49,7 +49,8 @@ class KafkaReading(SplitReading):
         end = self.end
         if end is None:
             return offsets
-        return to_json({split: min(offset, end.get(split, offset)) for split, offset in from_json(offsets).items()})
+        reached = from_json(offsets).items()
+        return to_json({split: min(offset, end[split]) for split, offset in reached if split in end})
 
 
 def kept_ends(kept: bytes) -> dict[Split, int]:
