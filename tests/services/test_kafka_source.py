@@ -392,6 +392,13 @@ def test_a_topic_that_is_not_there_is_named(kafka: Broker, env: Environment) -> 
     assert "is not there" in str(raised.value.__cause__)
 
 
+def test_what_is_no_pattern_fails_the_job_whatever_the_restart_strategy(kafka: Broker, env: Environment) -> None:
+    with pytest.raises(JobExecutionError) as raised:
+        collected(env(), source(kafka).set_topic_pattern("a[").set_bounded(LATEST))
+    assert isinstance(raised.value.__cause__, InvalidProgramError)
+    assert "no pattern of Java's: Unclosed character class" in str(raised.value.__cause__)
+
+
 def test_brokers_that_do_not_answer_are_named(env: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka_admin, "ANSWER_SECONDS", 2)
     monkeypatch.setattr(kafka_admin, "TIMEOUTS", {"default.api.timeout.ms": 2000, "request.timeout.ms": 2000})

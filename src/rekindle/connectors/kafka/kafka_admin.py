@@ -26,7 +26,11 @@ class KafkaAdmin(Protocol):
     """Ask a Kafka cluster. Every question has an answer, or fails, within a bounded time."""
 
     def matching(self, pattern: str) -> set[str]:
-        """Return the topics whose whole names match a pattern of Java's."""
+        """Return the topics whose whole names match a pattern of Java's.
+
+        Raises:
+            InvalidProgramError: It is no pattern.
+        """
 
     def partitions(self, topics: Iterable[str]) -> list[Split]:
         """Return the partitions of topics.
@@ -75,9 +79,9 @@ class JvmKafkaAdmin:
 
     def matching(self, pattern: str) -> set[str]:
         """Return the topics whose whole names match a pattern of Java's."""
+        compiled = self._asked("be reached", lambda: self._jvm.java.util.regex.Pattern.compile(pattern))
         names = self._answer("list its topics", lambda: self._admin.listTopics().names())
-        matches = self._jvm.java.util.regex.Pattern.matches
-        return {name for name in names if matches(pattern, name)}
+        return {name for name in names if compiled.matcher(name).matches()}
 
     def partitions(self, topics: Iterable[str]) -> list[Split]:
         """Return the partitions of topics."""
@@ -173,6 +177,8 @@ def _readable(thrown: Any, what: str, servers: str) -> RekindleError:
             f"a topic or partition that is to be read is not there, says the Kafka cluster at {servers} ({message}). "
             "Create it, or name another; a source with set_topic_pattern waits for topics"
         )
+    if kind == "PatternSyntaxException":
+        return InvalidProgramError(f"set_topic_pattern was given what is no pattern of Java's: {message}")
     if kind == "TimeoutException":
         return KafkaAccessError(
             f"the Kafka cluster at {servers} could not {what} within {ANSWER_SECONDS} s: {message}. Check that the "
