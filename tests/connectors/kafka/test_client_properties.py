@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
+from rekindle.common import SimpleStringSchema
 from rekindle.connectors.kafka.client_properties import shown, translated, without_secrets
+from rekindle.connectors.kafka.immediate_writer import ImmediateKafkaWriter, can_be_idempotent
 from rekindle.connectors.kafka.kafka_clients import KafkaClients
 from rekindle.connectors.kafka.producing import DEFAULTS
+from rekindle.connectors.kafka.record_serialization import ChunkSerialization, KafkaRecordSerializationSchema
 from rekindle.exceptions import ConfigurationError
 
 JAAS = 'org.apache.kafka.common.security.{}LoginModule required username="ann" password="s\\"e;cret" extra="x";'
@@ -26,6 +29,8 @@ def test_names_that_are_the_same_stay() -> None:
         ({"sasl.mechanism": "SCRAM-SHA-512"}, {"sasl.mechanisms": "SCRAM-SHA-512"}),
         ({"compression.zstd.level": "7"}, {"compression.level": "7"}),
         ({"send.buffer.bytes": "131072"}, {"socket.send.buffer.bytes": "131072"}),
+        ({"receive.buffer.bytes": "-1"}, {"socket.receive.buffer.bytes": "0"}),
+        ({"batch.size": "0"}, {"batch.size": "1"}),
         ({"ssl.endpoint.identification.algorithm": ""}, {"ssl.endpoint.identification.algorithm": "none"}),
         ({"ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca"}, {"ssl.ca.location": "/ca"}),
         (
@@ -120,3 +125,24 @@ def test_an_error_of_the_client_has_no_secret_in_it() -> None:
     with pytest.raises(ConfigurationError) as refused:
         clients.producer({}, {})
     assert "5" not in str(refused.value).partition("linger.ms")[0]
+
+
+@pytest.mark.parametrize(
+    ("properties", "idempotent"),
+    [
+        ({}, True),
+        ({"acks": "-1", "retries": "3", "max.in.flight.requests.per.connection": "5"}, True),
+        ({"acks": "1"}, False),
+        ({"retries": "0"}, False),
+        ({"max.in.flight.requests.per.connection": "10"}, False),
+    ],
+)
+def test_properties_that_rule_out_idempotence_switch_it_off_as_in_java(
+    properties: dict[str, str], idempotent: bool
+) -> None:
+    clients = KafkaClients({"bootstrap.servers": "127.0.0.1:1", "log_level": "0", **properties})
+    assert can_be_idempotent(clients) is idempotent
+    schema = (
+        KafkaRecordSerializationSchema.builder().set_topic("t").set_value_serialization_schema(SimpleStringSchema())
+    )
+    ImmediateKafkaWriter(ChunkSerialization(schema.build()), clients, flush=True).close()

@@ -16,8 +16,6 @@ _ENTRY = re.compile(r"""(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+
 
 _RENAMED = {
     "max.request.size": "message.max.bytes",
-    "send.buffer.bytes": "socket.send.buffer.bytes",
-    "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "sasl.mechanism": "sasl.mechanisms",
     "compression.gzip.level": "compression.level",
     "compression.lz4.level": "compression.level",
@@ -126,6 +124,15 @@ def _buffer_memory(value: str, properties: Mapping[str, str]) -> dict[str, str]:
     return {"queue.buffering.max.kbytes": str(max(1, _number("buffer.memory", value) // 1024))}
 
 
+def _batch_size(value: str, properties: Mapping[str, str]) -> dict[str, str]:
+    return {"batch.size": str(max(1, _number("batch.size", value)))}  # Java's 0: each record by itself
+
+
+def _socket_buffer(name: str) -> Callable[[str, Mapping[str, str]], dict[str, str]]:
+    """Return what translates the size of a socket's buffer: Java's -1 leaves it to the system, as 0 does here."""
+    return lambda value, properties: {f"socket.{name}": str(max(0, _number(name, value)))}
+
+
 def _identification(value: str, properties: Mapping[str, str]) -> dict[str, str]:
     return {"ssl.endpoint.identification.algorithm": value or "none"}
 
@@ -166,6 +173,9 @@ def _number(name: str, value: str) -> int:
 _SPECIAL: Mapping[str, Callable[[str, Mapping[str, str]], dict[str, str]]] = {
     "sasl.jaas.config": _jaas,
     "buffer.memory": _buffer_memory,
+    "batch.size": _batch_size,
+    "send.buffer.bytes": _socket_buffer("send.buffer.bytes"),
+    "receive.buffer.bytes": _socket_buffer("receive.buffer.bytes"),
     "ssl.endpoint.identification.algorithm": _identification,
     "ssl.truststore.location": _truststore,
     "ssl.truststore.password": _nothing,  # PEM files have none

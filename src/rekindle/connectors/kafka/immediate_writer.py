@@ -14,6 +14,8 @@ from rekindle.exceptions import OutputLostError
 
 _LOG = logging.getLogger(__name__)
 _LAST_WAIT = 10.0
+_MOST_IN_FLIGHT = 5  # for which Kafka remembers what it has
+_IN_FLIGHT = ("max.in.flight.requests.per.connection", "max.in.flight")
 
 
 class ImmediateKafkaWriter(SinkWriter):
@@ -38,7 +40,7 @@ class ImmediateKafkaWriter(SinkWriter):
         self._why = ""
         fixed = {"on_delivery": self._failed, "delivery.report.only.error": True}
         defaults = {**DEFAULTS, "delivery.timeout.ms": 120_000}
-        if clients.text("acks", "all") in ("all", "-1"):
+        if can_be_idempotent(clients):
             defaults["enable.idempotence"] = True  # no record twice, and none before another, when Kafka is slow
         self._producer = clients.producer(defaults, fixed)
 
@@ -86,3 +88,10 @@ class ImmediateKafkaWriter(SinkWriter):
             _LOG.error("%s", text)
         else:
             raise OutputLostError(text)
+
+
+def can_be_idempotent(clients: KafkaClients) -> bool:
+    """Return whether the program's properties allow the client to keep records from coming twice, as in Java."""
+    in_flight = max(clients.number(name, _MOST_IN_FLIGHT) for name in _IN_FLIGHT)
+    tries = min(clients.number(name, 1) for name in ("retries", "message.send.max.retries"))
+    return clients.text("acks", "all") in ("all", "-1") and tries > 0 and in_flight <= _MOST_IN_FLIGHT
