@@ -166,6 +166,17 @@ def test_a_bounded_source_ends_exactly_at_its_offsets_while_records_keep_coming(
         assert sorted(results) == sorted([*range(77), *range(60)])
 
 
+def test_a_stream_that_is_executed_again_ends_where_its_topics_end_then(
+    kafka: Broker, topic: str, env: Environment
+) -> None:
+    stream = env().from_source(source(kafka).set_topics(topic).set_bounded(LATEST).build(), NO_WATERMARKS, "kafka")
+    stream = stream.map(lambda value: value)
+    for times in (1, 2):
+        three_each(kafka, topic)
+        with stream.execute_and_collect() as results:
+            assert len(list(results)) == 9 * times
+
+
 def test_a_pattern_finds_topics_and_partitions_that_are_added_later(
     kafka: Broker, topic: str, env: Environment, tmp_path: Path
 ) -> None:

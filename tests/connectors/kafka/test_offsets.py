@@ -140,6 +140,16 @@ def test_a_second_attempt_without_a_checkpoint_begins_and_ends_where_the_first_d
     assert cluster.open_clients == 0
 
 
+def test_each_job_of_a_program_finds_offsets_of_its_own() -> None:
+    """One stream may be executed twice: the second job begins and ends where topics do then."""
+    cluster = kafka()
+    described = frame(cluster, KafkaOffsetsInitializer.latest(), group_id="mine")
+    described.for_job().begin(SESSION, None, None)
+    cluster.records[A] += [60, 70]
+    read = described.for_job().begin(SESSION, None, None)
+    assert read == KafkaReading({A: 7, B: 3}, {A: 7, B: 3})
+
+
 def test_a_checkpoint_says_where_reading_goes_on_and_ends() -> None:
     cluster = kafka()
     kept = KafkaReading({}, {A: 4, B: 3, C: 9}).kept  # nobody would wait for C, which is not read any more

@@ -64,6 +64,12 @@ class KafkaFrame(SplitFrame):
     def __repr__(self) -> str:
         return f"KafkaFrame({self._subscription.option} {self._subscription.value} at {self._properties.servers})"
 
+    def for_job(self) -> KafkaFrame:
+        """Return a frame that finds its own offsets."""
+        return KafkaFrame(
+            self._subscription, self._properties, self._starting, self._stopping, self._columns, self._make_admin
+        )
+
     def options(self) -> dict[str, str]:
         """Return the options of Spark's reader."""
         headers = str("headers" in self._columns).lower()

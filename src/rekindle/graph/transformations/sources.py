@@ -86,6 +86,10 @@ class DescribedFrame(ABC):
     def open(self, session: SparkSession) -> DataFrame:
         """Return the DataFrame in a session."""
 
+    def for_job(self) -> DescribedFrame:
+        """Return what one job reads: it may remember what that job found, and a program may run several."""
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class TextFiles(DescribedFrame):

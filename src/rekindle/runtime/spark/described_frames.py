@@ -32,7 +32,7 @@ def load_data_frames(graph: JobGraph, session: SparkSession) -> JobGraph:
 
 
 def _loaded(source: ClusterSource, session: SparkSession) -> ClusterSource:
-    described = source.described or source.data_frame
-    if isinstance(described, DescribedFrame):
-        return replace(source, data_frame=described.open(session), described=described)
-    return source
+    described = source.described
+    if described is None and isinstance(source.data_frame, DescribedFrame):
+        described = source.data_frame.for_job()
+    return source if described is None else replace(source, data_frame=described.open(session), described=described)
