@@ -160,11 +160,16 @@ class JvmKafkaAdmin:
 
     def _asked(self, what: str, ask: Callable[[], Any]) -> Any:
         from py4j.protocol import Py4JJavaError  # programs are described without Spark
+        from pyspark.errors.exceptions.captured import CapturedException
 
         try:
             return ask()
         except Py4JJavaError as error:
             raise _readable(error.java_exception, what, self._servers) from error
+        except CapturedException as error:  # PySpark makes its own of some of Java's
+            if error._origin is None:
+                raise
+            raise _readable(error._origin, what, self._servers) from error
 
 
 def _readable(thrown: Any, what: str, servers: str) -> RekindleError:
