@@ -71,6 +71,24 @@ def assert_holds(kafka: Broker, topic: str, *runs: list[str]) -> None:
 # --- what is seen, and when ---
 
 
+def test_a_commit_waits_for_room_in_the_queue_of_the_client(kafka: Broker, topic: str, writers: Writers) -> None:
+    writer = writers.open(change=lambda builder: builder.set_property("queue.buffering.max.messages", "1"))
+    writer.commit(prepared(writer, records("a", 5)))
+    assert_holds(kafka, topic, records("a", 5))
+
+
+@pytest.mark.parametrize("problem", ["missing", "too large"])
+def test_what_kafka_does_not_take_is_said_with_its_topic(kafka: Broker, problem: str) -> None:
+    name = f"refusing-{uuid.uuid4().hex[:8]}"
+    if problem == "too large":
+        kafka.create_topic(name, 1, {"max.message.bytes": "1000"})
+    opened = Writers(kafka.bootstrap_servers, name)
+    writer = opened.open(change=lambda builder: builder.set_property("topic.metadata.propagation.max.ms", "100"))
+    with pytest.raises(KafkaClientError, match=f"topic '{name}'"):
+        writer.commit(prepared(writer, ["k:" + "x" * 5000]))
+    opened.close()
+
+
 def test_nothing_is_seen_before_the_checkpoint_is_complete(kafka: Broker, topic: str, writers: Writers) -> None:
     writer = writers.open()
     committables = prepared(writer, records("a"))

@@ -15,7 +15,7 @@ from rekindle.connectors.kafka.commit_markers import CommitMarkers, encode_marke
 from rekindle.connectors.kafka.commit_plan import WriterCommits, in_transactions
 from rekindle.connectors.kafka.kafka_clients import KafkaClientError, KafkaClients, close_quietly, require_client
 from rekindle.connectors.kafka.kafka_records import KafkaCommittable
-from rekindle.connectors.kafka.producing import DEFAULTS, produce
+from rekindle.connectors.kafka.producing import DEFAULTS, produce, produce_marker
 
 _LOG = logging.getLogger(__name__)
 
@@ -43,6 +43,7 @@ class KafkaTransactions:
         self._markers = markers
         self._producer: Any = None
         self._fenced: KafkaFencedError | None = None
+        self._undelivered: list[tuple[Any, str]] = []  # why Kafka did not take a record, the first, and its topic
         self._committed: dict[str, int] = {}  # by writer, as far as it is known since init_transactions
 
     def take_over(self, deadline: float) -> None:
@@ -93,7 +94,7 @@ class KafkaTransactions:
             for batch in committable.batches():
                 produce(producer, batch, deadline)
         marker, place = encode_marker(last), partition_of(writer)
-        producer.produce(self._markers.topic, marker, writer.encode(), place)
+        produce_marker(producer, self._markers.topic, writer.encode(), marker, place, deadline)
         producer.commit_transaction(_left(deadline))
         self._committed[writer] = last
 
@@ -108,6 +109,7 @@ class KafkaTransactions:
                 "transactional.id": self._id,
                 "enable.idempotence": True,
                 "delivery.report.only.error": True,
+                "on_delivery": self._not_delivered,
                 "transaction.timeout.ms": timeout,
                 "delivery.timeout.ms": message_timeout,
             }
@@ -125,11 +127,16 @@ class KafkaTransactions:
         """Try until it is done: a transaction that must be aborted is, and what is broken is made anew."""
         client = require_client()
         while True:
+            self._undelivered.clear()
             try:
                 step()
                 return
             except client.KafkaException as problem:
                 error = problem.args[0]
+                cause, why = error, self._clients.describe(problem)
+                if self._undelivered:
+                    cause, topic = self._undelivered[0]
+                    why = f"{cause.str()}, topic {topic!r} ({why})"
                 if _is_fenced(client, error):
                     self.close()
                     self._fenced = KafkaFencedError(
@@ -139,18 +146,23 @@ class KafkaTransactions:
                     )
                     raise self._fenced from problem
                 self._recover(error, deadline)
-                if time.monotonic() + _PAUSE > deadline or _is_hopeless(client, error):
+                if time.monotonic() + _PAUSE > deadline or _is_hopeless(client, cause):
                     self.close()
                     raise KafkaClientError(
                         f"records could not be {what} under the transactional id {self._id!r} on "
-                        f"{self._clients.bootstrap_servers}: {self._clients.describe(problem)}. They are in the "
-                        "checkpoint, and committed when the job is restored from it"
+                        f"{self._clients.bootstrap_servers}: {why}. They are in the checkpoint, and committed when the "
+                        "job is restored from it"
                     ) from problem
-                _LOG.warning("transaction of %s is tried again: %s", self._id, self._clients.describe(problem))
+                _LOG.warning("transaction of %s is tried again: %s", self._id, why)
                 time.sleep(_PAUSE)
             except BaseException:
                 self.close()
                 raise
+
+    def _not_delivered(self, error: Any, message: Any) -> None:
+        """Keep why Kafka did not take a record, of which the error of the transaction says nothing."""
+        if not self._undelivered:
+            self._undelivered.append((error, message.topic()))
 
     def _recover(self, error: Any, deadline: float) -> None:
         """Abort the transaction if that is enough; else begin with a new producer, which asks what is committed."""
@@ -183,6 +195,7 @@ def _is_hopeless(client: Any, error: Any) -> bool:
         codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         codes.CLUSTER_AUTHORIZATION_FAILED,
         codes._UNKNOWN_TOPIC,
+        codes.UNKNOWN_TOPIC_OR_PART,
         codes._UNKNOWN_PARTITION,
         codes._AUTHENTICATION,
         codes.SASL_AUTHENTICATION_FAILED,

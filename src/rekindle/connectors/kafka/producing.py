@@ -61,6 +61,20 @@ def produce(producer: Any, batch: RecordBatch, deadline: float | None = None) ->
                 _await_room(producer, deadline)
 
 
+def produce_marker(producer: Any, topic: str, key: bytes, value: bytes, partition: int, deadline: float) -> None:
+    """Queue one record for a given partition, and wait for room where the queue is full.
+
+    Raises:
+        KafkaClientError: There was no room until the deadline.
+    """
+    while True:
+        try:
+            producer.produce(topic, value, key, partition)
+            return
+        except BufferError:
+            _await_room(producer, deadline)
+
+
 def _await_room(producer: Any, deadline: float | None) -> None:
     producer.poll(0.05)
     if deadline is not None and time.monotonic() > deadline:
