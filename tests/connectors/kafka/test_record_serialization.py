@@ -138,3 +138,17 @@ def test_names_that_no_topic_can_have_are_refused(topic: str) -> None:
         KafkaRecordSerializationSchema.builder().set_topic(topic)
     with pytest.raises(InvalidArgumentError, match="no topic of Kafka can have the name"):
         serialized(pairs().set_topic_selector(lambda pair: topic), [("a", 1)])
+
+
+def test_a_schema_may_return_the_records_themselves() -> None:
+    class Same(Made):
+        def serialize_all(self, elements: Any) -> list[bytes]:
+            return elements
+
+    builder = KafkaRecordSerializationSchema.builder().set_topic("t").set_value_serialization_schema(Same(b""))
+    builder.set_key_serialization_schema(Same(b""))
+    chunks = [[b"a"], [b"b"]]
+    first, second = (serialized(builder, chunk)[0] for chunk in chunks)
+    first.append(second)
+    assert first == RecordBatch("t", [b"a", b"b"], [b"a", b"b"])
+    assert chunks == [[b"a"], [b"b"]]

@@ -206,7 +206,7 @@ def messages(encode: Encode, values: Sequence[Any], what: str) -> list[bytes | N
         TypeError: It makes something else than bytes.
         ValueError: It does not make one for each record.
     """
-    made = encode(values)
+    made = list(encode(values))  # a schema may return what it was given, and the batch grows
     if len(made) != len(values):
         raise ValueError(f"the schema of Kafka's {what} made {len(made)} of {len(values)} records")
     if _BYTES_OR_NONE.issuperset(map(type, made)):
