@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 import fastavro
 import msgspec
+import numpy
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
@@ -201,6 +202,13 @@ def test_records_of_several_kinds_may_be_in_one_chunk() -> None:
         ("n int, s string", Place("Oslo"), "Place has no field 'n'"),
         ("n int, s string", 7, "a record is a int"),
         ("l array<int>", (["x"],), "column 'l'"),
+        ("l array<string>", ("xy",), "It was given 'xy'"),
+        ("n int not null", (None,), "column 'n' of type int32 is not to be null"),
+        ("n long", (Decimal("1.5"),), "It was given Decimal('1.5')"),
+        ("n long", (numpy.float64(1.5),), "It was given np.float64(1.5)"),
+        ("l array<long>", ([Decimal("1.5")],), "column 'l'"),
+        ("d date", (datetime(2020, 1, 1, 12),), "It was given datetime.datetime(2020, 1, 1, 12, 0)"),
+        ("t timestamp", (1.5,), "It was given 1.5"),
     ],
 )
 def test_a_record_that_does_not_fit_is_named(schema: str, record: Any, part: str) -> None:
