@@ -88,6 +88,11 @@ class CsvWriterFactory(RowDataBulkWriterFactory):
     def __init__(self, row_type: Any) -> None:
         super().__init__(row_type)
         self.schema = csv_schema(row_type)
+        self.may_be_concatenated = not self.schema.header
+
+    def fingerprint(self) -> str:
+        """Return the format and the schema."""
+        return f"{super().fingerprint()} {self.schema!r}"
 
     def create(self, type_info: TypeInformation | None = None) -> BulkWriter:
         """Return the writer of a new file."""

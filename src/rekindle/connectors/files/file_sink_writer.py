@@ -102,6 +102,7 @@ class FileSinkWriter(SinkWriter):
             merging: Runs merges of files; None: threads of its own.
         """
         self._written_by = settings.written_by
+        self._fingerprint = paths.lineage_hash(settings.written_by.fingerprint())
         self._assigner = settings.bucket_assigner
         self._policy = settings.rolling_policy
         self._check_interval = settings.bucket_check_interval
@@ -161,7 +162,9 @@ class FileSinkWriter(SinkWriter):
             ]
         else:
             for part in self._rolled:
-                self._compaction.hold(HeldFile(part.path, part.paths.finished, part.size, self._base_path, 0))
+                self._compaction.hold(
+                    HeldFile(part.path, part.paths.finished, part.size, self._base_path, 0, self._fingerprint)
+                )
             self._rolled = []
             committables += self._compaction.prepare(self._counter, self._input_ended)
         self._rolled = []
@@ -212,7 +215,8 @@ class FileSinkWriter(SinkWriter):
         """Let files wait that the restored checkpoint holds, unless a later one among several knows better.
 
         A file that another subtask has written does not wait any longer: the writer with that number is responsible for
-        hidden files with it in their names, and would remove this one after the next change of parallelism.
+        hidden files with it in their names, and would remove this one after the next change of parallelism. Nor does
+        one of another format or schema, which this writer's format cannot merge.
         """
         settled = {file.pending for file in restored if isinstance(file, FileCommittable)}
         settled |= {name for file in restored if isinstance(file, MergedFile) for name in file.replaced}
@@ -221,6 +225,7 @@ class FileSinkWriter(SinkWriter):
                 continue
             hidden = paths.parse_hidden(file.pending)
             own = hidden is not None and hidden.subtask == self._context.subtask and file.base_path == self._base_path
+            own = own and file.written_by == self._fingerprint
             if self._compaction is not None and own and self._committer.is_waiting(file):
                 self._compaction.hold(file)
             elif not self._committer.was_merged(file):
