@@ -329,7 +329,7 @@ def test_csv_quotes_what_would_be_taken_for_something_else() -> None:
     ]
     assert written(CsvBulkWriters.for_schema(CSV), rows).decode().split("\n") == [
         "plain,1,0.5,true,a#b",
-        '"quo""te",-1,nan,false,""',
+        '"quo""te",-1,NaN,false,""',
         '"a,b",,,,',
         '"line',
         'end",0,10000000000.0,true,"a,b"',
@@ -338,6 +338,28 @@ def test_csv_quotes_what_would_be_taken_for_something_else() -> None:
         '" spaces ",0,0.0,true,',
         "",
     ]
+
+
+def test_csv_quotes_numbers_and_times_that_have_the_separator_in_them() -> None:
+    schema = CsvSchema.builder().add_number_column("x", Types.DOUBLE()).add_string_column("s")
+    assert written(csv_writer(schema.set_column_separator(".").build()), [(1.5, "a")]) == b'"1.5".a\n'
+    assert written(csv_writer(schema.set_column_separator("-").build()), [(-1.5, "a")]) == b'"-1.5"-a\n'
+
+
+def test_csv_writes_numbers_that_are_none_as_java_reads_them() -> None:
+    values = [(float("nan"),), (float("inf"),), (float("-inf"),)]
+    assert written(csv_writer("x double"), values).split() == [b"x", b"NaN", b"Infinity", b"-Infinity"]
+
+
+def test_csv_writes_nothing_for_what_is_missing_in_an_array() -> None:
+    assert written(csv_writer("l array<string>"), [(["a", None, "b"],)]) == b"l\na;;b\n"
+
+
+def test_a_point_in_time_in_csv_has_its_zone() -> None:
+    moments = [(datetime(2020, 1, 1, 12),), (datetime(2020, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))),)]
+    lines = written(csv_writer("t timestamp"), moments).decode().splitlines()
+    assert lines == ["t", "2020-01-01 12:00:00+00:00", "2020-01-01 10:00:00+00:00"]
+    assert written(csv_writer("t timestamp_ntz"), moments[:1]) == b"t\n2020-01-01 12:00:00\n"
 
 
 def test_csv_has_a_header_if_the_schema_is_not_one_of_csv() -> None:
