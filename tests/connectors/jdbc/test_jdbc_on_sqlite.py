@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from rekindle.common import Instant, RestartStrategies, Row, RowKind, Types, Wat
 from rekindle.connectors.jdbc.batch_writer import BatchWriter
 from rekindle.connectors.jdbc.database import Database
 from rekindle.connectors.jdbc.errors import JdbcSinkError
+from rekindle.connectors.jdbc.row_buffer import RowBuffer
+from rekindle.connectors.jdbc.statements import statement_plan
 from rekindle.contracts.connectors import SinkWriter, SinkWriterContext
 from rekindle.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from rekindle.datastream.connectors.jdbc import (
@@ -202,6 +205,15 @@ def test_a_changelog_is_applied_in_its_order(table: Table) -> None:
         writer.write([Row.of_kind(kind, name, number) for kind, name, number in kinds], None)
         writer.commit(writer.prepare_commit(1))
         assert table.rows() == [("a", 2), ("c", 4)]
+
+
+def test_a_batch_of_rows_that_are_ignored_does_not_stop_the_sink(table: Table) -> None:
+    plan = statement_plan(INSERT, ROW, "DELETE FROM t WHERE name = ?", ["name"])
+    buffer = RowBuffer(plan.bind(table.options._dialect), 2)
+    before, after = Row.of_kind(RowKind.UPDATE_BEFORE, "a", 1), Row.of_kind(RowKind.UPDATE_AFTER, "a", 2)
+    assert list(islice(buffer.fill([before, before, before, before, after]), 10)) == []
+    assert buffer.runs == [(0, [("a", 2)])]
+    assert len(list(islice(buffer.fill([after]), 1))) == 1
 
 
 # ---- Exactly once, with rows in the checkpoint ----
