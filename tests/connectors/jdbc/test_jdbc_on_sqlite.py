@@ -247,6 +247,20 @@ def test_a_commit_that_is_repeated_by_anybody_changes_nothing(table: Table) -> N
     assert [committed for _, committed in table.query("SELECT * FROM rekindle_commits")] == [2]
 
 
+def test_rows_in_a_checkpoint_are_written_by_the_statement_that_they_were_for(table: Table) -> None:
+    before = table.exactly_once()
+    before.write([("a", 1)], None)
+    waiting = before.prepare_commit(1)
+    turned = Types.ROW_NAMED(["number", "name"], [Types.INT(), Types.STRING()])
+    after = table.writer(
+        JdbcSink.exactly_once_sink("INSERT INTO t (number, name) VALUES (?, ?)", turned, table.options)
+    )
+    after.commit(waiting)
+    after.write([(2, "b")], None)
+    after.commit(after.prepare_commit(2))
+    assert table.rows() == [("a", 1), ("b", 2)]
+
+
 def test_a_commit_that_fails_leaves_nothing_and_can_be_repeated(table: Table) -> None:
     writer = table.exactly_once()
     writer.write([("a", 1), ("b", 5000)], None)
