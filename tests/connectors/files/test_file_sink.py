@@ -896,6 +896,25 @@ def test_other_uris_go_to_pyarrow() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "s3://key:sec/ret@bucket/out",
+        "s3://bucket/out?access_key=a&secret_key=sec/ret",
+        "abfs://a@b/out?sas_token=sec/ret",
+    ],
+)
+def test_a_base_path_with_a_secret_is_refused_without_showing_it(uri: str) -> None:
+    with pytest.raises(ConfigurationError, match="has credentials in it") as raised:
+        FileSink.for_row_format(uri)
+    assert "sec" not in str(raised.value)
+
+
+@pytest.mark.parametrize("uri", ["hdfs://host:9000/a@b", "s3://bucket/a:b", "s3://bucket/o?endpoint_override=h:90"])
+def test_a_base_path_without_a_secret_is_not_taken_for_one(uri: str) -> None:
+    assert FileSink.for_row_format(uri).build()._settings.base_path == uri
+
+
 def test_an_unknown_scheme_raises() -> None:
     sink = FileSink.for_row_format("gopher://host/out", Encoder.simple_string_encoder()).build()
     with pytest.raises(ConfigurationError, match=r"'gopher://host/out' .*Unrecognized filesystem.*s3://"):
