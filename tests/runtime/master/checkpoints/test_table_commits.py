@@ -218,6 +218,22 @@ def test_leftovers_are_files_of_rows_that_no_checkpoint_refers_to(tables: Tables
     assert staging.files.list(f"{JOB}/shared") == ["3-0-0-state", "rows-a"]
 
 
+def test_a_driver_that_was_replaced_deletes_no_rows_of_its_successor(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staging = tables.staging()
+    commits = tables.commits(staging)
+    tables.checkpoint(staging, 2, {"first": [(2, "rows-of-the-successor")]})
+
+    def check() -> None:
+        raise JobFencedError("another driver has taken over, and this one has not looked since")
+
+    monkeypatch.setattr(tables.ownership, "check", check)
+    with pytest.raises(JobFencedError):
+        commits.remove_leftovers([])
+    assert staging.files.list(f"{JOB}/shared") == ["rows-of-the-successor"]
+
+
 def test_rows_that_no_checkpoint_keeps_account_of_go_when_they_are_committed(tables: Tables) -> None:
     staging = tables.staging(kept=False)
     checkpoint = tables.checkpoint(staging, 2, {"first": [(1, "rows-a"), (2, "rows-b")]}, in_memory=True)

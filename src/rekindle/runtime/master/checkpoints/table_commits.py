@@ -115,11 +115,15 @@ class TableCommits:
 
         Args:
             completed: The checkpoints that the job may go back to.
+
+        Raises:
+            JobFencedError: Another driver has taken over, and writes some.
         """
-        if self._ownership.fenced:
-            return
+        needed = frozenset[str]().union(*(stored.shared_names() for stored in completed))
         try:
-            for path in self._staging.leftovers(frozenset().union(*(stored.shared_names() for stored in completed))):
+            leftovers = self._staging.leftovers(needed)
+            self._ownership.check()  # after the list was made: what another driver writes from now on is not in it
+            for path in leftovers:
                 self._staging.files.delete(path)
         except CheckpointError as error:
             log.warning("%s. Rows of an earlier attempt are left there until the job ends", error)
