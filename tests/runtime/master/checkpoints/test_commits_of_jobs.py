@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rekindle.contracts.table_commit import TableCommit
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import JobCancelledError, JobExecutionError, StateRestoreError
 from rekindle.runtime.master.job_master import JobMaster
+from rekindle.runtime.slot.snapshot_store import SnapshotStore, Target
 from rekindle.runtime.wire import messages as m
 from support.balances import environment
 from support.in_process_master import Cluster, cluster
@@ -256,6 +258,27 @@ def test_rows_of_a_savepoint_in_passing_are_committed_by_the_job_and_kept_in_the
     again = len(found) - COUNT
     assert again == len([row for row in rows if found.count(row) == 2])
     assert other.commits[0].repeated, "the rows that waited in the savepoint"
+
+
+@pytest.mark.parametrize("in_files", [True, False])
+def test_a_savepoint_that_takes_longer_than_many_checkpoints_has_its_rows(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch, in_files: bool
+) -> None:
+    writing, go_on, store = Writing(TransactionTable()), threading.Event(), SnapshotStore.store
+
+    def slow(self: SnapshotStore, target: Target, *rest: Any, **named: Any) -> Any:
+        if not target.directory:  # it is a savepoint
+            go_on.wait(30)
+        return store(self, target, *rest, **named)
+
+    monkeypatch.setattr(SnapshotStore, "store", slow)
+    master = jobs.started(writing, checkpoints=in_files, execution_checkpointing_interval="10ms")
+    savepoint, commits = master.trigger_savepoint(None), len(writing.commits)
+    wait_until(lambda: len(writing.commits) > commits + 4, "checkpoints come and go")
+    go_on.set()
+    assert Path(savepoint.result(30)).exists(), "all that it refers to was still there"
+    master.result.result(60)
+    assert writing.table.rows() == golden(COUNT)
 
 
 def test_a_savepoint_with_rows_can_be_disposed_of(jobs: Jobs) -> None:

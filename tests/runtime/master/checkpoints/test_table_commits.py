@@ -234,8 +234,14 @@ def test_a_driver_that_was_replaced_deletes_no_rows_of_its_successor(
     assert staging.files.list(f"{JOB}/shared") == ["rows-of-the-successor"]
 
 
-def test_rows_that_no_checkpoint_keeps_account_of_go_when_they_are_committed(tables: Tables) -> None:
+def test_rows_of_checkpoints_in_memory_go_with_the_checkpoint_once_they_are_committed(tables: Tables) -> None:
     staging = tables.staging(kept=False)
-    checkpoint = tables.checkpoint(staging, 2, {"first": [(1, "rows-a"), (2, "rows-b")]}, in_memory=True)
-    tables.commits(staging).commit(tables.graph, StagedOutput.of(checkpoint, staging))
-    assert staging.files.list(f"{JOB}/shared") == []
+    first = tables.checkpoint(staging, 2, {"first": [(1, "rows-a"), (2, "rows-b")]}, in_memory=True)
+    second = tables.checkpoint(staging, 3, {"first": [(2, "rows-b"), (3, "rows-c")]}, in_memory=True)
+    commits = tables.commits(staging)
+    commits.commit(tables.graph, StagedOutput.of(first, staging))
+    assert staging.files.list(f"{JOB}/shared") == ["rows-a", "rows-b", "rows-c"], "a savepoint may want copies"
+    commits.drop(second)
+    assert staging.files.list(f"{JOB}/shared") == ["rows-a", "rows-c"], "what is not committed stays"
+    commits.drop(first)
+    assert staging.files.list(f"{JOB}/shared") == ["rows-c"]

@@ -5,7 +5,7 @@ stands for the same rows whether its own checkpoint commits it, a later one beca
 one. When the function has returned, a marker is created: a file whose name says up to which version a sink is
 committed. Only between these two can a failure let the function be called again for rows that it has written.
 
-It is called from one thread at a time: that of a job's commits, or, before the first epoch, that of the attempt.
+Rows are committed by one thread at a time: that of a job's commits, or, before the first epoch, that of the attempt.
 """
 
 from __future__ import annotations
@@ -110,6 +110,22 @@ class TableCommits:
                 self._write(node, output, rows, TableCommit(app_id, version, repeated))
                 self._mark(output, app_id, version)
 
+    def drop(self, checkpoint: StoredCheckpoint) -> None:
+        """Delete the rows of a checkpoint that is dropped, if it is not in files, which keep account of their rows.
+
+        What is not committed yet stays: then a later checkpoint has it, too.
+
+        Args:
+            checkpoint: The checkpoint, in the memory of the job master.
+        """
+        if self._staging.kept_by_checkpoints or checkpoint.files is not None or self._ownership.fenced:
+            return
+        for operator in checkpoint.metadata.operators:
+            done = self._done.get(f"{checkpoint.metadata.job_id}-{operator.uid}")
+            for staged in operator.staged:
+                if done is not None and staged.version <= done and staged.file.path is not None:
+                    self._delete(paths.resolve(checkpoint.directory, staged.file.path))
+
     def remove_leftovers(self, completed: Iterable[StoredCheckpoint]) -> None:
         """Delete files of rows that no checkpoint refers to, when nobody writes any.
 
@@ -167,10 +183,6 @@ class TableCommits:
         self._marked[app_id] = name
         if before is not None and not self._ownership.fenced:
             self._delete(paths.join(self._staging.markers, before))
-        if not self._staging.kept_by_checkpoints and output.files is self._staging.files:
-            for staged in output.staged.get(app_id.removeprefix(f"{output.job_id}-"), ()):
-                if staged.version == version and staged.file.path is not None:
-                    self._delete(paths.resolve(output.directory, staged.file.path))
 
     def _create(self, files: CheckpointFiles, path: str) -> None:
         directory, _, name = path.rpartition("/")
