@@ -316,6 +316,32 @@ def test_a_program_without_the_sink_is_told_of_the_rows_that_wait(jobs: Jobs) ->
         jobs.cluster.submit(env)
 
 
+def test_a_program_with_another_sink_under_the_uid_is_told_of_the_rows_that_wait(jobs: Jobs) -> None:
+    savepoint = _cancelled_with_rows(jobs, Writing(AppendedTable()))
+    env = jobs.env(savepoint=savepoint)
+    placed(env, COUNT).print().uid("table")
+    with pytest.raises(StateRestoreError, match="uid table: rows to be committed"):
+        jobs.cluster.submit(env)
+    env = jobs.env(savepoint=savepoint, execution_state__recovery_ignore__unclaimed__state="true")
+    stream, other = placed(env, COUNT), Writing(AppendedTable())
+    stream.print().uid("table")
+    stream.sink_to_data_frame(other).uid("other")
+    jobs.cluster.submit(env).result.result(60)
+    assert set(other.table.rows()) < set(golden(COUNT)), "what came after the savepoint, and none of its rows"
+
+
+def _cancelled_with_rows(jobs: Jobs, writing: Writing) -> str:
+    """Cancel a job with a savepoint in which rows wait."""
+    while True:
+        master = jobs.started(writing)
+        location = master.cancel_with_savepoint(None).result(60)
+        with pytest.raises(JobCancelledError):
+            master.result.result(60)
+        if list(Path(location).glob("rows-*")):
+            return location
+        writing.commits.clear()
+
+
 def test_checkpoints_in_memory_commit_as_well(jobs: Jobs) -> None:
     writing = Writing(NamedTable(), after={2: fail}, before={4: fail})
     env = jobs.env(checkpoints=False)

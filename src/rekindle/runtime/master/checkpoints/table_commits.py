@@ -99,6 +99,8 @@ class TableCommits:
             JobFencedError: Another driver has taken over.
         """
         for node in graph.nodes:
+            if not isinstance(node.transformation, DataFrameSinkTransformation):
+                continue  # it has the uid of a sink whose rows are to be dropped
             app_id = f"{output.job_id}-{node.uid}"
             done = self._committed(app_id, output) if node.uid in output.staged else None
             groups: dict[int, list[StagedRows]] = defaultdict(list)
