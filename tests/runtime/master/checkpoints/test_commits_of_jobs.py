@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rekindle.checkpoint.disposal import dispose
@@ -328,6 +329,32 @@ def test_a_program_with_another_sink_under_the_uid_is_told_of_the_rows_that_wait
     stream.sink_to_data_frame(other).uid("other")
     jobs.cluster.submit(env).result.result(60)
     assert set(other.table.rows()) < set(golden(COUNT)), "what came after the savepoint, and none of its rows"
+
+
+@pytest.mark.parametrize(
+    "changed", [pa.schema([("number", pa.int64())]), pa.schema([("number", pa.int64()), ("place", pa.string())])]
+)
+def test_a_program_whose_table_has_lost_a_column_is_told_of_the_rows_that_wait(jobs: Jobs, changed: pa.Schema) -> None:
+    writing = Writing(AppendedTable())
+    env = jobs.env(savepoint=_cancelled_with_rows(jobs, writing))
+    written = len(writing.table.rows())
+    rows = placed(env, COUNT).map(lambda row: {"number": row.number, "place": str(row.place)})
+    rows.sink_to_data_frame(writing, changed).uid("table")
+    with pytest.raises(JobExecutionError, match=r"does not have as they are: place int64\. It has number int64"):
+        jobs.cluster.submit(env).result.result(60)
+    assert len(writing.table.rows()) == written
+
+
+def test_a_column_that_a_program_adds_is_null_in_the_rows_that_wait(jobs: Jobs) -> None:
+    writing, seen = Writing(AppendedTable()), []
+    env = jobs.env(savepoint=_cancelled_with_rows(jobs, writing))
+    columns = pa.schema([("number", pa.int64()), ("place", pa.int64()), ("more", pa.int64())])
+    rows = placed(env, COUNT).map(lambda row: {"number": row.number, "place": row.place, "more": 1})
+    rows.sink_to_data_frame(lambda frame: seen.append(frame), columns).uid("table")
+    jobs.cluster.submit(env).result.result(60)
+    assert set(seen[0]["more"].to_pylist()) == {None}
+    found = [(row["number"], row["place"]) for frame in seen for row in frame.to_pylist()]
+    assert sorted(found + writing.table.rows()) == golden(COUNT)
 
 
 def _cancelled_with_rows(jobs: Jobs, writing: Writing) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rekindle.base.clock import SystemClock
@@ -25,7 +26,15 @@ from rekindle.ha.ownership import JobOwnership
 from rekindle.runtime.master.checkpoints.table_commits import StagedOutput, TableCommits
 from rekindle.testing import InProcessCluster, local_environment
 
+
+def parquet_file(values: list[int], schema: pa.Schema) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays([pa.array(values)], schema=schema), file)
+    return file.getvalue()
+
+
 JOB, OTHER = "a" * 32, "b" * 32
+ROWS = parquet_file([1, 2], pa.schema([("value", pa.int64())]))
 
 
 class FakeCluster(InProcessCluster):
@@ -73,7 +82,7 @@ class Tables:
             files = []
             for version, name in rows:
                 if not (Path(staging.files.root) / staging.path(name)).exists():
-                    staging.store(name, io.BytesIO(b"rows"), 4)
+                    staging.store(name, io.BytesIO(ROWS), len(ROWS))
                 files.append(StagedRows(version, 1, staging_file(name)))
             operators.append(OperatorMetadata(uid, uid, 1, 128, [], {}, files))
         metadata = CheckpointMetadata(number, staging.job_id, "job", 0, 0, operators, [], [])
@@ -164,7 +173,7 @@ def test_a_marker_that_cannot_be_created_fails_the_commit(tables: Tables) -> Non
 
 def test_a_job_that_starts_from_the_savepoint_of_another_marks_it_for_the_next(tables: Tables) -> None:
     files = LocalCheckpointFiles(str(tables.directory / "savepoint"))
-    files.write("rows-a", io.BytesIO(b"rows"))
+    files.write("rows-a", io.BytesIO(ROWS))
     from rekindle.checkpoint.metadata import StoredFile
 
     rows = StagedRows(7, 1, StoredFile(4, 0, "rows-a"))
@@ -184,7 +193,7 @@ def test_a_savepoint_that_cannot_be_marked_is_no_reason_to_fail(
             raise CheckpointStorageError("read-only")
 
     files = ReadOnly(str(tables.directory / "savepoint"))
-    files.write("rows-a", io.BytesIO(b"rows"))
+    files.write("rows-a", io.BytesIO(ROWS))
     from rekindle.checkpoint.metadata import StoredFile
 
     sink = OperatorMetadata("first", "first", 1, 128, [], {}, [StagedRows(7, 1, StoredFile(4, 0, "rows-a"))])

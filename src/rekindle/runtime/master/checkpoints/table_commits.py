@@ -16,18 +16,23 @@ import traceback
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import StagedRows
 from rekindle.checkpoint.row_staging import RowStaging, marker_directory
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from rekindle.columns.table_schema import unread_columns
 from rekindle.contracts.table_commit import TableCommit
-from rekindle.exceptions import CheckpointError, RekindleError, UserCodeError
+from rekindle.exceptions import CheckpointCorruptError, CheckpointError, RekindleError, StateRestoreError, UserCodeError
 from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.graph.transformations.sinks import DataFrameSinkTransformation
 from rekindle.ha.ownership import JobOwnership
 from rekindle.runtime.master.cluster import Cluster
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +100,7 @@ class TableCommits:
 
         Raises:
             UserCodeError: A function has failed; the rows of the sinks before it are committed.
+            StateRestoreError: The program has changed, and its table has not all columns of the rows.
             CheckpointError: A marker could not be created.
             JobFencedError: Another driver has taken over.
         """
@@ -150,6 +156,8 @@ class TableCommits:
         sink = node.transformation
         assert isinstance(sink, DataFrameSinkTransformation)
         assert sink.write is not None
+        if commit.repeated:
+            _check_columns(node, sink.schema, output, rows)
         names = [output.files.describe(paths.resolve(output.directory, row.file.path or "")) for row in rows]
         try:
             sink.write(self._cluster.rows(names, sink.schema), commit)
@@ -196,6 +204,29 @@ class TableCommits:
             self._staging.files.delete(path)
         except CheckpointError as error:
             log.warning("%s. It is no longer needed and can be deleted by hand", error)
+
+
+def _check_columns(node: JobNode, schema: pa.Schema, output: StagedOutput, rows: Iterable[StagedRows]) -> None:
+    """Let no value be lost where the program that wrote rows and the one that commits them differ."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for row in rows:
+        path = paths.resolve(output.directory, row.file.path or "")
+        with output.files.open(path) as file:
+            try:
+                unread = unread_columns(pq.read_schema(file), schema)
+            except pa.ArrowInvalid as error:
+                raise CheckpointCorruptError(
+                    f"rows in {output.files.describe(path)} cannot be read: {error}"
+                ) from error
+        if unread:
+            raise StateRestoreError(
+                f"rows of sink {node.name!r} (uid {node.uid}) that wait to be committed were written with columns that "
+                f"the program does not have as they are: {', '.join(unread)}. It has "
+                f"{', '.join(f'{field.name} {field.type}' for field in schema)}. Start it once with the columns as they "
+                "were: it writes these rows before its first record. A job that is stopped with a savepoint leaves none"
+            )
 
 
 def _failure(node: JobNode, commit: TableCommit, error: Exception) -> UserCodeError:
