@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -161,6 +162,13 @@ def test_a_writer_that_always_fails_fails_the_job_with_its_own_traceback(jobs: J
     assert "in broken" in text, "the traceback is the writer's"
     assert "table_commits.py" not in text
     assert len(jobs.cluster.attempts) == 2
+
+
+def test_a_writer_that_exits_does_not_end_the_program(jobs: Jobs) -> None:
+    writing = Writing(AppendedTable(), before={2: sys.exit})
+    jobs.run(writing).result.result(60)
+    assert writing.table.rows() == golden(COUNT)
+    assert [commit.repeated for commit in writing.commits[:3]] == [False, False, True]
 
 
 def test_a_record_that_does_not_fit_fails_the_job_at_once(jobs: Jobs) -> None:

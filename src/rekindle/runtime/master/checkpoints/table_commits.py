@@ -163,7 +163,7 @@ class TableCommits:
             sink.write(self._cluster.rows(names, sink.schema), commit)
         except RekindleError:
             raise
-        except Exception as error:
+        except BaseException as error:  # SystemExit, too: it would end the program as if all were well
             raise _failure(node, commit, error) from error
         log.info("committed %d rows of sink %r, version %d", sum(row.rows for row in rows), node.name, commit.version)
 
@@ -224,12 +224,13 @@ def _check_columns(node: JobNode, schema: pa.Schema, output: StagedOutput, rows:
             raise StateRestoreError(
                 f"rows of sink {node.name!r} (uid {node.uid}) that wait to be committed were written with columns that "
                 f"the program does not have as they are: {', '.join(unread)}. It has "
-                f"{', '.join(f'{field.name} {field.type}' for field in schema)}. Start it once with the columns as they "
-                "were: it writes these rows before its first record. A job that is stopped with a savepoint leaves none"
+                f"{', '.join(f'{field.name} {field.type}' for field in schema)}. Start it once with the columns as "
+                "they were: it writes these rows before its first record. A job that is stopped with a savepoint "
+                "leaves none"
             )
 
 
-def _failure(node: JobNode, commit: TableCommit, error: Exception) -> UserCodeError:
+def _failure(node: JobNode, commit: TableCommit, error: BaseException) -> UserCodeError:
     """Return what has failed, with the part of the traceback that is the user's."""
     _, _, trace = sys.exc_info()
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
