@@ -99,7 +99,7 @@ def parse_hidden(path: str) -> HiddenFile | None:
 
 
 def lineage_hash(lineage: str) -> str:
-    """Shorten a lineage to what fits in a file name."""
+    """Shorten a lineage, or another text that is only compared, to what fits in a file name."""
     return hashlib.blake2b(lineage.encode(), digest_size=8).hexdigest()
 
 
