@@ -397,6 +397,16 @@ def test_a_job_without_checkpoints_commits_at_its_end(jobs: Jobs, mode: str) -> 
     writing.check()
 
 
+def test_a_job_without_checkpoints_commits_all_at_once_though_a_savepoint_was_taken(jobs: Jobs) -> None:
+    writing = Writing(NamedTable(), before={2: fail})
+    master = jobs.run(writing, checkpoints=False)
+    wait_until(lambda: master.history.progress().epochs > 2, "there are rows")
+    master.trigger_savepoint(None).result(60)
+    master.result.result(60)
+    assert writing.table.rows() == golden(COUNT)
+    assert len(writing.commits) == 1, "if one of several failed, the job would prepare the others' rows again"
+
+
 def test_two_tables_are_each_committed_once(jobs: Jobs) -> None:
     first, second = Writing(AppendedTable()), Writing(AppendedTable(), before={2: fail, 3: fail})
     env = jobs.env()
