@@ -46,6 +46,8 @@ WRONG_SINKS = [
     (wrong.LeavesLeftovers, Promise.LEFTOVERS),
     (wrong.CommitsTheLast, Promise.LOST_IN_CRASH),
     (wrong.CommitsLater, Promise.NOT_COMMITTED),
+    (wrong.NamesByCheckpoint, Promise.LOST_BETWEEN_JOBS),
+    (lambda: wrong.AppendingOnce(wrong.OneJobsCommitter()), Promise.LOST_BETWEEN_JOBS),
     (wrong.CannotTravel, Promise.NOT_PICKLABLE),
     (wrong.ForgetsAborted, Promise.LOST_AFTER_ABORT),
     (wrong.NeverRecovers, Promise.LOST_IN_CRASH),

@@ -262,6 +262,23 @@ class CommitsLaterWriter(RightWriter):
         self.before = committables
 
 
+class NamesByCheckpoint(RightSink):
+    """A commit is known by its subtask and checkpoint, which the next job has, too."""
+
+    def create_writer(self, context: SinkWriterContext) -> SinkWriter:
+        return NamesByCheckpointWriter(context)
+
+
+class NamesByCheckpointWriter(CommitsAgainWriter):
+    def prepare_commit(self, checkpoint_id: int) -> list[bytes]:
+        values, self.values = self.values, []
+        return [encode((f"{self.context.subtask}-{checkpoint_id}", values))] if values else []
+
+    def commit(self, committables: list[bytes]) -> None:
+        for committable in committables:
+            STORE.append_once(*decode(committable))
+
+
 class CannotTravel(RightSink):
     """It has a lock from the beginning."""
 
@@ -402,6 +419,16 @@ class StoreCommitter(NoCommitter):
 
     def is_checkpoint_committed(self, subtask: int, checkpoint_id: int) -> bool:
         return (self.job_id, self.operator_id, subtask, checkpoint_id) in STORE.names
+
+
+class OneJobsCommitter(NoCommitter):
+    """Remember the checkpoints of each subtask, and not of which job."""
+
+    def commit_checkpoint(self, subtask: int, checkpoint_id: int) -> None:
+        STORE.names.add((subtask, checkpoint_id))
+
+    def is_checkpoint_committed(self, subtask: int, checkpoint_id: int) -> bool:
+        return (subtask, checkpoint_id) in STORE.names
 
 
 class Appending(GenericWriteAheadSink):

@@ -476,12 +476,18 @@ class CheckpointCoordinator:
         """Drop what is no longer retained, once no checkpoint under way can share files with it.
 
         With several checkpoints under way, one of them may build on a completed checkpoint that has been
-        superseded since, and its acknowledgements, which name the shared files, may not be in yet.
+        superseded since, and its acknowledgements, which name the shared files, may not be in yet. A savepoint gets
+        copies of the rows that waited at its barrier when it has been acknowledged: checkpoints since then have them.
         """
         under_way = [*self._pending.values(), *self._abandoned.values()]
-        in_use = {pending.base_id for pending in under_way}
-        dropped = [other for other in self._superseded if other.checkpoint_id not in in_use]
-        self._superseded = [other for other in self._superseded if other.checkpoint_id in in_use]
+        bases = {pending.base_id for pending in under_way}
+        copies = any(pending.savepoint for pending in under_way)
+
+        def in_use(other: CompletedCheckpoint) -> bool:
+            return other.checkpoint_id in bases or (copies and other.location.metadata.has_staged_rows)
+
+        dropped = [other for other in self._superseded if not in_use(other)]
+        self._superseded = [other for other in self._superseded if in_use(other)]
         for other in dropped:
             self._statistics.discarded(other.checkpoint_id)
         return [DropCompleted(other) for other in dropped]

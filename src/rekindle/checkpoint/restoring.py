@@ -12,6 +12,7 @@ from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError, StateRestoreError
 from rekindle.graph.job_graph import JobGraph, JobNode
+from rekindle.graph.transformations.sinks import DataFrameSinkTransformation
 
 log = logging.getLogger(__name__)
 
@@ -162,7 +163,7 @@ def fit_to_checkpoint(
     nodes = {node.uid: node for node in graph.nodes}
     read = {position.uid for position in metadata.positions if position.offsets or position.consumed}
     left = {o.uid: [*_states(o), *(["position"] if o.uid in read else [])] for o in metadata.operators}
-    orphans = [o for o in metadata.operators if left[o.uid] and o.uid not in nodes]
+    orphans = [o for o in metadata.operators if left[o.uid] and not _has_place(o, nodes.get(o.uid))]
     if orphans and not allow_non_restored:
         listed = "; ".join(f"{o.name!r} (uid {o.uid}: {', '.join(left[o.uid])})" for o in orphans)
         kind, place = "savepoint" if metadata.savepoint else "checkpoint", f" ({where})" if where else ""
@@ -191,6 +192,13 @@ def _fitted(node: JobNode, operator: OperatorMetadata | None) -> JobNode:
             f"{operator.max_parallelism}, or leave it unset"
         )
     return replace(node, max_parallelism=operator.max_parallelism)
+
+
+def _has_place(operator: OperatorMetadata, node: JobNode | None) -> bool:
+    """Return whether an operator of the program takes over what one of the checkpoint has left."""
+    if node is None:
+        return False
+    return not operator.staged or isinstance(node.transformation, DataFrameSinkTransformation)
 
 
 def _states(operator: OperatorMetadata) -> list[str]:

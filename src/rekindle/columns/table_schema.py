@@ -66,6 +66,17 @@ def with_nullable_parts(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, _nullable_parts(field.type), field.nullable) for field in schema])
 
 
+def unread_columns(written: pa.Schema, schema: pa.Schema) -> list[str]:
+    """Describe the columns that rows were written with and that readers with another schema would not find as they are.
+
+    Args:
+        written: The columns of the rows.
+        schema: The columns as which they are to be read. One that the rows do not have is null.
+    """
+    kinds = {field.name: field.type for field in with_nullable_parts(schema)}
+    return [f"{f.name} {f.type}" for f in with_nullable_parts(written) if kinds.get(f.name) != f.type]
+
+
 def _nullable_parts(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         fields = [kind.field(place) for place in range(kind.num_fields)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 __all__ = ["TableCommit", "TableWriter"]
+
+_UNFIT = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{}\[\]^]""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,11 @@ class TableCommit:
 
     @property
     def name(self) -> str:
-        """Return a name for the commit, and for no other, that directories and partitions can have."""
-        return f"{self.app_id}-{self.version}"
+        """Return a name for the commit, and for no other, that directories and partitions can have.
+
+        What a directory cannot have, such as a slash of the sink's uid, is escaped as Spark escapes partitions.
+        """
+        return _UNFIT.sub(lambda found: f"%{ord(found[0]):02X}", f"{self.app_id}-{self.version}")
 
 
 TableWriter: TypeAlias = Callable[[Any, TableCommit], None]

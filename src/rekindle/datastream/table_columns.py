@@ -90,9 +90,10 @@ def table_writer(write: Callable[..., None]) -> TableWriter:
         signature = inspect.signature(write)
     except (TypeError, ValueError):  # of something built in: as it is
         return write
-    if _takes(signature, 2):
+    alone = _takes(signature, 1)
+    if _takes(signature, 2) and not (alone and _is_bound(signature)):
         return write
-    if not _takes(signature, 1):
+    if not alone:
         raise TypeError(
             f"sink_to_data_frame takes a function write(frame, commit) or write(frame), and {write!r} takes {signature}"
         )
@@ -101,6 +102,12 @@ def table_writer(write: Callable[..., None]) -> TableWriter:
         write(frame)
 
     return without_commit
+
+
+def _is_bound(signature: inspect.Signature) -> bool:
+    """Return whether the second parameter is no commit but has a value, as in ``lambda frame, path=path: …``."""
+    second = list(signature.parameters.values())[1:2]  # of *arguments there is none
+    return any(each.default is not each.empty and each.name != "commit" for each in second)
 
 
 def _takes(signature: inspect.Signature, arguments: int) -> bool:

@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 import pyarrow.parquet as pq
+from msgspec.structs import replace
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import StagedRows, StoredFile
@@ -88,7 +89,12 @@ class DataFrameSinkOperator(RowStager):
         """Do nothing: a savepoint has its own copies of the files."""
 
     def commit_final(self, version: int) -> None:
+        """Name all rows of a job without checkpoints, those that waited for savepoints too, as one commit.
+
+        If it fails, the job begins anew, and no part of its rows may have been committed before.
+        """
         self._prepare(version)
+        self._staged = [replace(staged, version=version) for staged in self._staged]
 
     def close(self) -> None:
         for file in [*self._finished, *([] if self._open is None else [self._open])]:

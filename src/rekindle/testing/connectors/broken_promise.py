@@ -22,6 +22,7 @@ class Promise(StrEnum):
     LOST_AFTER_ABORT = "data of an aborted checkpoint is lost"
     LOST_IN_RESCALE = "data is lost when the parallelism changes"
     LOST_FOR_SAVEPOINT = "what a savepoint refers to is lost"
+    LOST_BETWEEN_JOBS = "a second job on the same system loses records, its own or those of the first"
     ABORTS_TOO_MUCH = "abort_leftovers removes what a checkpoint still needs"
     DISAPPEARED = "visible records disappeared"
     NOT_SELF_CONTAINED = "committables are not self-contained: a new writer cannot commit them"
@@ -49,6 +50,8 @@ _ADVICE = {
     Promise.LOST_AFTER_ABORT: "Keep what an aborted checkpoint held: the next one that completes commits it.",
     Promise.LOST_IN_RESCALE: "A subtask may be given the state of several others: take all items, not the last.",
     Promise.LOST_FOR_SAVEPOINT: "Let keep() protect what a savepoint refers to.",
+    Promise.LOST_BETWEEN_JOBS: "Checkpoint ids and subtasks are the same in every job: let names have the lineage in "
+    "them, or the committer's job_id, or something random.",
     Promise.ABORTS_TOO_MUCH: "Remove only what this lineage left behind, of subtasks whose number modulo the "
     "parallelism is the writer's own, and nothing that keep() was told of.",
     Promise.NOT_SELF_CONTAINED: "Put into the committable all that another process needs to commit it.",

@@ -99,6 +99,7 @@ class SinkJob:
         self._harnesses: list[OperatorHarness] = []
         self._hung: list[OperatorHarness] = []
         self._last_id = 0
+        self._origin = 0  # the first record of the job
         self._taken: _Checkpoint | None = None
         self._completed: _Checkpoint | None = None
         self._savepoint: _Checkpoint | None = None
@@ -146,6 +147,8 @@ class SinkJob:
                 self._crash(step)
             case Act.FROM_SAVEPOINT:
                 self._start_from_savepoint()
+            case Act.ANOTHER_JOB:
+                self._start_another()
             case Act.FINISH | Act.FINISH_WITHOUT_CHECKPOINT:
                 self._finish(step.act is Act.FINISH)
 
@@ -256,6 +259,17 @@ class SinkJob:
         self.progress = replace(self.progress, allowed=savepoint.position, from_savepoint=True)
         self._restart(self.progress.subtasks)
 
+    def _start_another(self) -> None:
+        self._note("another job begins anew, and writes to the same system")
+        self._job_id += "-other"
+        self._completed = self._savepoint = None
+        self._last_id, self._origin = 0, self.progress.written
+        written = self._origin
+        self.progress = Progress(
+            self._parallelism, required=written, allowed=written, written=written, attempt=-1, another_job=True
+        )
+        self._restart(self._parallelism)
+
     def _finish(self, with_checkpoint: bool) -> None:
         self._note("the input ends")
         for subtask, harness in enumerate(self._harnesses):
@@ -281,7 +295,7 @@ class SinkJob:
         """Start an attempt from the last complete checkpoint; again, if it is crashed on its way."""
         progress, checkpoint = self.progress, self._completed
         first = not self.events
-        position = 0 if checkpoint is None else checkpoint.position
+        position = self._origin if checkpoint is None else checkpoint.position
         progress.lost = max(progress.lost, progress.written)
         progress.rescaled = progress.rescaled or parallelism != progress.subtasks
         progress.attempt += not first

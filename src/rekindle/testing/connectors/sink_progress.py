@@ -24,6 +24,7 @@ class Progress:
         rescaled: Whether their number has changed at the last restart, or before it.
         aborted: Whether a checkpoint was aborted.
         from_savepoint: Whether the job has started from a savepoint that another one took.
+        another_job: Whether the job is a second one, which began anew after the first had finished.
         ended: Whether the job has finished.
     """
 
@@ -37,10 +38,13 @@ class Progress:
     rescaled: bool = False
     aborted: bool = False
     from_savepoint: bool = False
+    another_job: bool = False
     ended: bool = False
 
     def missing(self) -> Promise:
         """Name the promise of a sink that does not show what it must."""
+        if self.another_job:
+            return Promise.LOST_BETWEEN_JOBS
         if self.from_savepoint:
             return Promise.LOST_FOR_SAVEPOINT
         if self.rescaled:
@@ -89,7 +93,7 @@ def exactly_once(
     missing = [number for number in range(progress.required) if number not in counts]
     gone = [number for number in missing if number in seen]
     if gone:
-        return Finding(Promise.DISAPPEARED, gone)
+        return Finding(Promise.LOST_BETWEEN_JOBS if progress.another_job else Promise.DISAPPEARED, gone)
     if missing and (progress.ended or not delayed):
         return Finding(progress.missing(), missing)
     if ordered and not progress.rescaled:

@@ -33,6 +33,8 @@ class Act(StrEnum):
     """The input ends: all subtasks finish, and commit with a last checkpoint."""
     FINISH_WITHOUT_CHECKPOINT = "finish without checkpoint"
     """The input of a job without checkpoints ends."""
+    ANOTHER_JOB = "another job"
+    """After the end of the job another one begins, from nothing, and writes to the same system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,10 @@ SCHEDULES = (
     Schedule("empty", _steps(Act.BARRIER, Act.NOTIFY, Act.BARRIER, Act.STORE, Act.CRASH, *_ROUND, Act.FINISH)),
     Schedule(
         "without-checkpoints", _steps((Act.WRITE, 4), (Act.WRITE, 2), Act.FINISH_WITHOUT_CHECKPOINT), two_phase=True
+    ),
+    Schedule(
+        "another-job",
+        _steps(*_ROUND, (Act.WRITE, 2), Act.FINISH, Act.ANOTHER_JOB, *_ROUND, *_PENDING, Act.CRASH, Act.FINISH),
     ),
 )
 """All runs, the simplest first: what breaks in one breaks nothing in those before it, which names the promise."""

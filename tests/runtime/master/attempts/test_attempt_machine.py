@@ -335,6 +335,19 @@ class TestRowsForTheDriver:
         assert subject.handle(102, a.Failed(error)) == [a.End(error)]
         assert subject.handle(103, a.RowsCommitted(1)) == [], "one that comes late changes nothing"
 
+    def test_of_a_checkpoint_that_is_complete_after_a_failure_are_left_to_the_next_attempt(self) -> None:
+        subject = machine(PERIODIC, logged=True)
+        subject.handle(100, EpochWaits(1))
+        assert of(s.NoteCheckpoint, self.completed(subject, 101, 1))
+        error = UserCodeError("map", 0, "ValueError: no", "")
+        subject.handle(102, a.Failed(error))
+        subject.handle(103, s.CheckpointNoted(1, self.with_rows(1), None))
+        instructions = subject.close(104, error)
+        latest = subject.coordinator.latest_completed()
+        assert latest is not None
+        assert latest.checkpoint_id == 1, "the next attempt goes on from it, and commits its rows"
+        assert not of(a.CommitRows, instructions), "a second thread would write the same rows at the same time"
+
 
 class TestStop:
     def stopped(self, mode: StopMode) -> tuple[AttemptMachine, Stopping]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rekindle.checkpoint.disposal import dispose
@@ -15,6 +18,7 @@ from rekindle.contracts.table_commit import TableCommit
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import JobCancelledError, JobExecutionError, StateRestoreError
 from rekindle.runtime.master.job_master import JobMaster
+from rekindle.runtime.slot.snapshot_store import SnapshotStore, Target
 from rekindle.runtime.wire import messages as m
 from support.balances import environment
 from support.in_process_master import Cluster, cluster
@@ -160,6 +164,13 @@ def test_a_writer_that_always_fails_fails_the_job_with_its_own_traceback(jobs: J
     assert len(jobs.cluster.attempts) == 2
 
 
+def test_a_writer_that_exits_does_not_end_the_program(jobs: Jobs) -> None:
+    writing = Writing(AppendedTable(), before={2: sys.exit})
+    jobs.run(writing).result.result(60)
+    assert writing.table.rows() == golden(COUNT)
+    assert [commit.repeated for commit in writing.commits[:3]] == [False, False, True]
+
+
 def test_a_record_that_does_not_fit_fails_the_job_at_once(jobs: Jobs) -> None:
     env = jobs.env()
     import pyarrow as pa
@@ -258,6 +269,27 @@ def test_rows_of_a_savepoint_in_passing_are_committed_by_the_job_and_kept_in_the
     assert other.commits[0].repeated, "the rows that waited in the savepoint"
 
 
+@pytest.mark.parametrize("in_files", [True, False])
+def test_a_savepoint_that_takes_longer_than_many_checkpoints_has_its_rows(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch, in_files: bool
+) -> None:
+    writing, go_on, store = Writing(TransactionTable()), threading.Event(), SnapshotStore.store
+
+    def slow(self: SnapshotStore, target: Target, *rest: Any, **named: Any) -> Any:
+        if not target.directory:  # it is a savepoint
+            go_on.wait(30)
+        return store(self, target, *rest, **named)
+
+    monkeypatch.setattr(SnapshotStore, "store", slow)
+    master = jobs.started(writing, checkpoints=in_files, execution_checkpointing_interval="10ms")
+    savepoint, commits = master.trigger_savepoint(None), len(writing.commits)
+    wait_until(lambda: len(writing.commits) > commits + 4, "checkpoints come and go")
+    go_on.set()
+    assert Path(savepoint.result(30)).exists(), "all that it refers to was still there"
+    master.result.result(60)
+    assert writing.table.rows() == golden(COUNT)
+
+
 def test_a_savepoint_with_rows_can_be_disposed_of(jobs: Jobs) -> None:
     writing = Writing(AppendedTable())
     savepoint = Path(jobs.started(writing).stop_with_savepoint(None, False).result(60))
@@ -293,6 +325,58 @@ def test_a_program_without_the_sink_is_told_of_the_rows_that_wait(jobs: Jobs) ->
         jobs.cluster.submit(env)
 
 
+def test_a_program_with_another_sink_under_the_uid_is_told_of_the_rows_that_wait(jobs: Jobs) -> None:
+    savepoint = _cancelled_with_rows(jobs, Writing(AppendedTable()))
+    env = jobs.env(savepoint=savepoint)
+    placed(env, COUNT).print().uid("table")
+    with pytest.raises(StateRestoreError, match="uid table: rows to be committed"):
+        jobs.cluster.submit(env)
+    env = jobs.env(savepoint=savepoint, execution_state__recovery_ignore__unclaimed__state="true")
+    stream, other = placed(env, COUNT), Writing(AppendedTable())
+    stream.print().uid("table")
+    stream.sink_to_data_frame(other).uid("other")
+    jobs.cluster.submit(env).result.result(60)
+    assert set(other.table.rows()) < set(golden(COUNT)), "what came after the savepoint, and none of its rows"
+
+
+@pytest.mark.parametrize(
+    "changed", [pa.schema([("number", pa.int64())]), pa.schema([("number", pa.int64()), ("place", pa.string())])]
+)
+def test_a_program_whose_table_has_lost_a_column_is_told_of_the_rows_that_wait(jobs: Jobs, changed: pa.Schema) -> None:
+    writing = Writing(AppendedTable())
+    env = jobs.env(savepoint=_cancelled_with_rows(jobs, writing))
+    written = len(writing.table.rows())
+    rows = placed(env, COUNT).map(lambda row: {"number": row.number, "place": str(row.place)})
+    rows.sink_to_data_frame(writing, changed).uid("table")
+    with pytest.raises(JobExecutionError, match=r"does not have as they are: place int64\. It has number int64"):
+        jobs.cluster.submit(env).result.result(60)
+    assert len(writing.table.rows()) == written
+
+
+def test_a_column_that_a_program_adds_is_null_in_the_rows_that_wait(jobs: Jobs) -> None:
+    writing, seen = Writing(AppendedTable()), []
+    env = jobs.env(savepoint=_cancelled_with_rows(jobs, writing))
+    columns = pa.schema([("number", pa.int64()), ("place", pa.int64()), ("more", pa.int64())])
+    rows = placed(env, COUNT).map(lambda row: {"number": row.number, "place": row.place, "more": 1})
+    rows.sink_to_data_frame(lambda frame: seen.append(frame), columns).uid("table")
+    jobs.cluster.submit(env).result.result(60)
+    assert set(seen[0]["more"].to_pylist()) == {None}
+    found = [(row["number"], row["place"]) for frame in seen for row in frame.to_pylist()]
+    assert sorted(found + writing.table.rows()) == golden(COUNT)
+
+
+def _cancelled_with_rows(jobs: Jobs, writing: Writing) -> str:
+    """Cancel a job with a savepoint in which rows wait."""
+    while True:
+        master = jobs.started(writing)
+        location = master.cancel_with_savepoint(None).result(60)
+        with pytest.raises(JobCancelledError):
+            master.result.result(60)
+        if list(Path(location).glob("rows-*")):
+            return location
+        writing.commits.clear()
+
+
 def test_checkpoints_in_memory_commit_as_well(jobs: Jobs) -> None:
     writing = Writing(NamedTable(), after={2: fail}, before={4: fail})
     env = jobs.env(checkpoints=False)
@@ -311,6 +395,16 @@ def test_a_job_without_checkpoints_commits_at_its_end(jobs: Jobs, mode: str) -> 
     assert writing.table.rows() == golden(COUNT)
     assert {commit.version for commit in writing.commits} == {1}
     writing.check()
+
+
+def test_a_job_without_checkpoints_commits_all_at_once_though_a_savepoint_was_taken(jobs: Jobs) -> None:
+    writing = Writing(NamedTable(), before={2: fail})
+    master = jobs.run(writing, checkpoints=False)
+    wait_until(lambda: master.history.progress().epochs > 2, "there are rows")
+    master.trigger_savepoint(None).result(60)
+    master.result.result(60)
+    assert writing.table.rows() == golden(COUNT)
+    assert len(writing.commits) == 1, "if one of several failed, the job would prepare the others' rows again"
 
 
 def test_two_tables_are_each_committed_once(jobs: Jobs) -> None:

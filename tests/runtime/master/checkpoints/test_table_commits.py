@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rekindle.base.clock import SystemClock
@@ -25,7 +26,15 @@ from rekindle.ha.ownership import JobOwnership
 from rekindle.runtime.master.checkpoints.table_commits import StagedOutput, TableCommits
 from rekindle.testing import InProcessCluster, local_environment
 
+
+def parquet_file(values: list[int], schema: pa.Schema) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays([pa.array(values)], schema=schema), file)
+    return file.getvalue()
+
+
 JOB, OTHER = "a" * 32, "b" * 32
+ROWS = parquet_file([1, 2], pa.schema([("value", pa.int64())]))
 
 
 class FakeCluster(InProcessCluster):
@@ -73,7 +82,7 @@ class Tables:
             files = []
             for version, name in rows:
                 if not (Path(staging.files.root) / staging.path(name)).exists():
-                    staging.store(name, io.BytesIO(b"rows"), 4)
+                    staging.store(name, io.BytesIO(ROWS), len(ROWS))
                 files.append(StagedRows(version, 1, staging_file(name)))
             operators.append(OperatorMetadata(uid, uid, 1, 128, [], {}, files))
         metadata = CheckpointMetadata(number, staging.job_id, "job", 0, 0, operators, [], [])
@@ -164,7 +173,7 @@ def test_a_marker_that_cannot_be_created_fails_the_commit(tables: Tables) -> Non
 
 def test_a_job_that_starts_from_the_savepoint_of_another_marks_it_for_the_next(tables: Tables) -> None:
     files = LocalCheckpointFiles(str(tables.directory / "savepoint"))
-    files.write("rows-a", io.BytesIO(b"rows"))
+    files.write("rows-a", io.BytesIO(ROWS))
     from rekindle.checkpoint.metadata import StoredFile
 
     rows = StagedRows(7, 1, StoredFile(4, 0, "rows-a"))
@@ -184,7 +193,7 @@ def test_a_savepoint_that_cannot_be_marked_is_no_reason_to_fail(
             raise CheckpointStorageError("read-only")
 
     files = ReadOnly(str(tables.directory / "savepoint"))
-    files.write("rows-a", io.BytesIO(b"rows"))
+    files.write("rows-a", io.BytesIO(ROWS))
     from rekindle.checkpoint.metadata import StoredFile
 
     sink = OperatorMetadata("first", "first", 1, 128, [], {}, [StagedRows(7, 1, StoredFile(4, 0, "rows-a"))])
@@ -218,8 +227,30 @@ def test_leftovers_are_files_of_rows_that_no_checkpoint_refers_to(tables: Tables
     assert staging.files.list(f"{JOB}/shared") == ["3-0-0-state", "rows-a"]
 
 
-def test_rows_that_no_checkpoint_keeps_account_of_go_when_they_are_committed(tables: Tables) -> None:
+def test_a_driver_that_was_replaced_deletes_no_rows_of_its_successor(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staging = tables.staging()
+    commits = tables.commits(staging)
+    tables.checkpoint(staging, 2, {"first": [(2, "rows-of-the-successor")]})
+
+    def check() -> None:
+        raise JobFencedError("another driver has taken over, and this one has not looked since")
+
+    monkeypatch.setattr(tables.ownership, "check", check)
+    with pytest.raises(JobFencedError):
+        commits.remove_leftovers([])
+    assert staging.files.list(f"{JOB}/shared") == ["rows-of-the-successor"]
+
+
+def test_rows_of_checkpoints_in_memory_go_with_the_checkpoint_once_they_are_committed(tables: Tables) -> None:
     staging = tables.staging(kept=False)
-    checkpoint = tables.checkpoint(staging, 2, {"first": [(1, "rows-a"), (2, "rows-b")]}, in_memory=True)
-    tables.commits(staging).commit(tables.graph, StagedOutput.of(checkpoint, staging))
-    assert staging.files.list(f"{JOB}/shared") == []
+    first = tables.checkpoint(staging, 2, {"first": [(1, "rows-a"), (2, "rows-b")]}, in_memory=True)
+    second = tables.checkpoint(staging, 3, {"first": [(2, "rows-b"), (3, "rows-c")]}, in_memory=True)
+    commits = tables.commits(staging)
+    commits.commit(tables.graph, StagedOutput.of(first, staging))
+    assert staging.files.list(f"{JOB}/shared") == ["rows-a", "rows-b", "rows-c"], "a savepoint may want copies"
+    commits.drop(second)
+    assert staging.files.list(f"{JOB}/shared") == ["rows-a", "rows-c"], "what is not committed stays"
+    commits.drop(first)
+    assert staging.files.list(f"{JOB}/shared") == ["rows-c"]

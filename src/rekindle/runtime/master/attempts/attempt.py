@@ -312,6 +312,8 @@ class Attempt:
                 self._do(partial(writer.discard, checkpoint_id))
             case DropCompleted(checkpoint):
                 self._do(partial(writer.drop, checkpoint))
+                if self._shared.tables is not None:
+                    self._do(partial(self._shared.tables.drop, checkpoint.location))
 
     def _do(self, work: Work, given_up: s.StorageOutcome | None = None) -> None:
         """Have something done in the thread of the I/O; its outcome is an event."""

@@ -411,7 +411,7 @@ class AttemptMachine:
             self._out.append(a.ShowCheckpoint(latest))
             if latest.location.metadata.has_staged_rows:
                 self._to_commit.append(latest)
-                if len(self._to_commit) == 1:
+                if len(self._to_commit) == 1 and not self._closed:  # else the next attempt does, before it begins
                     self._out.append(a.CommitRows(latest))
         if not order.is_restore_point:
             self._unsafe[checkpoint_id] = set(range(self._settings.slots))

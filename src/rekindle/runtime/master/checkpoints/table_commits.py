@@ -5,7 +5,7 @@ stands for the same rows whether its own checkpoint commits it, a later one beca
 one. When the function has returned, a marker is created: a file whose name says up to which version a sink is
 committed. Only between these two can a failure let the function be called again for rows that it has written.
 
-It is called from one thread at a time: that of a job's commits, or, before the first epoch, that of the attempt.
+Rows are committed by one thread at a time: that of a job's commits, or, before the first epoch, that of the attempt.
 """
 
 from __future__ import annotations
@@ -16,18 +16,23 @@ import traceback
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import StagedRows
 from rekindle.checkpoint.row_staging import RowStaging, marker_directory
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
+from rekindle.columns.table_schema import unread_columns
 from rekindle.contracts.table_commit import TableCommit
-from rekindle.exceptions import CheckpointError, RekindleError, UserCodeError
+from rekindle.exceptions import CheckpointCorruptError, CheckpointError, RekindleError, StateRestoreError, UserCodeError
 from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.graph.transformations.sinks import DataFrameSinkTransformation
 from rekindle.ha.ownership import JobOwnership
 from rekindle.runtime.master.cluster import Cluster
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 log = logging.getLogger(__name__)
 
@@ -95,10 +100,13 @@ class TableCommits:
 
         Raises:
             UserCodeError: A function has failed; the rows of the sinks before it are committed.
+            StateRestoreError: The program has changed, and its table has not all columns of the rows.
             CheckpointError: A marker could not be created.
             JobFencedError: Another driver has taken over.
         """
         for node in graph.nodes:
+            if not isinstance(node.transformation, DataFrameSinkTransformation):
+                continue  # it has the uid of a sink whose rows are to be dropped
             app_id = f"{output.job_id}-{node.uid}"
             done = self._committed(app_id, output) if node.uid in output.staged else None
             groups: dict[int, list[StagedRows]] = defaultdict(list)
@@ -110,16 +118,36 @@ class TableCommits:
                 self._write(node, output, rows, TableCommit(app_id, version, repeated))
                 self._mark(output, app_id, version)
 
+    def drop(self, checkpoint: StoredCheckpoint) -> None:
+        """Delete the rows of a checkpoint that is dropped, if it is not in files, which keep account of their rows.
+
+        What is not committed yet stays: then a later checkpoint has it, too.
+
+        Args:
+            checkpoint: The checkpoint, in the memory of the job master.
+        """
+        if self._staging.kept_by_checkpoints or checkpoint.files is not None or self._ownership.fenced:
+            return
+        for operator in checkpoint.metadata.operators:
+            done = self._done.get(f"{checkpoint.metadata.job_id}-{operator.uid}")
+            for staged in operator.staged:
+                if done is not None and staged.version <= done and staged.file.path is not None:
+                    self._delete(paths.resolve(checkpoint.directory, staged.file.path))
+
     def remove_leftovers(self, completed: Iterable[StoredCheckpoint]) -> None:
         """Delete files of rows that no checkpoint refers to, when nobody writes any.
 
         Args:
             completed: The checkpoints that the job may go back to.
+
+        Raises:
+            JobFencedError: Another driver has taken over, and writes some.
         """
-        if self._ownership.fenced:
-            return
+        needed = frozenset[str]().union(*(stored.shared_names() for stored in completed))
         try:
-            for path in self._staging.leftovers(frozenset().union(*(stored.shared_names() for stored in completed))):
+            leftovers = self._staging.leftovers(needed)
+            self._ownership.check()  # after the list was made: what another driver writes from now on is not in it
+            for path in leftovers:
                 self._staging.files.delete(path)
         except CheckpointError as error:
             log.warning("%s. Rows of an earlier attempt are left there until the job ends", error)
@@ -128,12 +156,14 @@ class TableCommits:
         sink = node.transformation
         assert isinstance(sink, DataFrameSinkTransformation)
         assert sink.write is not None
+        if commit.repeated:
+            _check_columns(node, sink.schema, output, rows)
         names = [output.files.describe(paths.resolve(output.directory, row.file.path or "")) for row in rows]
         try:
             sink.write(self._cluster.rows(names, sink.schema), commit)
         except RekindleError:
             raise
-        except Exception as error:
+        except BaseException as error:  # SystemExit, too: it would end the program as if all were well
             raise _failure(node, commit, error) from error
         log.info("committed %d rows of sink %r, version %d", sum(row.rows for row in rows), node.name, commit.version)
 
@@ -163,10 +193,6 @@ class TableCommits:
         self._marked[app_id] = name
         if before is not None and not self._ownership.fenced:
             self._delete(paths.join(self._staging.markers, before))
-        if not self._staging.kept_by_checkpoints and output.files is self._staging.files:
-            for staged in output.staged.get(app_id.removeprefix(f"{output.job_id}-"), ()):
-                if staged.version == version and staged.file.path is not None:
-                    self._delete(paths.resolve(output.directory, staged.file.path))
 
     def _create(self, files: CheckpointFiles, path: str) -> None:
         directory, _, name = path.rpartition("/")
@@ -180,7 +206,31 @@ class TableCommits:
             log.warning("%s. It is no longer needed and can be deleted by hand", error)
 
 
-def _failure(node: JobNode, commit: TableCommit, error: Exception) -> UserCodeError:
+def _check_columns(node: JobNode, schema: pa.Schema, output: StagedOutput, rows: Iterable[StagedRows]) -> None:
+    """Let no value be lost where the program that wrote rows and the one that commits them differ."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for row in rows:
+        path = paths.resolve(output.directory, row.file.path or "")
+        with output.files.open(path) as file:
+            try:
+                unread = unread_columns(pq.read_schema(file), schema)
+            except pa.ArrowInvalid as error:
+                raise CheckpointCorruptError(
+                    f"rows in {output.files.describe(path)} cannot be read: {error}"
+                ) from error
+        if unread:
+            raise StateRestoreError(
+                f"rows of sink {node.name!r} (uid {node.uid}) that wait to be committed were written with columns that "
+                f"the program does not have as they are: {', '.join(unread)}. It has "
+                f"{', '.join(f'{field.name} {field.type}' for field in schema)}. Start it once with the columns as "
+                "they were: it writes these rows before its first record. A job that is stopped with a savepoint "
+                "leaves none"
+            )
+
+
+def _failure(node: JobNode, commit: TableCommit, error: BaseException) -> UserCodeError:
     """Return what has failed, with the part of the traceback that is the user's."""
     _, _, trace = sys.exc_info()
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
