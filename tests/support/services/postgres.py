@@ -122,6 +122,13 @@ def postgres() -> Iterator[PostgresServer]:
     """Start one PostgreSQL server for all tests of the run; a test that kills it starts it again."""
     if not PROGRAMS:
         pytest.skip("PostgreSQL is not installed: there is no /usr/lib/postgresql/*/bin (apt-get install postgresql)")
+    with running_postgres() as server:
+        yield server
+
+
+@contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    """Start a server with data of its own, and remove both in the end."""
     directory = Path(tempfile.mkdtemp(prefix="rekindle-postgres-"))
     account = _unprivileged_account()
     if account is not None:
