@@ -7,8 +7,8 @@ import os
 import signal
 import socket
 import subprocess
-import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,18 @@ HOST = "127.0.0.1"
 _PR_SET_PDEATHSIG = 1
 _PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
 
+# Linux ends such a child with the thread that started it, and tests restart servers from threads that come and go.
+_STARTER = ThreadPoolExecutor(1, "server-starter")
+
 
 def start_server(command: Sequence[str | Path], log: Path, **options: Any) -> subprocess.Popen[bytes]:
     """Start a server that writes to a log, and that Linux kills when this process is gone, however that came.
-
-    Linux looks at the thread that started it, so only the main thread may.
 
     Args:
         command: The program and its arguments.
         log: What it prints is added to this file.
         options: More of what ``Popen`` takes.
     """
-    assert threading.current_thread() is threading.main_thread(), "the server would end with this thread"
     parent = os.getpid()
 
     def end_with_parent() -> None:
@@ -37,7 +37,8 @@ def start_server(command: Sequence[str | Path], log: Path, **options: Any) -> su
                 os._exit(1)
 
     with open(log, "ab") as output:
-        return subprocess.Popen(command, stdout=output, stderr=output, preexec_fn=end_with_parent, **options)
+        options |= {"stdout": output, "stderr": output, "preexec_fn": end_with_parent}
+        return _STARTER.submit(subprocess.Popen, command, **options).result()
 
 
 def free_ports(count: int) -> list[int]:
