@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.connectors.kafka.commit_plan import by_writer, in_transactions, lineage_hash, transactional_id
+from rekindle.connectors.kafka.commit_plan import by_writer, in_transactions, transactional_id
 from rekindle.connectors.kafka.exactly_once_writer import require_size
 from rekindle.connectors.kafka.kafka_records import (
     KafkaCommittable,
@@ -16,6 +16,7 @@ from rekindle.connectors.kafka.kafka_records import (
     decode_committable,
     encode_batches,
 )
+from rekindle.connectors.lineage_hash import lineage_hash
 from rekindle.exceptions import RecordTooLargeError, StateRestoreError
 
 TEXTS = st.none() | st.binary(max_size=20)
@@ -121,3 +122,14 @@ def test_a_record_that_kafka_would_refuse_is_refused_when_it_is_written() -> Non
         require_size(RecordBatch("t", [b"x" * 60, b"x" * 61], [b"y", b"y" * 40]), 100)
     with pytest.raises(RecordTooLargeError):
         require_size(RecordBatch("t", [b"x" * 101]), 100)
+    headers = [[("h", b"z" * 60)], []]
+    with pytest.raises(RecordTooLargeError, match=r"'t' has 114 bytes"):
+        require_size(RecordBatch("t", [b"x" * 40, b"x" * 100], headers=headers), 100)
+    require_size(RecordBatch("t", [b"x" * 20, b"x" * 100], headers=headers), 100)
+
+
+def test_headers_count_in_the_size_of_what_is_pending() -> None:
+    pending = PendingRecords(1000)
+    pending.add([RecordBatch("t", [b"x"], headers=[[("h", b"z" * 1000)]])])
+    pending.add([RecordBatch("t", [b"x"], headers=[[]])])
+    assert len(pending.take()) == 2

@@ -14,12 +14,19 @@ from typing import Any
 import msgspec
 
 from rekindle.connectors.kafka.commit_markers import CommitMarkers
-from rekindle.connectors.kafka.commit_plan import WriterCommits, by_writer, lineage_hash, transactional_id
+from rekindle.connectors.kafka.commit_plan import WriterCommits, by_writer, transactional_id
 from rekindle.connectors.kafka.kafka_clients import KafkaClients
-from rekindle.connectors.kafka.kafka_records import KafkaCommittable, PendingRecords, RecordBatch, decode_committable
+from rekindle.connectors.kafka.kafka_records import (
+    KafkaCommittable,
+    PendingRecords,
+    RecordBatch,
+    decode_committable,
+    headers_size,
+)
 from rekindle.connectors.kafka.kafka_transactions import KafkaTransactions
 from rekindle.connectors.kafka.producing import DEFAULTS, RECORD_OVERHEAD
 from rekindle.connectors.kafka.record_serialization import ChunkSerialization
+from rekindle.connectors.lineage_hash import lineage_hash
 from rekindle.contracts.connectors import SinkWriter, SinkWriterContext
 from rekindle.exceptions import RecordTooLargeError
 
@@ -131,10 +138,12 @@ def require_size(batch: RecordBatch, largest: int) -> None:
         RecordTooLargeError: A record of the batch is larger than Kafka takes.
     """
     keys = batch.keys if batch.keys is not None else []
-    if _longest(batch.values) + _longest(keys) <= largest:
+    headers = [] if batch.headers is None else list(map(headers_size, batch.headers))
+    if _longest(batch.values) + _longest(keys) + max(headers, default=0) <= largest:
         return
-    for value, key in zip(batch.values, keys or [None] * len(batch.values), strict=True):
-        size = len(value or b"") + len(key or b"")
+    count = len(batch)
+    for value, key, more in zip(batch.values, keys or [None] * count, headers or [0] * count, strict=True):
+        size = len(value or b"") + len(key or b"") + more
         if size > largest:
             raise RecordTooLargeError(
                 f"a record for the topic {batch.topic!r} has {size} bytes, and Kafka's client takes {largest}. Raise "

@@ -34,7 +34,8 @@ class RecordBatch(msgspec.Struct, array_like=True):
     def size(self) -> int:
         """Return about how many bytes the records have."""
         size = 16 * len(self.values) + _length(self.values)
-        return size + (0 if self.keys is None else _length(self.keys))
+        size += 0 if self.keys is None else _length(self.keys)
+        return size + (0 if self.headers is None else sum(map(headers_size, self.headers)))
 
     def follows(self, other: RecordBatch) -> bool:
         """Return whether the records can be added to those of another batch."""
@@ -51,6 +52,11 @@ class RecordBatch(msgspec.Struct, array_like=True):
         for mine, more in ((self.keys, other.keys), (self.timestamps, other.timestamps), (self.headers, other.headers)):
             if mine is not None and more is not None:
                 mine += more  # type: ignore[operator]
+
+
+def headers_size(headers: Headers) -> int:
+    """Return how many bytes the headers of a record take, at most."""
+    return sum(10 + 4 * len(name) + len(value or b"") for name, value in headers)
 
 
 def _length(texts: list[bytes | None]) -> int:
