@@ -58,4 +58,5 @@ def test_an_insert_on_postgresql_is_at_least_once(postgres: PostgresServer, data
         guarantee="at-least-once",
         seed=SEED,
         crashes=CRASHES,
+        reset=lambda: postgres.query(database, "DELETE FROM t"),  # type: ignore[arg-type, return-value]
     )
