@@ -12,7 +12,7 @@ import pytest
 from support.balances import assert_exactly_once, read_output
 from support.driver import driver
 from support.local_cluster import MASTER, executors
-from support.local_cluster import clean_work_directory as clean_work_directory
+from support.local_cluster import own_work_directory as own_work_directory
 from support.processes import is_slot, tagged_pids, wait_until
 from support.seeds import seeded
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 EVENTS = 24_000
 
 
-@pytest.mark.usefixtures("clean_work_directory")
+@pytest.mark.usefixtures("own_work_directory")
 def test_an_executor_killed_in_the_middle_of_an_epoch_loses_nothing(tmp_path: Path) -> None:
     """Kill executors, one after the other, until one was hit in the middle of an epoch and the job had to restart."""
     rng = seeded()

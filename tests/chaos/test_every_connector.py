@@ -14,7 +14,7 @@ import pytest
 from support.driver import Driver, driver
 from support.every_connector import AGAIN, COUNT, ONCE, SOURCES, marked, prepare, written, wrong
 from support.local_cluster import MASTER, executors
-from support.local_cluster import clean_work_directory as clean_work_directory
+from support.local_cluster import own_work_directory as own_work_directory
 from support.processes import is_slot, tagged_pids, wait_until
 from support.seeds import seeded
 
@@ -72,7 +72,7 @@ def test_a_slot_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     assert_kept(tmp_path, output)
 
 
-@pytest.mark.usefixtures("clean_work_directory")
+@pytest.mark.usefixtures("own_work_directory")
 def test_an_executor_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     rng = seeded()
     with job(tmp_path, "pause=0.0005", MASTER) as running:

@@ -21,7 +21,7 @@ from rekindle.testing import LocalEnvironment, local_environment
 from support.driver import driver
 from support.faulty_sink import PLANS, FaultPlan, FaultySink, InjectedFault
 from support.local_cluster import MASTER, executors
-from support.local_cluster import clean_work_directory as clean_work_directory
+from support.local_cluster import own_work_directory as own_work_directory
 from support.processes import tagged_pids, wait_until
 from support.seeds import seeds
 from support.services.postgres import PASSWORD, USER, PostgresServer
@@ -167,7 +167,7 @@ def test_a_savepoint_that_was_left_behind_can_still_be_restored(target: Target, 
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("clean_work_directory")
+@pytest.mark.usefixtures("own_work_directory")
 def test_each_row_is_written_once_on_spark_though_an_executor_and_the_driver_are_killed(
     target: Target, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from support.balances import key_of
 from support.driver import Driver, driver
 from support.kafka_numbering import KafkaVerdict, judge_topic
 from support.local_cluster import MASTER, executors
-from support.local_cluster import clean_work_directory as clean_work_directory
+from support.local_cluster import own_work_directory as own_work_directory
 from support.processes import is_jvm, is_slot, tagged_pids, wait_until
 from support.seeds import rounds, seeded
 from support.services.jars import spark_kafka_jars
@@ -65,7 +65,7 @@ def kill_one(running: Driver, broker: Broker, kind: str, directory: Path, rng: r
     os.kill(rng.choice(sorted(victims(running, kind))), signal.SIGKILL)
 
 
-@pytest.mark.usefixtures("clean_work_directory")
+@pytest.mark.usefixtures("own_work_directory")
 def test_nothing_is_lost_and_nothing_comes_twice(kafka: Broker, tmp_path: Path) -> None:
     if not spark_kafka_jars().exists():
         pytest.skip(f"Spark's connector to Kafka is not in {spark_kafka_jars()}: make services fetches it with Maven")

@@ -21,10 +21,16 @@ def executors(tag: str) -> list[int]:
 
 
 @pytest.fixture
-def clean_work_directory() -> Iterator[None]:
-    """Remove the work directories that a local cluster leaves in Spark's home."""
-    work = Path(pyspark.__file__).parent / "work"
-    before = set(work.glob("app-*"))
+def own_work_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let drivers find Spark in a directory of the test's own: a local cluster works below Spark's home.
+
+    Several runs of tests share the installed Spark, and none may remove what another one's executors run in.
+    """
+    installed, home = Path(pyspark.__file__).parent, tmp_path / "spark-home"
+    home.mkdir()
+    for entry in installed.iterdir():
+        if entry.name != "work":
+            (home / entry.name).symlink_to(entry)
+    monkeypatch.setenv("SPARK_HOME", str(home))
     yield
-    for directory in set(work.glob("app-*")) - before:
-        shutil.rmtree(directory)
+    shutil.rmtree(home)
