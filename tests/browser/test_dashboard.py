@@ -109,7 +109,7 @@ def test_epochs_go_on_by_themselves(shown: Shown) -> None:
     last = "return Number(document.querySelector('.scroll tbody th').innerText.replace(',', ''))"
     before = shown.browser.run(last)
     wait_until(lambda: shown.browser.run(last) > before, "another epoch is shown")
-    assert shown.browser.count(".uplot") == 2
+    wait_until(lambda: shown.browser.count(".uplot") == 2, "there are charts")
     shown.no_problems()
 
 

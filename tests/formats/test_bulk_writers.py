@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 import fastavro
 import msgspec
+import numpy
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
@@ -201,6 +202,13 @@ def test_records_of_several_kinds_may_be_in_one_chunk() -> None:
         ("n int, s string", Place("Oslo"), "Place has no field 'n'"),
         ("n int, s string", 7, "a record is a int"),
         ("l array<int>", (["x"],), "column 'l'"),
+        ("l array<string>", ("xy",), "It was given 'xy'"),
+        ("n int not null", (None,), "column 'n' of type int32 is not to be null"),
+        ("n long", (Decimal("1.5"),), "It was given Decimal('1.5')"),
+        ("n long", (numpy.float64(1.5),), "It was given np.float64(1.5)"),
+        ("l array<long>", ([Decimal("1.5")],), "column 'l'"),
+        ("d date", (datetime(2020, 1, 1, 12),), "It was given datetime.datetime(2020, 1, 1, 12, 0)"),
+        ("t timestamp", (1.5,), "It was given 1.5"),
     ],
 )
 def test_a_record_that_does_not_fit_is_named(schema: str, record: Any, part: str) -> None:
@@ -321,7 +329,7 @@ def test_csv_quotes_what_would_be_taken_for_something_else() -> None:
     ]
     assert written(CsvBulkWriters.for_schema(CSV), rows).decode().split("\n") == [
         "plain,1,0.5,true,a#b",
-        '"quo""te",-1,nan,false,""',
+        '"quo""te",-1,NaN,false,""',
         '"a,b",,,,',
         '"line',
         'end",0,10000000000.0,true,"a,b"',
@@ -330,6 +338,28 @@ def test_csv_quotes_what_would_be_taken_for_something_else() -> None:
         '" spaces ",0,0.0,true,',
         "",
     ]
+
+
+def test_csv_quotes_numbers_and_times_that_have_the_separator_in_them() -> None:
+    schema = CsvSchema.builder().add_number_column("x", Types.DOUBLE()).add_string_column("s")
+    assert written(csv_writer(schema.set_column_separator(".").build()), [(1.5, "a")]) == b'"1.5".a\n'
+    assert written(csv_writer(schema.set_column_separator("-").build()), [(-1.5, "a")]) == b'"-1.5"-a\n'
+
+
+def test_csv_writes_numbers_that_are_none_as_java_reads_them() -> None:
+    values = [(float("nan"),), (float("inf"),), (float("-inf"),)]
+    assert written(csv_writer("x double"), values).split() == [b"x", b"NaN", b"Infinity", b"-Infinity"]
+
+
+def test_csv_writes_nothing_for_what_is_missing_in_an_array() -> None:
+    assert written(csv_writer("l array<string>"), [(["a", None, "b"],)]) == b"l\na;;b\n"
+
+
+def test_a_point_in_time_in_csv_has_its_zone() -> None:
+    moments = [(datetime(2020, 1, 1, 12),), (datetime(2020, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))),)]
+    lines = written(csv_writer("t timestamp"), moments).decode().splitlines()
+    assert lines == ["t", "2020-01-01 12:00:00+00:00", "2020-01-01 10:00:00+00:00"]
+    assert written(csv_writer("t timestamp_ntz"), moments[:1]) == b"t\n2020-01-01 12:00:00\n"
 
 
 def test_csv_has_a_header_if_the_schema_is_not_one_of_csv() -> None:

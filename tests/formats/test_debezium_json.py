@@ -83,3 +83,9 @@ def test_an_envelope_without_a_schema_is_not_taken_for_one_with_it() -> None:
 def test_a_single_message_cannot_be_one_record() -> None:
     with pytest.raises(NotSupportedError, match="deserialize_all"):
         DebeziumJsonDeserializationSchema(TYPE).deserialize(MESSAGES[0])
+
+
+def test_half_a_pair_of_surrogates_does_not_reach_what_cannot_encode_it() -> None:
+    message = change("c", after=table_row(1, "a\ud800\U0001f600"))
+    rows, _ = DebeziumJsonDeserializationSchema(TYPE).deserialize_all([message])
+    assert rows == [row(INSERT, 1, "a?\U0001f600")]

@@ -268,7 +268,14 @@ def test_values_are_written_as_pyflink_writes_them(type_info: TypeInformation, v
 
 @pytest.mark.parametrize(
     ("type_info", "value"),
-    [(Types.INT(), "5"), (Types.INT(), True), (Types.STRING(), 5), (Types.BIG_DEC(), 1.5), (XY, Row(1))],
+    [
+        (Types.INT(), "5"),
+        (Types.INT(), True),
+        (Types.STRING(), 5),
+        (Types.BIG_DEC(), 1.5),
+        (Types.BIG_DEC(), Decimal("NaN")),
+        (XY, Row(1)),
+    ],
 )
 def test_a_row_that_does_not_match_its_type_is_refused(type_info: TypeInformation, value: Any) -> None:
     with pytest.raises(SerializationError, match=r"Could not serialize row .* Make sure that the schema matches"):

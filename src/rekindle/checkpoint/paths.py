@@ -25,7 +25,10 @@ CRASHES = "crashes"
 ROWS = "rows-"
 _CHECKPOINT = re.compile(r"^chk-(\d+)$")
 _MARKER = re.compile(r"^committed-([0-9a-f]{16})-(\d+)$")
-_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/@]*:[^/@]*@")
+_PASSWORD = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.\-]*://[^/@]*:(?!\d+/)[^@]*@"
+)  # a secret may have slashes; 9000/ is a port
+_SECRET_OPTION = re.compile(r"(?i)[?&][^=&]*(?:secret|password|token|credential|signature|access_?key|sas)[^=&]*=")
 _LONGEST = 3_500  # bytes: most systems take 4,096, and what is written there has names of its own
 _LONGEST_NAME = 255
 _SHOWN = 100
@@ -41,8 +44,11 @@ def checked_location(location: str, what: str) -> str:
     Raises:
         ConfigurationError: It has characters that names cannot have, is too long, or has a password in it.
     """
-    if _PASSWORD.match(location):
-        shown = f"{location.partition(':')[0]}://…@{location.rpartition('@')[2]}"
+    secret_option = _SECRET_OPTION.search(location)
+    if secret_option is not None or _PASSWORD.search(location):
+        shown = location if secret_option is None else f"{location[: secret_option.start()]}?…"
+        if "@" in shown:
+            shown = f"{location.partition(':')[0]}://…@{shown.rpartition('@')[2]}"
         raise ConfigurationError(
             f"the {what} {shown} has credentials in it, which would be kept in checkpoints and shown in messages. Give "
             "them to the processes of the job instead: in environment variables such as AWS_ACCESS_KEY_ID and "

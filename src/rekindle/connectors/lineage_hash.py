@@ -6,5 +6,5 @@ import hashlib
 
 
 def lineage_hash(lineage: str) -> str:
-    """Shorten a lineage to what fits in the name of a file, a transaction or a producer."""
+    """Shorten a lineage, or another text that is only compared, to what fits in a name."""
     return hashlib.blake2b(lineage.encode(), digest_size=8).hexdigest()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, time
 from enum import Enum
+from numbers import Number
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +16,8 @@ from rekindle.exceptions import SerializationError
 from rekindle.formats.record_fields import columns_of, fields_of
 
 __all__ = ["arrow_table"]
+
+_MIDNIGHT = time()
 
 
 def arrow_table(records: Sequence[Any], schema: pa.Schema) -> pa.Table:
@@ -28,9 +32,14 @@ def arrow_table(records: Sequence[Any], schema: pa.Schema) -> pa.Table:
         SerializationError: A record does not fit the schema; the message names the column, and a value.
     """
     columns = columns_of(records, schema.names)
-    return pa.Table.from_arrays(
-        [_array(values, field) for values, field in zip(columns, schema, strict=True)], schema=schema
-    )
+    arrays = [_array(values, field) for values, field in zip(columns, schema, strict=True)]
+    for array, field in zip(arrays, schema, strict=True):
+        if array.null_count and not field.nullable:
+            raise SerializationError(
+                f"column {field.name!r} of type {field.type} is not to be null, and a record has nothing there. "
+                "Change the schema, or the records"
+            )
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _array(values: Sequence[Any], field: pa.Field) -> pa.Array:
@@ -51,9 +60,15 @@ def _array(values: Sequence[Any], field: pa.Field) -> pa.Array:
 
 
 def _unrounded(values: Sequence[Any], kind: pa.DataType) -> Sequence[Any]:
-    """Return values back; Arrow would cut floats to make integers of them."""
-    if pa.types.is_integer(kind) and float in set(map(type, values)):
-        raise TypeError("a float is not an integer")
+    """Return values back; Arrow would cut numbers to make integers or times of them, and times to make dates."""
+    if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
+        kinds = set(map(type, values))
+        if fractions := [each for each in kinds if issubclass(each, Number) and not hasattr(each, "__index__")]:
+            raise TypeError(f"a {fractions[0].__name__} is not an integer")
+        if pa.types.is_date(kind) and any(issubclass(each, datetime) for each in kinds):
+            for value in values:
+                if isinstance(value, datetime) and value.time() != _MIDNIGHT:
+                    raise TypeError("a time of a day is not a date")
     return values
 
 
@@ -68,6 +83,8 @@ def _plain(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_map(kind):
         return [(_plain(key, kind.key_type), _plain(item, kind.item_type)) for key, item in dict(value).items()]
     if pa.types.is_nested(kind):
+        if isinstance(value, str | bytes):
+            raise TypeError("a text is not an array")
         return [_plain(item, kind.value_type) for item in value]
     if isinstance(value, Enum):
         return value.value

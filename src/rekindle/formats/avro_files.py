@@ -168,11 +168,17 @@ class AvroWriterFactory(BulkWriterFactory):
         codec: How blocks are compressed: ``null``, ``deflate``, ``snappy``, ``zstandard``.
     """
 
+    may_be_concatenated = False
+
     def __init__(self, schema: AvroSchema, codec: str = "null") -> None:
         if not (isinstance(schema.schema, dict) and schema.schema.get("type") == "record"):
             raise SerializationError(f"{schema} is not a schema of records, which files of Avro have")
         self.schema = schema
         self.codec = codec
+
+    def fingerprint(self) -> str:
+        """Return the format and the schema."""
+        return f"{super().fingerprint()} {self.schema}"
 
     def create(self, type_info: TypeInformation | None = None) -> BulkWriter:
         """Return the writer of a new file."""

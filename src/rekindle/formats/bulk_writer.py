@@ -37,6 +37,16 @@ class BulkWriterFactory(ABC):
     It travels to the slots by pickle.
     """
 
+    may_be_concatenated = True
+    """Whether the bytes of several files, one after the other, are a file of the format."""
+
+    def fingerprint(self) -> str:
+        """Return what tells files of this format from those that :meth:`merged` cannot read; for compaction.
+
+        Files of an earlier version of the program, with another fingerprint, become visible without being merged.
+        """
+        return type(self).__qualname__
+
     @abstractmethod
     def create(self, type_info: TypeInformation | None = None) -> BulkWriter:
         """Return the writer of a new file.

@@ -28,6 +28,8 @@ class ColumnarWriterFactory(RowDataBulkWriterFactory):
         options: What Arrow's writer is given.
     """
 
+    may_be_concatenated = False
+
     def __init__(self, row_type: Any, options: Mapping[str, Any]) -> None:
         super().__init__(row_type)
         self.options = dict(options)
@@ -37,6 +39,10 @@ class ColumnarWriterFactory(RowDataBulkWriterFactory):
     def schema(self) -> pa.Schema:
         """Return the schema, as Arrow has it."""
         return arrow_schema(self.row_type)
+
+    def fingerprint(self) -> str:
+        """Return the format and the schema."""
+        return f"{super().fingerprint()} {self.schema.to_string(show_schema_metadata=False)}"
 
     def create(self, type_info: TypeInformation | None = None) -> BulkWriter:
         """Return the writer of a new file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,6 +15,7 @@ from rekindle.types.type_information import TypeInformation
 __all__ = ["CsvLines", "CsvWriterFactory", "csv_writer"]
 
 _COPIED_BYTES = 1 << 20
+_NEVER_PLAIN = frozenset(["", *",;|\t\"'\\\n\r"])
 
 
 class CsvLines:
@@ -32,6 +34,8 @@ class CsvLines:
         marks = {schema.column_separator, quote or "", escape or "", "\n", "\r", *schema.line_separator}
         # A reader may trim spaces at both ends, and take # for the beginning of a comment.
         self._special = re.compile("|".join(["^[ #]", " $", *(re.escape(mark) for mark in sorted(marks) if mark)]))
+        # What is not a text has none of the customary separators in it.
+        self._all_are_texts = not marks.issubset(_NEVER_PLAIN) or schema.null_value != ""
         self._cells = [self._cells_of(column) for column in schema.columns]
 
     def header(self) -> str:
@@ -52,10 +56,13 @@ class CsvLines:
         if not column.is_array:
             return self._cell
         separator = self._schema.separator_of(column)
-        return lambda values: self._text(separator.join(map(_plain, values)))
+        null = self._schema.null_value
+        return lambda values: self._text(separator.join([null if each is None else _plain(each) for each in values]))
 
     def _cell(self, value: Any) -> str:
-        return self._text(value) if isinstance(value, str) else _plain(value)
+        if isinstance(value, str):
+            return self._text(value)
+        return self._text(_plain(value)) if self._all_are_texts else _plain(value)
 
     def _text(self, text: str) -> str:
         """Return a text, in quotes where it would be taken for something else: an empty one is not a missing one."""
@@ -71,6 +78,8 @@ class CsvLines:
 def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"  # as Java reads them
     if isinstance(value, bytes | bytearray):
         return b64encode(value).decode()
     if hasattr(value, "isoformat"):
@@ -88,6 +97,11 @@ class CsvWriterFactory(RowDataBulkWriterFactory):
     def __init__(self, row_type: Any) -> None:
         super().__init__(row_type)
         self.schema = csv_schema(row_type)
+        self.may_be_concatenated = not self.schema.header
+
+    def fingerprint(self) -> str:
+        """Return the format and the schema."""
+        return f"{super().fingerprint()} {self.schema!r}"
 
     def create(self, type_info: TypeInformation | None = None) -> BulkWriter:
         """Return the writer of a new file."""

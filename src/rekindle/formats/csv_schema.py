@@ -217,6 +217,7 @@ def _type_of(field: pa.Field) -> TypeInformation:
         (pa.types.is_float64, Types.DOUBLE()),
         (pa.types.is_decimal, Types.BIG_DEC()),
         (pa.types.is_date, Types.SQL_DATE()),
+        (lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None, Types.INSTANT()),
         (pa.types.is_timestamp, Types.SQL_TIMESTAMP()),
     )
     for test, kind in known:

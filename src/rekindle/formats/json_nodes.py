@@ -35,7 +35,7 @@ def node_parser(exact_decimals: bool) -> Parse:
         try:
             return decode(message)
         except msgspec.DecodeError:  # it may have more after the first value, or odd escapes
-            return decode_slowly(bytes(message).decode("utf-8").lstrip(" \t\r\n"))[0]
+            return _encodable(decode_slowly(bytes(message).decode("utf-8").lstrip(" \t\r\n"))[0])
 
     return parse
 
@@ -72,6 +72,18 @@ def plain_decimal(node: Node) -> Node:
         return Decimal(0)
     zeros = next(zeros for zeros, digit in enumerate(reversed(digits)) if digit)
     return Decimal((sign, digits[: len(digits) - zeros], int(exponent) + zeros))
+
+
+def _encodable(node: Node) -> Node:
+    """Return a value with ``?`` for each half of a pair of surrogates that lacks the other, as Java encodes it."""
+    match node:
+        case str():
+            return node.encode("utf-8", "replace").decode("utf-8")
+        case dict():
+            return {_encodable(name): _encodable(value) for name, value in node.items()}
+        case list():
+            return [_encodable(value) for value in node]
+    return node
 
 
 def _inner_json(node: Node) -> str:

@@ -125,6 +125,13 @@ def _double(value: Any) -> Any:
     return number if math.isfinite(number) else java_string(Types.DOUBLE(), number)
 
 
+def _decimal(value: Any) -> Decimal:
+    number: Decimal = _required(value, Decimal)
+    if not number.is_finite():
+        raise ValueError(f"{value!r} is not a number in JSON, nor in Java's BigDecimal")
+    return number
+
+
 def _float(value: Any) -> Any:
     """Return a number with as many digits as 32 bits need: 0.1, not 0.10000000149011612."""
     number = float(_required(value, float | int))
@@ -148,7 +155,6 @@ _AS_IS: dict[BasicType, frozenset[type]] = {
     BasicType.INT: frozenset({int, NoneType}),
     BasicType.LONG: frozenset({int, NoneType}),
     BasicType.BIG_INT: frozenset({int, NoneType}),
-    BasicType.BIG_DEC: frozenset({Decimal, NoneType}),
 }
 
 _BASIC: dict[BasicType, Write] = {
@@ -162,6 +168,6 @@ _BASIC: dict[BasicType, Write] = {
     BasicType.BIG_INT: _integer,
     BasicType.FLOAT: _float,
     BasicType.DOUBLE: _double,
-    BasicType.BIG_DEC: lambda value: _required(value, Decimal),
+    BasicType.BIG_DEC: _decimal,
     BasicType.INSTANT: lambda value: java_string(Types.INSTANT(), _required(value, Instant)),
 }

@@ -253,6 +253,30 @@ def test_without_compaction_what_waits_is_finished_as_it_is(out: Out) -> None:
     assert list(out.visible().values()) == ["a\n"]
 
 
+@pytest.mark.parametrize("make", [csv_writer, parquet_writer, orc_writer])
+def test_files_of_an_earlier_schema_or_format_are_finished_as_they_are(out: Out, make: Callable[[Any], Any]) -> None:
+    def settings(written_by: Any) -> Any:
+        return FileSink.for_bulk_format(out.path, written_by).enable_compact(EVERY_TWO, RECORD_WISE).build()._settings
+
+    first = out.writer(settings(make("name string, n long")))
+    first.write([("ann", 1)], None)
+    waiting = first.prepare_commit(1)
+    second = out.writer(settings(make("name string, n long, comment string")), waiting)
+    [finished] = out.names()
+    assert finished.startswith("part-")
+    second.write([("bob", 2, "x")], None)
+    waiting = second.prepare_commit(2)
+    out.writer(settings(avro_writer({"type": "record", "name": "r", "fields": []})), waiting)
+    assert len([name for name in out.names() if name.startswith("part-")]) == 2
+    assert out.hidden() == []
+
+
+def test_formats_whose_files_cannot_be_concatenated_are_refused(out: Out) -> None:
+    for written_by in (parquet_writer("n long"), orc_writer("n long"), csv_writer("n long")):
+        with pytest.raises(ConfigurationError, match="record_wise_file_compactor"):
+            FileSink.for_bulk_format(out.path, written_by).enable_compact(EVERY_TWO, CONCAT).build()
+
+
 def test_disable_compact_takes_enable_compact_back(tmp_path: Path) -> None:
     builder = FileSink.for_row_format(tmp_path).enable_compact(EVERY_TWO, CONCAT)
     assert builder.build()._settings.compaction is not None

@@ -17,8 +17,8 @@ import msgspec
 import pyarrow.fs
 import pytest
 
-from rekindle.common import Row, Types
-from rekindle.common.serialization import Encoder
+from rekindle.common import Row, TypeInformation, Types
+from rekindle.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from rekindle.common.time import Duration
 from rekindle.connectors.files.arrow_sink_files import ArrowSinkFiles
 from rekindle.connectors.files.file_sink_writer import FileCommittable, FileSinkWriter
@@ -39,7 +39,7 @@ from rekindle.datastream.connectors.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
-from rekindle.exceptions import ConfigurationError, StateRestoreError
+from rekindle.exceptions import ConfigurationError, OutputLostError, StateRestoreError
 from rekindle.types.spark_rows import row_maker
 
 NOON = 1_700_049_600_000  # 2023-11-15 12:00:00 UTC
@@ -211,6 +211,47 @@ def test_records_without_bytes_make_no_file(local: Output) -> None:
     writer.write(["1", "two"], None)
     writer.commit(writer.prepare_commit(2))
     assert local.content() == [b"two"]
+
+
+class Held(BulkWriter):
+    """Hold all records until the file ends, and say nothing about it."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def add(self, values: list[Any]) -> bytes:
+        self.values += values
+        return b""
+
+    def finish(self) -> bytes:
+        if "unfinishable" in self.values:
+            raise ValueError("it does not fit")
+        return f"{self.values}".encode()
+
+
+class HeldFactory(BulkWriterFactory):
+    def create(self, type_info: TypeInformation | None = None) -> BulkWriter:
+        return Held()
+
+
+def test_a_format_may_hold_its_records_until_the_file_ends(local: Output) -> None:
+    sink = FileSink.for_bulk_format(local.path, HeldFactory()).build()
+    writer = sink.create_writer(SinkWriterContext(0, 1, 0, "job-sink", local.clock))
+    for number in (1, 2):
+        writer.write([number, "a"], None)
+        writer.write(["b"], None)
+        writer.commit(writer.prepare_commit(number))
+    assert sorted(local.content()) == [b"[1, 'a', 'b']", b"[2, 'a', 'b']"]
+
+
+def test_a_file_that_its_format_cannot_finish_is_lost_output(local: Output) -> None:
+    sink = FileSink.for_bulk_format(local.path, HeldFactory()).build()
+    writer = sink.create_writer(SinkWriterContext(0, 1, 0, "job-sink", local.clock))
+    writer.write(["unfinishable"], None)
+    with pytest.raises(OutputLostError, match=r"cannot finish .*out/\.rekindle-.*: it does not fit"):
+        writer.prepare_commit(1)
+    writer.close()
+    assert local.all() == []
 
 
 def test_files_of_two_writers_never_collide(output: Output) -> None:
@@ -853,6 +894,25 @@ def test_other_uris_go_to_pyarrow() -> None:
     assert [name.rpartition("/")[2] for name in writer._files.walk()] == [
         committable_of(committables[0]).finished.rpartition("/")[2]
     ]
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "s3://key:sec/ret@bucket/out",
+        "s3://bucket/out?access_key=a&secret_key=sec/ret",
+        "abfs://a@b/out?sas_token=sec/ret",
+    ],
+)
+def test_a_base_path_with_a_secret_is_refused_without_showing_it(uri: str) -> None:
+    with pytest.raises(ConfigurationError, match="has credentials in it") as raised:
+        FileSink.for_row_format(uri)
+    assert "sec" not in str(raised.value)
+
+
+@pytest.mark.parametrize("uri", ["hdfs://host:9000/a@b", "s3://bucket/a:b", "s3://bucket/o?endpoint_override=h:90"])
+def test_a_base_path_without_a_secret_is_not_taken_for_one(uri: str) -> None:
+    assert FileSink.for_row_format(uri).build()._settings.base_path == uri
 
 
 def test_an_unknown_scheme_raises() -> None:

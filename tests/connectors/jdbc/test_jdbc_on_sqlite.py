@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from rekindle.common import Instant, RestartStrategies, Row, RowKind, Types, Wat
 from rekindle.connectors.jdbc.batch_writer import BatchWriter
 from rekindle.connectors.jdbc.database import Database
 from rekindle.connectors.jdbc.errors import JdbcSinkError
+from rekindle.connectors.jdbc.row_buffer import RowBuffer
+from rekindle.connectors.jdbc.statements import statement_plan
 from rekindle.contracts.connectors import SinkWriter, SinkWriterContext
 from rekindle.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from rekindle.datastream.connectors.jdbc import (
@@ -204,6 +207,15 @@ def test_a_changelog_is_applied_in_its_order(table: Table) -> None:
         assert table.rows() == [("a", 2), ("c", 4)]
 
 
+def test_a_batch_of_rows_that_are_ignored_does_not_stop_the_sink(table: Table) -> None:
+    plan = statement_plan(INSERT, ROW, "DELETE FROM t WHERE name = ?", ["name"])
+    buffer = RowBuffer(plan.bind(table.options._dialect), 2)
+    before, after = Row.of_kind(RowKind.UPDATE_BEFORE, "a", 1), Row.of_kind(RowKind.UPDATE_AFTER, "a", 2)
+    assert list(islice(buffer.fill([before, before, before, before, after]), 10)) == []
+    assert buffer.runs == [(0, [("a", 2)])]
+    assert len(list(islice(buffer.fill([after]), 1))) == 1
+
+
 # ---- Exactly once, with rows in the checkpoint ----
 
 
@@ -233,6 +245,20 @@ def test_a_commit_that_is_repeated_by_anybody_changes_nothing(table: Table) -> N
     crashed.commit(second)
     assert table.rows() == [("a", 1), ("b", 2)]
     assert [committed for _, committed in table.query("SELECT * FROM rekindle_commits")] == [2]
+
+
+def test_rows_in_a_checkpoint_are_written_by_the_statement_that_they_were_for(table: Table) -> None:
+    before = table.exactly_once()
+    before.write([("a", 1)], None)
+    waiting = before.prepare_commit(1)
+    turned = Types.ROW_NAMED(["number", "name"], [Types.INT(), Types.STRING()])
+    after = table.writer(
+        JdbcSink.exactly_once_sink("INSERT INTO t (number, name) VALUES (?, ?)", turned, table.options)
+    )
+    after.commit(waiting)
+    after.write([(2, "b")], None)
+    after.commit(after.prepare_commit(2))
+    assert table.rows() == [("a", 1), ("b", 2)]
 
 
 def test_a_commit_that_fails_leaves_nothing_and_can_be_repeated(table: Table) -> None:

@@ -39,6 +39,7 @@ def test_a_url_of_postgresql_gives_the_parameters_of_libpq(rest: str, parameters
     [
         ("//db/shop?pasword=secret", "unknown property 'pasword'"),
         ("//user:secret@db/shop", "with_user_name"),
+        ("//user:secret/with/slashes@db/shop", "with_user_name"),
         ("//db:x/shop", "'db:x' is not a host"),
     ],
 )
@@ -60,3 +61,6 @@ def test_a_shown_url_has_no_password() -> None:
         "jdbc:postgresql://db/shop?user=ann&password=***&ssl=true"
     )
     assert safe_url("jdbc:mysql://ann:secret@db/shop") == "jdbc:mysql://***@db/shop"
+    assert safe_url("jdbc:mysql://ann:sec/ret@db/shop?user=a&pwd=secret") == "jdbc:mysql://***@db/shop?user=a&pwd=***"
+    assert safe_url("jdbc:oracle:thin:ann/secret@db:1521:shop") == "jdbc:oracle:thin:***@db:1521:shop"
+    assert safe_url("jdbc:sqlite:/a/b.db") == "jdbc:sqlite:/a/b.db"

@@ -42,6 +42,8 @@ class HeldFile(msgspec.Struct, frozen=True, tag_field="format", tag="rekindle-he
     base_path: str
     checkpoints: int
     """How many checkpoints have found it waiting."""
+    written_by: str = ""
+    """The fingerprint of its format, hashed."""
 
     def as_it_is(self) -> FileCommittable:
         """Return what makes it visible without merging."""

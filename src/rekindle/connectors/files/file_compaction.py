@@ -89,6 +89,9 @@ class FileCompactor(ABC):
         """Return whether several files become one."""
         return True
 
+    def check(self, written_by: BulkWriterFactory) -> None:  # noqa: B027
+        """Raise if files of a format cannot become one in this way."""
+
     @staticmethod
     def concat_file_compactor(file_delimiter: bytes | None = None) -> FileCompactor:
         """Put the bytes of files one after the other; for lines, and other formats without head and foot.
@@ -112,6 +115,13 @@ class FileCompactor(ABC):
 @dataclass(frozen=True, slots=True)
 class _Concatenating(FileCompactor):
     delimiter: bytes
+
+    def check(self, written_by: BulkWriterFactory) -> None:
+        if not written_by.may_be_concatenated:
+            raise ConfigurationError(
+                f"files of {type(written_by).__name__} one after the other are not a file that can be read: merge them "
+                "with FileCompactor.record_wise_file_compactor()"
+            )
 
     def merged(self, files: Sequence[Opener], written_by: BulkWriterFactory) -> Iterator[bytes]:
         return concatenated(files, self.delimiter)

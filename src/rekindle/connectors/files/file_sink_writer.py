@@ -68,7 +68,7 @@ class PartFile:
     Attributes:
         paths: Its names.
         path: The one it has.
-        stream: What its bytes are written to.
+        stream: What its bytes are written to; None: it has none yet, and there is no file.
         writer: Turns records into bytes.
         created: When it was begun.
         last_written: When it was written to last.
@@ -77,7 +77,7 @@ class PartFile:
 
     paths: paths.PartPaths
     path: str
-    stream: BinaryIO
+    stream: BinaryIO | None
     writer: BulkWriter
     created: int
     last_written: int
@@ -103,6 +103,7 @@ class FileSinkWriter(SinkWriter):
             merging: Runs merges of files; None: threads of its own.
         """
         self._written_by = settings.written_by
+        self._fingerprint = lineage_hash(settings.written_by.fingerprint())
         self._assigner = settings.bucket_assigner
         self._policy = settings.rolling_policy
         self._check_interval = settings.bucket_check_interval
@@ -162,7 +163,9 @@ class FileSinkWriter(SinkWriter):
             ]
         else:
             for part in self._rolled:
-                self._compaction.hold(HeldFile(part.path, part.paths.finished, part.size, self._base_path, 0))
+                self._compaction.hold(
+                    HeldFile(part.path, part.paths.finished, part.size, self._base_path, 0, self._fingerprint)
+                )
             self._rolled = []
             committables += self._compaction.prepare(self._counter, self._input_ended)
         self._rolled = []
@@ -202,16 +205,19 @@ class FileSinkWriter(SinkWriter):
         unfinished = [*self._rolled, *self._open.values()]
         self._rolled, self._open = [], {}
         for part in unfinished:
-            with contextlib.suppress(OSError):  # buffered bytes that find no room do not matter any more
-                part.stream.close()
+            if part.stream is not None:
+                with contextlib.suppress(OSError):  # buffered bytes that find no room do not matter any more
+                    part.stream.close()
         for part in unfinished:
-            self._files.remove(part.path)
+            if part.stream is not None:
+                self._files.remove(part.path)
 
     def _take_over(self, restored: list[Committable]) -> None:
         """Let files wait that the restored checkpoint holds, unless a later one among several knows better.
 
         A file that another subtask has written does not wait any longer: the writer with that number is responsible for
-        hidden files with it in their names, and would remove this one after the next change of parallelism.
+        hidden files with it in their names, and would remove this one after the next change of parallelism. Nor does
+        one of another format or schema, which this writer's format cannot merge.
         """
         settled = {file.pending for file in restored if isinstance(file, FileCommittable)}
         settled |= {name for file in restored if isinstance(file, MergedFile) for name in file.replaced}
@@ -220,6 +226,7 @@ class FileSinkWriter(SinkWriter):
                 continue
             hidden = paths.parse_hidden(file.pending)
             own = hidden is not None and hidden.subtask == self._context.subtask and file.base_path == self._base_path
+            own = own and file.written_by == self._fingerprint
             if self._compaction is not None and own and self._committer.is_waiting(file):
                 self._compaction.hold(file)
             elif not self._committer.was_merged(file):
@@ -239,24 +246,23 @@ class FileSinkWriter(SinkWriter):
 
     def _append(self, bucket: str, values: list[Any], now: int) -> None:
         part = self._open.get(bucket)
-        writer = self._written_by.create(self._context.type_info) if part is None else part.writer
-        data = writer.add(values)
         if part is None:
-            if not data and not writer.held_bytes:
-                return
-            part = self._open[bucket] = self._begin(bucket, writer, now)
-        if data:
-            self._write(part, data)
+            part = self._open[bucket] = self._begin(bucket, now)
+        self._write(part, part.writer.add(values))
         part.last_written = now
-        if self._policy.should_roll_on_event(part.size + writer.held_bytes):
+        if self._policy.should_roll_on_event(part.size + part.writer.held_bytes):
             self._roll(bucket)
 
-    def _begin(self, bucket: str, writer: BulkWriter, now: int) -> PartFile:
+    def _begin(self, bucket: str, now: int) -> PartFile:
         part = self._naming.part(bucket, next(self._counter))
         path = part.pending if self._files.whole_at_once else part.in_progress
-        return PartFile(part, path, self._files.create(path), writer, now, now)
+        return PartFile(part, path, None, self._written_by.create(self._context.type_info), now, now)
 
     def _write(self, part: PartFile, data: bytes) -> None:
+        if not data:  # a writer may hold all that it was given until the file ends
+            return
+        if part.stream is None:
+            part.stream = self._files.create(part.path)
         self._files.append(part.path, part.stream, data)
         part.size += len(data)
 
@@ -264,11 +270,17 @@ class FileSinkWriter(SinkWriter):
         part = self._open.pop(bucket)
         self._rolled.append(part)
         try:
-            if data := part.writer.finish():
-                self._write(part, data)
-            self._files.seal(part.path, part.stream)
+            self._write(part, part.writer.finish())
+            if part.stream is None:  # its records have no bytes
+                self._rolled.pop()
+            else:
+                self._files.seal(part.path, part.stream)
         except FileSinkError as error:  # what was still in buffers is gone
             raise OutputLostError(str(error)) from error
+        except Exception as error:  # the same, and the format says why
+            raise OutputLostError(
+                f"the file sink cannot finish {self._files.describe(part.path)}: {type(error).__name__}: {error}"
+            ) from error
 
     def _roll_by_time(self, now: int) -> None:
         self._last_check = now

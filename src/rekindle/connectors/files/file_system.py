@@ -192,7 +192,13 @@ class FileSink(Sink):
             return self
 
         def build(self) -> FileSink:
-            """Build the sink."""
+            """Build the sink.
+
+            Raises:
+                ConfigurationError: Files of this format cannot be merged in the way that was given.
+            """
+            if self._compaction is not None:
+                self._compaction[1].check(self._written_by)
             return FileSink(
                 FileSinkSettings(
                     self._base_path,

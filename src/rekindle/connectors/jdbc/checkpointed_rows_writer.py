@@ -25,12 +25,14 @@ from rekindle.exceptions import StateRestoreError
 class RowsCommittable(msgspec.Struct, frozen=True, tag_field="format", tag="rekindle-jdbc-rows-1"):
     """Keep rows in the checkpoint, with who prepared them and as its how-manieth.
 
-    ``rows`` is pickled: the index of a statement and the parameters of its rows, again and again.
+    ``rows`` is pickled: the index of a statement and the parameters of its rows, again and again. ``statements`` are
+    those that the parameters are for, as the program gave them: the next version of it may have others.
     """
 
     writer: str
     number: int
     rows: bytes
+    statements: tuple[str, ...] = ()
 
 
 class CheckpointedRowsWriter(SinkWriter):
@@ -68,7 +70,8 @@ class CheckpointedRowsWriter(SinkWriter):
             self._database.transaction(
                 lambda: self._commits.add(self._writer), self._attempts, "note commits in a table of"
             )
-        committable = RowsCommittable(self._writer, self._number + 1, pickle.dumps(self._runs, 5))
+        rows = pickle.dumps(self._runs, 5)
+        committable = RowsCommittable(self._writer, self._number + 1, rows, self._statements.given)
         self._number, self._runs = self._number + 1, []
         return [msgspec.msgpack.encode(committable)]
 
@@ -76,15 +79,20 @@ class CheckpointedRowsWriter(SinkWriter):
         """Write the rows of committables, unless the commit table says that they are written."""
         for committable in map(_decode, committables):
             runs = pickle.loads(committable.rows)
+            statements = self._statements.as_given(committable.statements, self._database.dialect)
 
-            def write(committable: RowsCommittable = committable, runs: list[Run] = runs) -> None:
+            def write(
+                committable: RowsCommittable = committable,
+                statements: BoundStatements = statements,
+                runs: list[Run] = runs,
+            ) -> None:
                 if self._commits.advance(committable.writer, committable.number):
-                    self._database.execute(self._statements, runs)
+                    self._database.execute(statements, runs)
 
             try:
                 self._database.transaction(write, self._attempts, "commit rows to")
             except JdbcSinkError as error:
-                raise JdbcSinkError(f"{error}{self._database.first_failing(self._statements, runs)}") from error
+                raise JdbcSinkError(f"{error}{self._database.first_failing(statements, runs)}") from error
 
     def abort_leftovers(self) -> None:
         """Do nothing: what was not committed is only in checkpoints."""

@@ -9,8 +9,9 @@ from urllib.parse import parse_qsl, unquote
 from rekindle.exceptions import ConfigurationError
 
 _URL = re.compile(r"jdbc:(?P<scheme>[a-z][a-z0-9+]*):(?P<rest>.*)", re.DOTALL)
-_SECRET = re.compile(r"(?i)((?:password|sslpassword)=)[^&;]*")
-_USER_INFO = re.compile(r"//[^/?@]*@")
+_SECRET = re.compile(r"(?i)([^?&;\s]*(?:pass|pwd|secret|token)[^=&;]*=)[^&;]*")
+_USER_INFO = re.compile(r"//[^?@]*@")
+_ORACLE_USER = re.compile(r":[^:/?@]+/[^?@]*@")
 _HOST = re.compile(r"(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:]*))(?::(?P<port>\d+))?")
 
 
@@ -28,7 +29,7 @@ def split_url(url: str) -> tuple[str, str]:
 
 def safe_url(url: str) -> str:
     """Return a URL as it may be shown: without passwords."""
-    return _USER_INFO.sub("//***@", _SECRET.sub(r"\1***", url))
+    return _ORACLE_USER.sub(":***@", _USER_INFO.sub("//***@", _SECRET.sub(r"\1***", url)))
 
 
 def postgresql_parameters(rest: str) -> dict[str, str]:
@@ -44,7 +45,7 @@ def postgresql_parameters(rest: str) -> dict[str, str]:
     parameters = {}
     if address.startswith("//"):
         authority, _, database = address[2:].partition("/")
-        if "@" in authority:
+        if "@" in address:  # a password may have slashes
             raise ConfigurationError(
                 "a JDBC URL has no user before its host: set it with with_user_name and with_password"
             )

@@ -33,8 +33,10 @@ class RowBuffer:
                     self.runs[-1][1].extend(rows)
                 else:
                     self.runs.append((index, rows))
-            if self._records >= self._batch_size:
+            if self._records >= self._batch_size and self.runs:
                 yield
+            elif not self.runs:  # nothing is executed for them: they were -U
+                self._records = 0
 
     def clear(self) -> None:
         """Begin the next batch."""

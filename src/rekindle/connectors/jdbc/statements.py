@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -72,6 +72,13 @@ class BoundStatements:
     given: tuple[str, ...]
     parameters: Callable[[list[Any]], list[Parameters]]
     keys: list[int] | None
+
+    def as_given(self, given: tuple[str, ...], dialect: JdbcDialect) -> BoundStatements:
+        """Return what executes the statements of an earlier version of the program; these, if there are none."""
+        if given in ((), self.given):
+            return self
+        sql = tuple(parse_statement(each).with_markers(dialect.marker) for each in given)
+        return replace(self, sql=sql, given=given)
 
     def runs(self, values: list[Any]) -> list[Run]:
         """Return what to execute for records, in their order."""
