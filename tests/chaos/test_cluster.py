@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from support.balances import assert_exactly_once, read_output
 from support.driver import driver
-from support.processes import command_line, is_slot, tagged_pids, wait_until
+from support.local_cluster import MASTER, executors
+from support.local_cluster import own_work_directory as own_work_directory
+from support.processes import is_slot, tagged_pids, wait_until
 from support.seeds import seeded
 
 pytestmark = pytest.mark.spark
@@ -22,26 +21,11 @@ pytestmark = pytest.mark.spark
 EVENTS = 24_000
 
 
-def executors(tag: str) -> list[int]:
-    return [pid for pid in tagged_pids(tag) if "CoarseGrainedExecutorBackend" in command_line(pid)]
-
-
-@pytest.fixture
-def clean_work_directory() -> Iterator[None]:
-    """Remove the work directories that a local cluster leaves in Spark's home."""
-    work = Path(pyspark.__file__).parent / "work"
-    before = set(work.glob("app-*"))
-    yield
-    for directory in set(work.glob("app-*")) - before:
-        shutil.rmtree(directory)
-
-
-@pytest.mark.usefixtures("clean_work_directory")
+@pytest.mark.usefixtures("own_work_directory")
 def test_an_executor_killed_in_the_middle_of_an_epoch_loses_nothing(tmp_path: Path) -> None:
     """Kill executors, one after the other, until one was hit in the middle of an epoch and the job had to restart."""
-    master = "spark.master=local-cluster[2,1,1024]"
     rng = seeded()
-    with driver("numbering.py", str(EVENTS), str(tmp_path), master, "pause=0.0005") as running:
+    with driver("numbering.py", str(EVENTS), str(tmp_path), MASTER, "pause=0.0005") as running:
         wait_until(
             lambda: running.process.poll() is not None or read_output(f"{tmp_path}/out"), "output is committed", 180
         )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from support.driver import Driver, driver
-from support.every_connector import COUNT, ONCE, SOURCES, marked, prepare, written, wrong
-from support.processes import command_line, is_slot, tagged_pids, wait_until
+from support.every_connector import AGAIN, COUNT, ONCE, SOURCES, marked, prepare, written, wrong
+from support.local_cluster import MASTER, executors
+from support.local_cluster import own_work_directory as own_work_directory
+from support.processes import is_slot, tagged_pids, wait_until
 from support.seeds import seeded
 
 pytestmark = pytest.mark.spark
@@ -45,7 +45,8 @@ def assert_kept(directory: Path, output: str, collects: bool = True) -> None:
     """Compare what is in each sink with what each source had."""
     for sink in ONCE:
         assert wrong(written(directory, sink), once=True) == {}, sink
-    assert wrong(written(directory, "function"), once=False) == {}
+    for sink in AGAIN:
+        assert wrong(written(directory, sink), once=False) == {}, sink
     assert wrong(marked(output, "printed"), once=False) == {}
     if collects:
         assert wrong(marked(output, "collected"), once=True) == {}
@@ -71,24 +72,10 @@ def test_a_slot_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     assert_kept(tmp_path, output)
 
 
-@pytest.fixture
-def clean_work_directory() -> Iterator[None]:
-    """Remove the work directories that a local cluster leaves in Spark's home."""
-    work = Path(pyspark.__file__).parent / "work"
-    before = set(work.glob("app-*"))
-    yield
-    for directory in set(work.glob("app-*")) - before:
-        shutil.rmtree(directory)
-
-
-def executors(tag: str) -> list[int]:
-    return [pid for pid in tagged_pids(tag) if "CoarseGrainedExecutorBackend" in command_line(pid)]
-
-
-@pytest.mark.usefixtures("clean_work_directory")
+@pytest.mark.usefixtures("own_work_directory")
 def test_an_executor_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     rng = seeded()
-    with job(tmp_path, "pause=0.0005", "spark.master=local-cluster[2,1,1024]") as running:
+    with job(tmp_path, "pause=0.0005", MASTER) as running:
         while "restart in" not in running.output():  # until one is hit in the middle of an epoch
             wait_until(lambda: len(executors(running.tag)) == 2, "two executors run", 60)
             assert running.process.poll() is None, "no executor was hit in the middle of an epoch"

@@ -28,7 +28,7 @@ def test_the_source_of_the_page_can_be_built() -> None:
 
 
 def test_the_schema_of_the_page_takes_key_and_value() -> None:
-    schema = names_of("class KeyAndValue")["KeyAndValue"]()
+    schema = names_of("class WithPlace")["WithPlace"]()
     record = KafkaRecord("t", 1, 7, 0, 0, b"k", b"v")
     assert schema.deserialize(record) == ("k", "v", "t", 1, 7)
     assert schema.deserialize(record._replace(value=None)) is None

@@ -20,7 +20,9 @@ from rekindle.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcExact
 from rekindle.testing import LocalEnvironment, local_environment
 from support.driver import driver
 from support.faulty_sink import PLANS, FaultPlan, FaultySink, InjectedFault
-from support.processes import is_slot, tagged_pids, wait_until
+from support.local_cluster import MASTER, executors
+from support.local_cluster import own_work_directory as own_work_directory
+from support.processes import tagged_pids, wait_until
 from support.seeds import seeds
 from support.services.postgres import PASSWORD, USER, PostgresServer
 
@@ -165,15 +167,16 @@ def test_a_savepoint_that_was_left_behind_can_still_be_restored(target: Target, 
 
 
 @pytest.mark.spark
-def test_each_row_is_written_once_on_spark_though_a_slot_and_the_driver_are_killed(
+@pytest.mark.usefixtures("own_work_directory")
+def test_each_row_is_written_once_on_spark_though_an_executor_and_the_driver_are_killed(
     target: Target, tmp_path: Path
 ) -> None:
     count = 12_000
-    arguments = [target.connection.get_db_url(), USER, PASSWORD, str(count), str(tmp_path)]
+    arguments = [target.connection.get_db_url(), USER, PASSWORD, str(count), str(tmp_path), MASTER]
     with driver("jdbc_numbers.py", *arguments) as running:
         wait_until(lambda: target.count() > 500 or running.process.poll() is not None, "rows are visible", 180)
         assert running.process.poll() is None, running.output()
-        os.kill(next(pid for pid in tagged_pids(running.tag) if is_slot(pid)), signal.SIGKILL)
+        os.kill(executors(running.tag)[0], signal.SIGKILL)
         seen = target.count()
         wait_until(lambda: target.count() > seen + 1500 or running.process.poll() is not None, "it goes on", 120)
         assert running.process.poll() is None, running.output()

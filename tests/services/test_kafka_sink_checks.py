@@ -14,7 +14,7 @@ from support.seeds import NAMED, SEED, rounds
 from support.services.kafka import Broker
 
 CRASHES = rounds(3, 100)  # a run takes a second: each attempt connects anew
-GUARANTEES = [DeliveryGuarantee.EXACTLY_ONCE, *([DeliveryGuarantee.AT_LEAST_ONCE] if NAMED else [])]
+GUARANTEES = [DeliveryGuarantee.EXACTLY_ONCE, DeliveryGuarantee.AT_LEAST_ONCE]
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)

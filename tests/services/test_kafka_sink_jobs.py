@@ -33,7 +33,7 @@ def test_killed_slots_lose_nothing(
 ) -> None:
     rng = seeded()
     env = environment(local_cluster, str(tmp_path / "checkpoints"))
-    number_into_kafka(events(env, EVENTS), kafka.bootstrap_servers, topic, guarantee)
+    number_into_kafka(events(env, EVENTS), kafka.bootstrap_servers, {topic: guarantee})
     master = env._submit("killed", None)
     for _ in range(3):
         before = sum(kafka.end_offsets(topic).values())
@@ -56,7 +56,7 @@ def test_a_job_without_checkpoints_writes_everything_by_its_end(
     kafka: Broker, topic: str, guarantee: DeliveryGuarantee
 ) -> None:
     env = local_environment(2)
-    number_into_kafka(events(env, 500), kafka.bootstrap_servers, topic, guarantee)
+    number_into_kafka(events(env, 500), kafka.bootstrap_servers, {topic: guarantee})
     env.execute()
     assert judge_topic(kafka, topic, 500) == KafkaVerdict()
 

@@ -301,8 +301,7 @@ def test_a_savepoint_is_restored_with_another_parallelism_and_more_partitions(
 ) -> None:
     before, after = ["a", "b", "c"] * 40, ["a", "c", "d"] * 30
     kafka.produce(topic, before)
-    builder = source(kafka).set_topics(topic).set_group_id(f"group-{topic}").set_starting_offsets(LATEST)
-    builder.set_starting_offsets(EARLIEST)
+    builder = source(kafka).set_topics(topic).set_group_id(f"group-{topic}").set_starting_offsets(EARLIEST)
     first, second = tmp_path / "first", tmp_path / "second"
 
     environment = env(2)

@@ -6,8 +6,10 @@ All sources go into one stream, of lines such as ``sequence 17``, and that strea
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
+import sqlite3
 import time
 import uuid
 from collections import Counter
@@ -15,7 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rekindle.common import Types, WatermarkStrategy
+import pyarrow.parquet as parquet
+
+from rekindle.common import Row, Types, WatermarkStrategy
 from rekindle.datastream import DataStream, MapFunction, SinkFunction, StreamExecutionEnvironment
 from rekindle.datastream.connectors import (
     CheckpointCommitter,
@@ -29,10 +33,13 @@ from rekindle.datastream.connectors import (
 )
 from rekindle.datastream.connectors.datagen import DataGeneratorSource
 from rekindle.datastream.connectors.file_system import FileSink
+from rekindle.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcSink
+from rekindle.datastream.connectors.tables import directory_writer
+from rekindle.datastream.formats.parquet import parquet_writer
 from rekindle.datastream.functions import ListCheckpointed, SourceFunction
 from support.sources import Numbers
 
-COUNT = 2_000
+COUNT = 800
 SOURCES = (
     "sequence",
     "generator",
@@ -43,18 +50,34 @@ SOURCES = (
     "text-file",
     "file-source",
 )
-ONCE = ("files", "own", "two-phase", "write-ahead")
+ONCE = ("files", "own", "two-phase", "write-ahead", "parquet", "table", "jdbc-once")
+AGAIN = ("function", "sent", "appended", "jdbc")
 FRAME_FILES = 8
+LINE = Types.ROW_NAMED(["line"], [Types.STRING()])
 
 
 def prepare(directory: Path) -> None:
     """Write what is read, and make what is written to."""
-    for name in ("own", "own-staged", "two-phase", "two-phase-staged", "write-ahead", "notes", "function", "frame"):
+    for name in (
+        "own",
+        "own-staged",
+        "two-phase",
+        "two-phase-staged",
+        "write-ahead",
+        "sent",
+        "notes",
+        "function",
+        "frame",
+    ):
         (directory / name).mkdir()
     each = COUNT // FRAME_FILES
     for part in range(FRAME_FILES):
         lines = (f"{number}\n" for number in range(part * each, (part + 1) * each))
         (directory / "frame" / f"{part}.txt").write_text("".join(lines))
+    with sqlite3.connect(directory / "database") as connection:
+        for name in ("once", "again"):
+            connection.execute(f"CREATE TABLE {name} (line TEXT)")
+    connection.close()
     for name in ("text-file", "file-source"):
         (directory / f"{name}.txt").write_text("".join(f"{number}\n" for number in range(COUNT)))
 
@@ -139,7 +162,16 @@ def build(env: StreamExecutionEnvironment, directory: Path, pause: float = 0.0, 
     stream.sink_to(StagingSink(directory)).uid("own")
     stream.add_sink(StagingTransactions(directory)).uid("two-phase")
     stream.add_sink(SendingSink(directory)).uid("write-ahead")
+    stream.add_sink(NamelessSink(directory)).uid("sent")
     stream.add_sink(AppendingSink(directory)).uid("appending")
+    rows = stream.map(lambda line: Row(line), LINE)
+    rows.sink_to(FileSink.for_bulk_format(str(directory / "parquet"), parquet_writer(LINE)).build()).uid("parquet")
+    rows.sink_to_data_frame(directory_writer(str(directory / "table"))).uid("table")
+    appended = str(directory / "appended")
+    rows.sink_to_data_frame(lambda frame: frame.write.mode("append").parquet(appended)).uid("appended")
+    database = JdbcConnectionOptions(f"jdbc:sqlite:{directory}/database")
+    rows.sink_to(JdbcSink.exactly_once_sink("INSERT INTO once VALUES (?)", LINE, database)).uid("jdbc-once")
+    rows.sink_to(JdbcSink.sink("INSERT INTO again VALUES (?)", LINE, database)).uid("jdbc")
     stream.print("printed")
     return stream
 
@@ -219,9 +251,20 @@ class SendingSink(GenericWriteAheadSink):
 
     def send_values(self, values: list[str], checkpoint_id: int, timestamp: int) -> bool:
         text = "".join(f"{line}\n" for line in values)
-        name = hashlib.sha256(text.encode()).hexdigest()
-        (self.directory / "notes" / f"{name}.part").write_text(text)
-        os.replace(self.directory / "notes" / f"{name}.part", self.directory / "write-ahead" / name)
+        self.send(text, self.directory / "write-ahead" / hashlib.sha256(text.encode()).hexdigest())
+        return True
+
+    def send(self, text: str, path: Path) -> None:
+        part = self.directory / "notes" / f"{path.name}.part"
+        part.write_text(text)
+        os.replace(part, path)
+
+
+class NamelessSink(SendingSink):
+    """Write files that are there twice when they are written again."""
+
+    def send_values(self, values: list[str], checkpoint_id: int, timestamp: int) -> bool:
+        self.send("".join(f"{line}\n" for line in values), self.directory / "sent" / uuid.uuid4().hex)
         return True
 
 
@@ -264,8 +307,27 @@ class AppendingSink(SinkFunction):
 
 def written(directory: Path, sink: str) -> Counter[str]:
     """Count the lines that are visible in a sink."""
-    files = (path for path in (directory / sink).rglob("*") if path.is_file() and not path.name.startswith("."))
-    return Counter(line for path in files for line in path.read_text().splitlines())
+    if sink.startswith("jdbc"):
+        return Counter(_selected(directory / "database", "once" if sink == "jdbc-once" else "again"))
+    hidden = re.compile(r"/[._][^/]*")
+    files = [path for path in (directory / sink).rglob("*") if not hidden.search(str(path.relative_to(directory)))]
+    texts = (_lines(path) for path in files if path.is_file())
+    return Counter(line for lines in texts for line in lines)
+
+
+def _lines(path: Path) -> list[str]:
+    content = path.read_bytes()
+    if content.startswith(b"PAR1"):
+        return list(parquet.ParquetFile(io.BytesIO(content)).read(["line"]).column("line").to_pylist())
+    return content.decode().splitlines()
+
+
+def _selected(database: Path, table: str) -> list[str]:
+    connection = sqlite3.connect(database, timeout=60)
+    try:
+        return [line for (line,) in connection.execute(f"SELECT line FROM {table}")]
+    finally:
+        connection.close()
 
 
 def marked(output: str, mark: str) -> Counter[str]:

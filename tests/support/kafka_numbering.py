@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rekindle.common import SimpleStringSchema
@@ -23,25 +24,26 @@ class FirstField(SimpleStringSchema):
 def number_into_kafka(
     stream: DataStream,
     bootstrap_servers: str,
-    topic: str,
-    guarantee: DeliveryGuarantee = DeliveryGuarantee.EXACTLY_ONCE,
+    topics: Mapping[str, DeliveryGuarantee],
 ) -> None:
-    """Number the events of each key, and write them to a topic."""
-    serializer = (
-        KafkaRecordSerializationSchema.builder()
-        .set_topic(topic)
-        .set_key_serialization_schema(FirstField())
-        .set_value_serialization_schema(SimpleStringSchema())
-        .build()
-    )
-    sink = (
-        KafkaSink.builder()
-        .set_bootstrap_servers(bootstrap_servers)
-        .set_record_serializer(serializer)
-        .set_delivery_guarantee(guarantee)
-        .build()
-    )
-    stream.key_by(key_of).process(Numbering()).name("numbering").uid("numbering").sink_to(sink).uid("sink")
+    """Number the events of each key, and write them to topics, each with a guarantee of its own."""
+    numbered = stream.key_by(key_of).process(Numbering()).name("numbering").uid("numbering")
+    for topic, guarantee in topics.items():
+        serializer = (
+            KafkaRecordSerializationSchema.builder()
+            .set_topic(topic)
+            .set_key_serialization_schema(FirstField())
+            .set_value_serialization_schema(SimpleStringSchema())
+            .build()
+        )
+        sink = (
+            KafkaSink.builder()
+            .set_bootstrap_servers(bootstrap_servers)
+            .set_record_serializer(serializer)
+            .set_delivery_guarantee(guarantee)
+            .build()
+        )
+        numbered.sink_to(sink).uid(f"sink {guarantee.name}")
 
 
 @dataclass(frozen=True)

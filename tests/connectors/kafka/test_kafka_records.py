@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rekindle.connectors.kafka.commit_plan import by_writer, in_transactions, lineage_hash, transactional_id
+from rekindle.connectors.kafka.commit_plan import by_writer, in_transactions, transactional_id
 from rekindle.connectors.kafka.exactly_once_writer import require_size
 from rekindle.connectors.kafka.kafka_records import (
     KafkaCommittable,
@@ -16,6 +16,7 @@ from rekindle.connectors.kafka.kafka_records import (
     decode_committable,
     encode_batches,
 )
+from rekindle.connectors.lineage_hash import lineage_hash
 from rekindle.exceptions import RecordTooLargeError, StateRestoreError
 
 TEXTS = st.none() | st.binary(max_size=20)
@@ -129,3 +130,10 @@ def test_headers_count_in_the_size_of_a_record() -> None:
         require_size(batch, 100)
     require_size(batch, 130)
     assert batch.size() > 130
+
+
+def test_headers_count_in_the_size_of_what_is_pending() -> None:
+    pending = PendingRecords(1000)
+    pending.add([RecordBatch("t", [b"x"], headers=[[("h", b"z" * 1000)]])])
+    pending.add([RecordBatch("t", [b"x"], headers=[[]])])
+    assert len(pending.take()) == 2

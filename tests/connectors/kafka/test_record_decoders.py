@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from rekindle.columns.shapes import Shape
-from rekindle.common import Types, WatermarkStrategy
+from rekindle.common import Row, Types, WatermarkStrategy
 from rekindle.connectors.kafka.record_decoders import BytesDecoder, StringDecoder, ValueDecoder, decoder_of
+from rekindle.connectors.kafka.record_serialization import ChunkSerialization, KafkaRecordSerializationSchema
 from rekindle.datastream import KeyedProcessFunction, RuntimeContext
 from rekindle.datastream.connectors.kafka import KafkaRecord, KafkaRecordDeserializationSchema
+from rekindle.datastream.formats.avro import AvroRowDeserializationSchema, AvroRowSerializationSchema
+from rekindle.datastream.formats.csv import CsvRowDeserializationSchema, CsvRowSerializationSchema
+from rekindle.datastream.formats.json import JsonRowDeserializationSchema, JsonRowSerializationSchema
 from rekindle.datastream.state import ValueStateDescriptor
 from rekindle.exceptions import JobExecutionError, UserCodeError
-from rekindle.formats.schemas import ByteArraySchema, DeserializationSchema, SimpleStringSchema
+from rekindle.formats.schemas import ByteArraySchema, DeserializationSchema, SerializationSchema, SimpleStringSchema
 from rekindle.graph.job_graph import JobEdge
 from rekindle.graph.partitioning import Partitioner, Partitioning
 from rekindle.runtime.column_chunk import ColumnChunk
@@ -29,6 +33,7 @@ from rekindle.testing import local_environment
 from support.kafka_tables import SCHEMA, KafkaTables, epoch, read
 
 value_only = KafkaRecordDeserializationSchema.value_only
+key_and_value = KafkaRecordDeserializationSchema.key_and_value
 
 
 class Json(DeserializationSchema[Any]):
@@ -95,6 +100,73 @@ def test_a_whole_record_has_key_headers_and_place() -> None:
     expected = KafkaRecord("t", 3, 41, 123_456, 1, b"k", None, (("h", b"1"), ("h", None)))
     assert records.values == [expected, expected._replace(headers=())]
     assert records.timestamps == [123_456, 123_456]
+
+
+ROW = Types.ROW_NAMED(["name", "number"], [Types.STRING(), Types.LONG()])
+AVRO = json.dumps(
+    {
+        "type": "record",
+        "name": "Pair",
+        "fields": [{"name": "name", "type": "string"}, {"name": "number", "type": "long"}],
+    }
+)
+FORMATS: dict[str, tuple[SerializationSchema[Any], DeserializationSchema[Any]]] = {
+    "JSON": (
+        JsonRowSerializationSchema.builder().with_type_info(ROW).build(),
+        JsonRowDeserializationSchema.builder().type_info(ROW).build(),
+    ),
+    "CSV": (CsvRowSerializationSchema.Builder(ROW).build(), CsvRowDeserializationSchema.Builder(ROW).build()),
+    "Avro": (
+        AvroRowSerializationSchema(avro_schema_string=AVRO),
+        AvroRowDeserializationSchema(avro_schema_string=AVRO),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_rows_come_back_from_keys_and_values_in_each_format(name: str) -> None:
+    writing, reading = FORMATS[name]
+    rows = [Row(name=f"n{number}", number=number) for number in range(3)]
+    builder = KafkaRecordSerializationSchema.builder().set_topic("t")
+    schema = builder.set_key_serialization_schema(writing).set_value_serialization_schema(writing).build()
+    (batch,) = ChunkSerialization(schema)(rows, None)
+    stored = [
+        {"key": key, "value": value, "timestamp": 1000}
+        for key, value in zip(batch.keys or (), batch.values, strict=True)
+    ]
+    chunk = chunk_of(pa.RecordBatch.from_pylist(stored, SCHEMA))
+    assert decoder_of(value_only(reading)).decode(chunk).values == rows
+    assert decoder_of(key_and_value(reading, reading)).decode(chunk).values == [(row, row) for row in rows]
+
+
+class Letters(DeserializationSchema[str]):
+    """Make a record of each letter of a message."""
+
+    def deserialize(self, message: bytes) -> str:
+        raise AssertionError("deserialize_all is called")
+
+    def deserialize_all(self, messages: Sequence[bytes]) -> tuple[list[str], list[int] | None]:
+        found = [(letter, place) for place, message in enumerate(messages) for letter in message.decode()]
+        return [letter for letter, _ in found], [place for _, place in found]
+
+
+def test_keys_and_values_make_pairs_also_where_one_of_them_is_missing() -> None:
+    schema = key_and_value(SimpleStringSchema(), Letters())
+    pairs = [(b"k", b"ab"), (None, b"c"), (b"deleted", None), (b"empty", b""), (b"l", b"d")]
+    stored = [{"key": key, "value": value, "timestamp": place * 1000} for place, (key, value) in enumerate(pairs)]
+    records = decoder_of(schema).decode(chunk_of(pa.RecordBatch.from_pylist(stored, SCHEMA)))
+    assert records.values == [("k", "a"), ("k", "b"), (None, "c"), ("deleted", None), ("l", "d")]
+    assert records.timestamps == [0, 0, 1, 2, 4]
+
+
+def test_pairs_have_a_type_with_which_they_cross_exchanges() -> None:
+    schema = key_and_value(SimpleStringSchema(), SimpleStringSchema())
+    stored = [{"key": key, "value": b"v", "topic": "t", "partition": 0, "timestamp": 0} for key in (b"k", None)]
+    table = epoch(pa.RecordBatch.from_pylist(stored, SCHEMA))
+    stream = local_environment(2).from_source(KafkaTables([table], schema), WatermarkStrategy.no_watermarks(), "kafka")
+    with stream.key_by(lambda pair: pair[1]).map(lambda pair: pair).execute_and_collect() as results:
+        assert sorted(results, key=str) == [("k", "v"), (None, "v")]
+    assert key_and_value(SimpleStringSchema(), Json()).get_produced_type() is None
 
 
 @pytest.mark.parametrize("strategy", [WatermarkStrategy.no_watermarks(), WatermarkStrategy.for_monotonous_timestamps()])

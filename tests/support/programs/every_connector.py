@@ -12,7 +12,7 @@ from support.every_connector import build
 
 def main() -> None:
     directory, *settings = sys.argv[1:]
-    options = {"rekindle.progress": "log", "rekindle.epoch.max-records": "100"}
+    options = {"rekindle.progress": "log", "rekindle.epoch.max-records": "200"}
     options |= dict(setting.split("=", 1) for setting in settings)
     parallelism = int(options.pop("parallelism", "2"))
     pause = float(options.pop("pause", "0"))
@@ -26,7 +26,7 @@ def main() -> None:
     env.set_restart_strategy(RestartStrategies.fixed_delay_restart(20, 0))
     with build(env, Path(directory), pause, raises).execute_and_collect("every connector") as collected:
         for line in collected:
-            print(f"collected> {line}")
+            print(f"collected> {line}", flush=True)  # whole lines: slots and logs go to the same file
 
 
 if __name__ == "__main__":

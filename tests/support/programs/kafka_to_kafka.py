@@ -1,6 +1,9 @@
-"""Numbers the events of a Kafka topic by key into another one: kafka_to_kafka.py BROKERS INPUT OUTPUT DIRECTORY.
+"""Numbers the events of a Kafka topic by key into another one.
 
-It is slow until there is a file ``gate`` in the directory, so that there is time to kill it.
+    kafka_to_kafka.py BROKERS INPUT EXACTLY_ONCE AT_LEAST_ONCE DIRECTORY [key=value …]
+
+It is slow until there is a file ``gate`` in the directory, so that there is time to kill it, and raises when there is a
+file ``raise``, which it removes.
 """
 
 from __future__ import annotations
@@ -8,36 +11,41 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 
 from rekindle.common import Configuration, RestartStrategies, SimpleStringSchema, Types, WatermarkStrategy
 from rekindle.datastream import ExternalizedCheckpointRetention, StreamExecutionEnvironment
+from rekindle.datastream.connectors import DeliveryGuarantee
 from rekindle.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
 from support.kafka_numbering import number_into_kafka
 from support.services.jars import spark_kafka_jars
 
 
 class Event:
-    """Read the number of an event; slowly until there is a file."""
+    """Read the number of an event; slowly, or raising, as files in a directory say."""
 
-    def __init__(self, gate: str) -> None:
-        self._gate = gate
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
         self._open = False
 
     def __call__(self, text: str) -> int:
         number = int(text)
         if number % 250 == 0 and not self._open:
-            self._open = os.path.exists(self._gate)
+            self._open = os.path.exists(f"{self._directory}/gate")
             if not self._open:
                 time.sleep(0.2)
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self._directory}/raise")
+                raise OSError("this once")
         return number
 
 
 def main() -> None:
-    brokers, source_topic, sink_topic, directory = sys.argv[1:]
+    brokers, source_topic, once, again, directory, *settings = sys.argv[1:]
     options = {
         "rekindle.progress": "log",
         "spark.jars": ",".join(str(jar) for jar in sorted(spark_kafka_jars().glob("*.jar"))),
-    }
+    } | dict(setting.split("=", 1) for setting in settings)
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(options))
     env.set_parallelism(2)
     env.enable_checkpointing(200)
@@ -56,8 +64,9 @@ def main() -> None:
         .build()
     )
     texts = env.from_source(source, WatermarkStrategy.no_watermarks(), "events").uid("events")
-    numbers = texts.map(Event(f"{directory}/gate"), Types.LONG()).uid("event")
-    number_into_kafka(numbers, brokers, sink_topic)
+    numbers = texts.map(Event(directory), Types.LONG()).uid("event")
+    guarantees = {once: DeliveryGuarantee.EXACTLY_ONCE, again: DeliveryGuarantee.AT_LEAST_ONCE}
+    number_into_kafka(numbers, brokers, guarantees)
     env.execute("kafka to kafka")
 
 

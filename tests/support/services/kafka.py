@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,8 +17,8 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetS
 
 from support.processes import wait_until
 from support.services.jars import kafka_jars
+from support.services.server_process import HOST, free_ports, start_server
 
-HOST = "127.0.0.1"
 CLUSTER_ID = "UmVraW5kbGVLYWZrYVRlc3"
 JAVA_OPTIONS = ("-Xmx512m", "-Xms256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 SECONDS = 30.0
@@ -46,7 +45,7 @@ class Broker:
 
     def __init__(self, directory: Path, settings: Mapping[str, object] | None = None) -> None:
         self.directory = directory
-        self.port, controller = _free_ports(2)
+        self.port, controller = free_ports(2)
         self._settings = _server_properties(directory / "data", self.port, controller) | (settings or {})
         self._properties = directory / "server.properties"
         self._process: subprocess.Popen[bytes] | None = None
@@ -67,9 +66,8 @@ class Broker:
             lines = [f"{name}={value}" for name, value in self._settings.items()]
             self._properties.write_text("\n".join(lines) + "\n")
             self._format()
-        with open(self.log, "ab") as log:
-            command = _java("kafka.Kafka", str(self._properties))
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=_environment())
+        command = _java("kafka.Kafka", str(self._properties))
+        self._process = start_server(command, self.log, env=_environment())
         wait_until(self._answers_or_ended, "the broker answers", timeout=90)
         if not self.running:
             raise AssertionError(f"the broker ended at once:\n{self.log.read_text(errors='replace')[-3000:]}")
@@ -281,12 +279,3 @@ def _java(main: str, *arguments: str) -> Sequence[str]:
 def _environment() -> dict[str, str]:
     """Return the environment of a broker: the Java options of Spark's processes are not for it."""
     return {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
-    try:
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()

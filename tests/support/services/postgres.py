@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import psycopg
 import pytest
 
 from support.processes import wait_until
+from support.services.server_process import HOST, free_ports, start_server
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name), reverse=True)
 USER = "rekindle"
@@ -36,7 +36,7 @@ class PostgresServer:
         self._directory = directory
         self._as_account = {} if account is None else {"user": account.pw_uid, "group": account.pw_gid}
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        (self.port,) = free_ports(1)
 
     def initialize(self) -> None:
         """Create the data of the server."""
@@ -61,14 +61,8 @@ class PostgresServer:
             **settings,
         }
         options = [word for name, value in merged.items() for word in ("-c", f"{name}={value}")]
-        with open(self._directory / "log", "ab") as log:
-            self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self._directory / "data", *options],
-                stdout=log,
-                stderr=log,
-                cwd="/",
-                **self._as(),
-            )
+        command = [self._programs / "postgres", "-D", self._directory / "data", *options]
+        self._process = start_server(command, self._directory / "log", cwd="/", **self._as())
         wait_until(self._answers, f"PostgreSQL answers on port {self.port}: {self._directory / 'log'}")
 
     def kill(self) -> None:
@@ -85,13 +79,13 @@ class PostgresServer:
 
     def url(self, database: str) -> str:
         """Return the JDBC URL of a database."""
-        return f"jdbc:postgresql://127.0.0.1:{self.port}/{database}"
+        return f"jdbc:postgresql://{HOST}:{self.port}/{database}"
 
     @contextmanager
     def connected(self, database: str = "postgres") -> Iterator[psycopg.Connection[Any]]:
         """Connect, without transactions."""
         connection = psycopg.connect(
-            host="127.0.0.1", port=self.port, user=USER, password=PASSWORD, dbname=database, autocommit=True
+            host=HOST, port=self.port, user=USER, password=PASSWORD, dbname=database, autocommit=True
         )
         try:
             yield connection
@@ -149,9 +143,3 @@ def _unprivileged_account() -> pwd.struct_passwd | None:
         return None
     names = {account.pw_name: account for account in pwd.getpwall()}
     return names.get("postgres") or names["nobody"]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

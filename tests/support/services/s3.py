@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from support.processes import wait_until
+from support.services.server_process import HOST, free_ports, start_server
 
-HOST = "127.0.0.1"
 GATEWAY = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 KEYS = {"AWS_ACCESS_KEY_ID": "rekindle", "AWS_SECRET_ACCESS_KEY": "rekindle-secret", "AWS_DEFAULT_REGION": "us-east-1"}
 
@@ -34,7 +34,7 @@ class S3Server:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._port = _free_port()
+        (self._port,) = free_ports(1)
         self._process: subprocess.Popen[bytes] | None = None
         gateway = found_gateway()
         self.kind = "moto" if gateway is None else "versitygw"
@@ -53,8 +53,7 @@ class S3Server:
     def start(self) -> None:
         """Start it with the objects that it has, and wait until it answers."""
         own = {"ROOT_ACCESS_KEY": KEYS["AWS_ACCESS_KEY_ID"], "ROOT_SECRET_KEY": KEYS["AWS_SECRET_ACCESS_KEY"]}
-        with open(self._directory / "server.log", "ab") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, env={**os.environ, **own})
+        self._process = start_server(self._command, self._directory / "server.log", env={**os.environ, **own})
         wait_until(self._answers, f"{self.kind} answers", timeout=60)
 
     def stop(self) -> None:
@@ -128,10 +127,3 @@ def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
     filesystem, path = FileSystem.from_uri(f"s3://{bucket}?allow_bucket_creation=true")
     filesystem.create_dir(path)
     return f"s3://{bucket}"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port

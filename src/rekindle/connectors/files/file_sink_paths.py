@@ -14,7 +14,6 @@ one of them finds it.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 
@@ -96,11 +95,6 @@ def parse_hidden(path: str) -> HiddenFile | None:
     if match is None:
         return None
     return HiddenFile(match["lineage"], int(match["subtask"]), match["token"], int(match["counter"]))
-
-
-def lineage_hash(lineage: str) -> str:
-    """Shorten a lineage, or another text that is only compared, to what fits in a file name."""
-    return hashlib.blake2b(lineage.encode(), digest_size=8).hexdigest()
 
 
 def bucket_directory(bucket_id: str) -> str:

@@ -30,6 +30,7 @@ from rekindle.connectors.files.file_compaction import FileCompactor, FileCompact
 from rekindle.connectors.files.output_file_config import OutputFileConfig
 from rekindle.connectors.files.rolling_policy import RollingPolicy
 from rekindle.connectors.files.sink_files import FileSinkError, SinkFiles
+from rekindle.connectors.lineage_hash import lineage_hash
 from rekindle.contracts.connectors import SinkWriter, SinkWriterContext
 from rekindle.exceptions import OutputLostError
 from rekindle.formats.bulk_writer import BulkWriter, BulkWriterFactory
@@ -102,7 +103,7 @@ class FileSinkWriter(SinkWriter):
             merging: Runs merges of files; None: threads of its own.
         """
         self._written_by = settings.written_by
-        self._fingerprint = paths.lineage_hash(settings.written_by.fingerprint())
+        self._fingerprint = lineage_hash(settings.written_by.fingerprint())
         self._assigner = settings.bucket_assigner
         self._policy = settings.rolling_policy
         self._check_interval = settings.bucket_check_interval
@@ -111,7 +112,7 @@ class FileSinkWriter(SinkWriter):
         self._committer = Committer(files, settings.base_path)
         self._context = context
         self._naming = paths.PartNaming(
-            paths.lineage_hash(context.lineage),
+            lineage_hash(context.lineage),
             context.subtask,
             uuid.uuid4().hex,
             settings.output_file_config.part_prefix,

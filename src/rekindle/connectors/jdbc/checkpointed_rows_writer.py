@@ -17,7 +17,7 @@ from rekindle.connectors.jdbc.database import Database
 from rekindle.connectors.jdbc.errors import JdbcSinkError
 from rekindle.connectors.jdbc.exactly_once_options import JdbcExactlyOnceOptions
 from rekindle.connectors.jdbc.statements import BoundStatements, Run
-from rekindle.connectors.jdbc.transaction_names import lineage_hash
+from rekindle.connectors.lineage_hash import lineage_hash
 from rekindle.contracts.connectors import SinkWriter, SinkWriterContext
 from rekindle.exceptions import StateRestoreError
 

@@ -8,10 +8,11 @@ The lineage is a short hash of the sink's lineage, the token is unique to one wr
 
 from __future__ import annotations
 
-import hashlib
 import re
 import uuid
 from dataclasses import dataclass
+
+from rekindle.connectors.lineage_hash import lineage_hash
 
 _NAME = re.compile(r"rekindle-(?P<lineage>[0-9a-f]{16})-(?P<subtask>\d+)-(?P<token>[0-9a-f]{16})(?:-\d+)?")
 
@@ -53,8 +54,3 @@ def parse_name(name: str) -> WriterName | None:
     """Return whose connection or transaction has a name; None for those of others."""
     match = _NAME.fullmatch(name)
     return WriterName(match["lineage"], int(match["subtask"]), match["token"]) if match else None
-
-
-def lineage_hash(lineage: str) -> str:
-    """Shorten a lineage to what fits in a name."""
-    return hashlib.blake2b(lineage.encode(), digest_size=8).hexdigest()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rekindle.connectors.kafka.kafka_records import KafkaCommittable
+from rekindle.connectors.lineage_hash import lineage_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,3 @@ def in_transactions(
 def transactional_id(prefix: str, lineage: str, subtask: int) -> str:
     """Return the transactional id of a subtask: the same after restarts and restores."""
     return f"{prefix}-{lineage_hash(lineage)}-{subtask}"
-
-
-def lineage_hash(lineage: str) -> str:
-    """Return a short name of a lineage."""
-    return hashlib.sha256(lineage.encode()).hexdigest()[:16]

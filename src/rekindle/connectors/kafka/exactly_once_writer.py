@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from rekindle.connectors.kafka.commit_markers import CommitMarkers
-from rekindle.connectors.kafka.commit_plan import WriterCommits, by_writer, lineage_hash, transactional_id
+from rekindle.connectors.kafka.commit_plan import WriterCommits, by_writer, transactional_id
 from rekindle.connectors.kafka.kafka_clients import KafkaClients
 from rekindle.connectors.kafka.kafka_records import (
     KafkaCommittable,
@@ -26,6 +26,7 @@ from rekindle.connectors.kafka.kafka_records import (
 from rekindle.connectors.kafka.kafka_transactions import KafkaTransactions
 from rekindle.connectors.kafka.producing import DEFAULTS, RECORD_OVERHEAD
 from rekindle.connectors.kafka.record_serialization import ChunkSerialization
+from rekindle.connectors.lineage_hash import lineage_hash
 from rekindle.contracts.connectors import SinkWriter, SinkWriterContext
 from rekindle.exceptions import RecordTooLargeError
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,12 @@ import pyarrow as pa
 
 from rekindle.columns.python_values import column_values
 from rekindle.columns.shapes import VALUE
-from rekindle.connectors.kafka.record_deserialization import KafkaRecord, KafkaRecordDeserializationSchema, ValueOnly
+from rekindle.connectors.kafka.record_deserialization import (
+    KafkaRecord,
+    KafkaRecordDeserializationSchema,
+    KeyAndValue,
+    ValueOnly,
+)
 from rekindle.formats.schemas import ByteArraySchema, DeserializationSchema, SimpleStringSchema
 from rekindle.graph.transformations.split_sources import RecordDecoder
 from rekindle.runtime.chunk import Chunk
@@ -82,14 +88,40 @@ class ValueDecoder(KafkaDecoder):
     def decode(self, rows: Any) -> Chunk:
         """Return what the schema makes of the values, all of a chunk at once."""
         values, stamps = _values_and_stamps(rows)
-        messages = column_values(values)
-        try:
-            records, origins = self.schema.deserialize_all(messages)
-        except Exception:
-            for value in messages:  # who looks at the failure finds the message by this name
-                self.schema.deserialize_all([value])
-            raise
+        records, origins = _deserialized(self.schema, column_values(values))
         return Chunk(records, (stamps if origins is None else stamps[origins]).tolist())
+
+
+class KeyAndValueDecoder(KafkaDecoder):
+    """Let two schemas of the program turn keys and values into pairs, all of a chunk at once.
+
+    Attributes:
+        schema: Both.
+    """
+
+    def __init__(self, schema: KeyAndValue) -> None:
+        self.schema = schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("key", "value", "timestamp")
+
+    def decode(self, rows: Any) -> Chunk:
+        """Return the pairs: as many for a message as its value has records; None where there is no key or value."""
+        stamps = _stamps(_column(rows, "timestamp"))
+        keys: list[Any] = [None] * len(stamps)
+        for place, key in zip(*_placed(self.schema.key_schema, _column(rows, "key")), strict=True):
+            keys[place] = key
+        column = _column(rows, "value")
+        places, values = _placed(self.schema.value_schema, column)
+        if column.null_count:
+            missing = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist()
+            deleted: list[tuple[int, Any]] = [(place, None) for place in missing]
+            merged = sorted([*zip(places, values, strict=True), *deleted], key=itemgetter(0))
+            places, values = [place for place, _ in merged], [value for _, value in merged]
+        return Chunk(
+            [(keys[place], value) for place, value in zip(places, values, strict=True)], stamps[places].tolist()
+        )
 
 
 class RecordsDecoder(KafkaDecoder):
@@ -121,6 +153,8 @@ class RecordsDecoder(KafkaDecoder):
 
 def decoder_of(schema: KafkaRecordDeserializationSchema[Any]) -> KafkaDecoder:
     """Return what turns rows into records as a schema says."""
+    if isinstance(schema, KeyAndValue):
+        return KeyAndValueDecoder(schema)
     if not isinstance(schema, ValueOnly):
         return RecordsDecoder(schema)
     values = schema.schema
@@ -141,6 +175,22 @@ def _values_and_stamps(rows: Any) -> tuple[pa.Array, npt.NDArray[np.int64]]:
         return values, stamps
     there = values.is_valid()
     return values.filter(there), stamps[there.to_numpy(zero_copy_only=False)]
+
+
+def _placed(schema: DeserializationSchema[Any], column: pa.Array) -> tuple[list[int], list[Any]]:
+    """Return what a schema makes of the messages in a column, and for each record the place of its message."""
+    places = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+    records, origins = _deserialized(schema, column_values(column.drop_null()))
+    return (places if origins is None else places[origins]).tolist(), records
+
+
+def _deserialized(schema: DeserializationSchema[Any], messages: list[Any]) -> tuple[list[Any], list[int] | None]:
+    try:
+        return schema.deserialize_all(messages)
+    except Exception:
+        for value in messages:  # who looks at the failure finds the message by this name
+            schema.deserialize_all([value])
+        raise
 
 
 def _stamps(column: pa.Array) -> npt.NDArray[np.int64]:
