@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
 
-from rekindle.runtime.spark.spark_packages import package_version, with_packages
+from rekindle.config.configuration import Configuration
+from rekindle.exceptions import SparkSetupError
+from rekindle.runtime.spark import session
+from rekindle.runtime.spark.spark_packages import not_started, package_version, with_packages
 
 KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
@@ -36,3 +41,23 @@ def test_what_the_program_names_itself_stays_as_it_is(
     settings: dict[str, str], packages: list[str], expected: dict[str, str]
 ) -> None:
     assert with_packages(settings, packages, "4.1.1") == expected
+
+
+def test_a_jvm_that_had_nothing_to_fetch_ended_for_another_reason() -> None:
+    assert not_started({"spark.master": "local"}) is None
+
+
+def test_a_spark_that_could_not_fetch_its_packages_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(builder: SparkSession.Builder) -> SparkSession:
+        raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", ends)
+    monkeypatch.setattr(session, "require_java", lambda: "java")
+    monkeypatch.setenv("PYSPARK_PYTHON", "python")
+    settings = Configuration()
+    settings.set_string("spark.master", "spark://nowhere:7077")
+    with pytest.raises(SparkSetupError, match=f"could not fetch {KAFKA}:.* name the files in spark.jars"):
+        session.create_session(settings, 1, [KAFKA])
+    with pytest.raises(PySparkRuntimeError):
+        session.create_session(settings, 1)

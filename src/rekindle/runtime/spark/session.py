@@ -14,17 +14,19 @@ from typing import Any
 
 import pyspark
 from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from rekindle.base.scratch_directory import ScratchDirectory
 from rekindle.config.configuration import Configuration
 from rekindle.config.options import PythonOptions
+from rekindle.exceptions import SparkSetupError
 from rekindle.logs.library_logs import keep_py4j_to_its_logger, show_only_warnings_of
 from rekindle.runtime.spark.java import require_java
 from rekindle.runtime.spark.quiet_logs import quieten
 from rekindle.runtime.spark.row_sizes import BYTES_PER_BATCH, MOST_BYTES_PER_BATCH, ROWS_PER_BATCH
 from rekindle.runtime.spark.spark_loss import jvm_process, spark_loss
-from rekindle.runtime.spark.spark_packages import with_packages
+from rekindle.runtime.spark.spark_packages import not_started, with_packages
 from rekindle.runtime.spark.versions import checkpoint_file_manager, require_supported_spark
 
 # In force while the query of a job is started; Spark keeps a copy of the session's settings for the query.
@@ -68,6 +70,9 @@ def create_session(configuration: Configuration, parallelism: int, packages: Ite
         configuration: Has the settings of the program.
         parallelism: How many cores Spark has on this machine, at least.
         packages: What sources of the program need, as Maven names it.
+
+    Raises:
+        SparkSetupError: Spark cannot be used as it is installed, or did not start with the packages.
     """
     require_supported_spark()
     forget_dead_spark()
@@ -93,7 +98,13 @@ def create_session(configuration: Configuration, parallelism: int, packages: Ite
     builder = SparkSession.builder.appName("rekindle").master(master)
     for key, value in (settings | wanted).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        what = not_started(wanted) if error.getCondition() == "JAVA_GATEWAY_EXITED" else None
+        if what is None:
+            raise
+        raise SparkSetupError(what) from error
 
 
 def adopt_session(session: SparkSession) -> None:

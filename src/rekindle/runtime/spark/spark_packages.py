@@ -21,6 +21,22 @@ def coordinates(packages: Iterable[str], spark_version: str) -> list[str]:
     return [package if package.count(":") > 1 else f"{package}:{version}" for package in packages]
 
 
+def not_started(settings: Mapping[str, str]) -> str | None:
+    """Return what to say of a JVM that ended before Spark ran; None if it had no packages to fetch.
+
+    Args:
+        settings: What Spark was started with.
+    """
+    if not settings.get(_PACKAGES):
+        return None
+    return (
+        f"Spark did not start. Perhaps it could not fetch {settings[_PACKAGES]} from Maven ({_PACKAGES}): what it "
+        "printed before this error says so. If this machine does not reach Maven Central, name a mirror in "
+        "spark.jars.repositories; or download the connector and all that it depends on, and name the files in "
+        f"{_JARS}, separated by commas"
+    )
+
+
 def with_packages(settings: Mapping[str, str], packages: Iterable[str], spark_version: str) -> dict[str, str]:
     """Return settings with which Spark fetches packages; those that the settings name already, as jars too, stay.
 
