@@ -51,6 +51,7 @@ WRONG_SINKS = [
     (wrong.CannotTravel, Promise.NOT_PICKLABLE),
     (wrong.ForgetsAborted, Promise.LOST_AFTER_ABORT),
     (wrong.NeverRecovers, Promise.LOST_IN_CRASH),
+    (wrong.CommitsOnlyOnce, Promise.NOT_IDEMPOTENT),
     (wrong.AbortsVisibly, Promise.LEFTOVERS),
     (lambda: wrong.Appending(wrong.NoCommitter()), Promise.NOT_IDEMPOTENT),
     (lambda: wrong.Appending(wrong.StoreCommitter()), Promise.NOT_IDEMPOTENT),

@@ -393,6 +393,15 @@ class NeverRecovers(RightTransactions):
     def recover_and_commit(self, transaction: str) -> None: ...
 
 
+class CommitsOnlyOnce(RightTransactions):
+    """A transaction that is committed already is an error."""
+
+    def commit(self, transaction: str) -> None:
+        if transaction not in STORE.staged:
+            raise LookupError(f"no transaction {transaction}")
+        STORE.publish(transaction)
+
+
 class AbortsVisibly(RightTransactions):
     """A transaction that is aborted is closed like any other."""
 

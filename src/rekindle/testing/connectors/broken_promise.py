@@ -43,7 +43,7 @@ _ADVICE = {
     Promise.NOT_PICKLABLE: "Connect in open(), in create_writer() or in run(), not in __init__.",
     Promise.TOO_EARLY: "Write aside, and make it visible in commit.",
     Promise.NOT_IDEMPOTENT: "Give each commit a name, and remember it in the same transaction as the records; or let "
-    "the records overwrite themselves.",
+    "the records overwrite themselves. What is committed already is no error.",
     Promise.LEFTOVERS: "Give what is written aside a name that no other attempt uses, and remove what is left over.",
     Promise.LOST_IN_CRASH: "What prepare_commit or pre_commit leaves must outlive the process: in the committable, or "
     "in the other system. Whoever restores must commit all of it.",

@@ -212,6 +212,8 @@ class _SinkCheck:
             self._compare(job, seen)
         except SinkRaisedError as raised:
             promise = Promise.NOT_SELF_CONTAINED if raised.recovering else Promise.RAISED
+            if raised.again:
+                promise = Promise.NOT_IDEMPOTENT
             cause = raised.__cause__
             evidence = [f"It raised when {raised.call}:", f"  {type(cause).__name__}: {cause}"]
             raise self._broken(promise, schedule, point, job, evidence, keeps_leftovers) from cause

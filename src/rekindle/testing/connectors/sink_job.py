@@ -34,12 +34,14 @@ class SinkRaisedError(Exception):
     Attributes:
         call: What it was asked to do.
         recovering: Whether that was to start from a checkpoint.
+        again: Whether an attempt before had started from the same checkpoint, and committed what it holds.
     """
 
-    def __init__(self, call: str, recovering: bool) -> None:
+    def __init__(self, call: str, recovering: bool, again: bool) -> None:
         super().__init__(call)
         self.call = call
         self.recovering = recovering
+        self.again = again
 
 
 class _KeepingLeftovers(Sink):
@@ -102,6 +104,7 @@ class SinkJob:
         self._origin = 0  # the first record of the job
         self._taken: _Checkpoint | None = None
         self._completed: _Checkpoint | None = None
+        self._recovered: _Checkpoint | None = None
         self._savepoint: _Checkpoint | None = None
 
     # --- what a check calls ---
@@ -310,9 +313,11 @@ class SinkJob:
                         f"subtask {subtask} starts from {origin}",
                         partial(self._open, subtask, parallelism, checkpoint),
                         recovering=checkpoint is not None,
+                        again=checkpoint is self._recovered,
                     )
                 )
             progress.required = max(progress.required, position)
+            self._recovered = checkpoint
             return
         except Crashed as crash:
             moment = str(crash)
@@ -351,11 +356,11 @@ class SinkJob:
 
     # --- calls ---
 
-    def _call(self, what: str, call: Callable[[], Any], recovering: bool = False) -> Any:
+    def _call(self, what: str, call: Callable[[], Any], recovering: bool = False, again: bool = False) -> Any:
         try:
             return self._calls.run(what, call)
         except Exception as error:
-            raise SinkRaisedError(what, recovering) from error
+            raise SinkRaisedError(what, recovering, recovering and again) from error
 
     def _note(self, event: str) -> None:
         self.events.append(event)
