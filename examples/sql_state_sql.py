@@ -1,7 +1,7 @@
 """Spark SQL before, state in between, Spark SQL after: sessions of users, through a failure in the middle.
 
-Spark SQL cleans the clicks. A function with state cuts them into sessions: a pause of more than a minute ends one. The
-sessions go to a table with each checkpoint, once, and Spark SQL counts what is in it. PyFlink has no such sink.
+Spark SQL cleans the clicks. A function with state cuts them into sessions: a pause of more than two minutes ends one.
+The sessions go to a table with each checkpoint, once, and Spark SQL counts what is in it. PyFlink has no such sink.
 """
 
 import tempfile
@@ -11,7 +11,7 @@ from rekindle.common import Configuration, RestartStrategies, Types
 from rekindle.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from rekindle.datastream.state import ValueStateDescriptor
 
-PAUSE = 60
+PAUSE = 120
 clicks = [
     (second, f"user-{second * 7 % 5}", "/health" if second % 4 == 0 else "/shop") for second in range(0, 3000, 13)
 ]
