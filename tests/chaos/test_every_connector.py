@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -16,7 +18,7 @@ from support.every_connector import AGAIN, COUNT, ONCE, SOURCES, marked, prepare
 from support.local_cluster import MASTER, executors
 from support.local_cluster import own_work_directory as own_work_directory
 from support.processes import is_slot, tagged_pids, wait_until
-from support.seeds import seeded
+from support.seeds import NAMED, seeded
 
 pytestmark = pytest.mark.spark
 
@@ -107,3 +109,44 @@ def test_a_driver_that_is_killed_and_resumed_with_another_parallelism_changes_no
         assert running.wait(300) == 0, running.output()[-5_000:]
         output = first + running.output()
     assert_kept(tmp_path, output, collects=False)  # who collects is gone, with what it was about to get
+
+
+@pytest.mark.skipif(not NAMED, reason="kills twenty times, which takes minutes: SEED=1 runs it")
+@pytest.mark.usefixtures("own_work_directory")
+def test_twenty_kills_of_all_kinds_change_nothing(tmp_path: Path) -> None:
+    rng = seeded()
+    kills: Counter[str] = Counter()
+    prepare(tmp_path)
+    output, resume = "", []
+    ended = False
+    while not ended:
+        with driver("every_connector.py", str(tmp_path), MASTER, *resume) as running:
+            ended = kill_until_the_driver_dies(running, tmp_path, rng, kills)
+            assert running.wait(600) == (0 if ended else -signal.SIGKILL), running.output()[-5_000:]
+            output += running.output()
+            wait_until(lambda tag=running.tag: not tagged_pids(tag), "all processes are gone")
+        resume = [f"execution.state-recovery.path={tmp_path}/checkpoints"]
+    print(dict(kills))
+    assert kills.total() == 20
+    assert_kept(tmp_path, output, collects=False)  # each driver has collected a part
+
+
+def kill_until_the_driver_dies(running: Driver, directory: Path, rng: Random, kills: Counter[str]) -> bool:
+    """Kill slots, executors or the driver whenever output has been committed, until there were twenty kills.
+
+    Returns:
+        Whether the driver lives.
+    """
+    while kills.total() < 20:
+        wait_for_output(running, directory)
+        time.sleep(rng.uniform(0.1, 0.8))  # output is committed between two epochs: go on into the next one
+        kind = rng.choices(("slot", "executor", "driver"), (6, 3, 1))[0]
+        if kind == "driver":
+            running.process.kill()
+            kills[kind] += 1
+            return False
+        pids = sorted(filter(is_slot, tagged_pids(running.tag))) if kind == "slot" else executors(running.tag)
+        if pids:
+            os.kill(rng.choice(pids), signal.SIGKILL)
+            kills[kind] += 1
+    return True

@@ -37,9 +37,10 @@ from rekindle.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcSink
 from rekindle.datastream.connectors.tables import directory_writer
 from rekindle.datastream.formats.parquet import parquet_writer
 from rekindle.datastream.functions import ListCheckpointed, SourceFunction
+from support.seeds import rounds
 from support.sources import Numbers
 
-COUNT = 800
+COUNT = rounds(800, 8_000)
 SOURCES = (
     "sequence",
     "generator",
