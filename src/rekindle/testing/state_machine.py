@@ -18,8 +18,8 @@ try:
     from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 except ImportError as error:
     raise ImportError(
-        "rekindle.testing.state_machine needs hypothesis, which Rekindle does not install: run pip install "
-        "rekindle[testing]"
+        "rekindle.testing.state_machine needs hypothesis, which Rekindle does not install: run "
+        'pip install "hypothesis>=6.100"'
     ) from error
 
 from rekindle.testing.backends import BackendUnderTest

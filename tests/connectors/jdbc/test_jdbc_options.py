@@ -115,7 +115,7 @@ def test_a_builder_needs_a_statement_and_known_keys() -> None:
 def test_the_missing_driver_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     options = JdbcConnectionOptions("jdbc:postgresql://db/shop")
-    with pytest.raises(ConfigurationError, match=r'pip install "rekindle\[postgres\]"'):
+    with pytest.raises(ConfigurationError, match=r'pip install "psycopg\[binary\]>=3\.2,<4"'):
         options._dialect.connect("//db/shop", None, None, None)
 
 

@@ -94,4 +94,4 @@ def test_programs_are_built_without_the_client() -> None:
         "except Exception as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert 'pip install "rekindle[kafka]"' in done.stdout
+    assert 'pip install "confluent-kafka>=2.6,<3"' in done.stdout

@@ -197,4 +197,4 @@ class TestWithoutHypothesis:
         )
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert "needs hypothesis" in done.stdout
-        assert "pip install rekindle[testing]" in done.stdout
+        assert 'pip install "hypothesis>=6.100"' in done.stdout

@@ -87,6 +87,6 @@ def psycopg() -> ModuleType:
     except ImportError as error:
         raise ConfigurationError(
             "jdbc:postgresql needs psycopg 3 on every machine of the cluster: "
-            f'pip install "rekindle[postgres]" ({error})'
+            f'pip install "psycopg[binary]>=3.2,<4" ({error})'
         ) from error
     return psycopg

@@ -103,7 +103,7 @@ def require_client() -> Any:
         import confluent_kafka
     except ImportError as error:
         raise KafkaClientError(
-            'Kafka needs the package confluent-kafka: pip install "rekindle[kafka]", on every machine of the cluster'
+            'Kafka needs the package confluent-kafka on every machine of the cluster: pip install "confluent-kafka>=2.6,<3"'
         ) from error
     return confluent_kafka
 
