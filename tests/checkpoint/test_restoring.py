@@ -15,7 +15,7 @@ from rekindle.checkpoint.metadata import (
     SourcePosition,
     encode_metadata,
 )
-from rekindle.checkpoint.restoring import FALLBACK_KEY, RestorePath, fit_to_checkpoint
+from rekindle.checkpoint.restoring import FALLBACK_KEY, Consent, RestorePath, fit_to_checkpoint
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.config.options import known_key
 from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError, StateRestoreError
@@ -213,16 +213,16 @@ SOURCE = OperatorMetadata("source", "Source", 2, 128, [], split(position=[1, 1])
 class TestFitting:
     def test_state_of_operators_that_the_program_has_fits(self) -> None:
         graph = job()
-        assert fit_to_checkpoint(graph, metadata(1, COUNTER, SOURCE), allow_non_restored=False) == graph
+        assert fit_to_checkpoint(graph, metadata(1, COUNTER, SOURCE), Consent()) == graph
 
     def test_an_operator_that_is_new_starts_empty(self) -> None:
         graph = job()
-        assert fit_to_checkpoint(graph, metadata(1, SOURCE), allow_non_restored=False) == graph
+        assert fit_to_checkpoint(graph, metadata(1, SOURCE), Consent()) == graph
 
     def test_state_without_an_operator_raises_naming_uid_and_states_and_what_to_do(self) -> None:
         gone = OperatorMetadata("gone-uid", "Old Counter", 2, 128, ["count", "names"], split(pending=[1, 2], none=[0]))
         with pytest.raises(StateRestoreError) as info:
-            fit_to_checkpoint(job(), metadata(7, COUNTER, gone), allow_non_restored=False)
+            fit_to_checkpoint(job(), metadata(7, COUNTER, gone), Consent())
         message = str(info.value)
         assert "'Old Counter' (uid gone-uid: count, names, pending)" in message
         assert "checkpoint 7 of job 'word count'" in message
@@ -232,58 +232,60 @@ class TestFitting:
         gone = OperatorMetadata("gone-uid", "Old Counter", 2, 128, ["count"], {})
         saved = msgspec.structs.replace(metadata(7, gone), savepoint=True)
         with pytest.raises(StateRestoreError, match=r"^savepoint 7 of job 'word count' \(/s/savepoint-1\) holds state"):
-            fit_to_checkpoint(job(), saved, False, "/s/savepoint-1")
+            fit_to_checkpoint(job(), saved, Consent(), "/s/savepoint-1")
 
     def test_state_without_an_operator_may_be_left_behind_when_that_is_allowed(self) -> None:
         graph = job(uid="another")
-        assert fit_to_checkpoint(graph, metadata(7, COUNTER), allow_non_restored=True) == graph
+        assert fit_to_checkpoint(graph, metadata(7, COUNTER), Consent(unclaimed_state=True)) == graph
 
     @pytest.mark.parametrize("position", [SourcePosition("gone", ['"5"'], []), SourcePosition("gone", [], [], True)])
     def test_a_source_of_sparks_that_has_been_read_from_counts_as_state(self, position: SourcePosition) -> None:
         saved = metadata(7, OperatorMetadata("gone", "Lines", 2, 128, [], {}))
         unread = msgspec.structs.replace(saved, positions=[SourcePosition("gone", [], [])])
-        fit_to_checkpoint(job(), unread, allow_non_restored=False)
+        fit_to_checkpoint(job(), unread, Consent())
         saved = msgspec.structs.replace(saved, positions=[position])
         with pytest.raises(StateRestoreError, match=r"'Lines' \(uid gone: position\)"):
-            fit_to_checkpoint(job(), saved, allow_non_restored=False)
-        fit_to_checkpoint(job(), saved, allow_non_restored=True)
+            fit_to_checkpoint(job(), saved, Consent())
+        fit_to_checkpoint(job(), saved, Consent(unclaimed_state=True))
 
     def test_an_operator_without_state_may_go(self) -> None:
         gone = OperatorMetadata("gone", "Map", 2, 128, [], split(position=[0, 0]))
-        fit_to_checkpoint(job(), metadata(7, gone), allow_non_restored=False)
+        fit_to_checkpoint(job(), metadata(7, gone), Consent())
 
     def test_a_derived_max_parallelism_is_taken_from_the_snapshot(self) -> None:
         saved = OperatorMetadata("counter", "Counter", 2, 256, ["count"], {})
         graph = job(parallelism=2)
         assert counter(graph).max_parallelism == 128
-        assert counter(fit_to_checkpoint(graph, metadata(1, saved), False)).max_parallelism == 256
+        assert counter(fit_to_checkpoint(graph, metadata(1, saved), Consent())).max_parallelism == 256
 
     def test_other_operators_keep_their_max_parallelism(self) -> None:
         saved = OperatorMetadata("counter", "Counter", 2, 256, ["count"], {})
-        assert fit_to_checkpoint(job(), metadata(1, saved), False).nodes[0].max_parallelism == 128
+        assert fit_to_checkpoint(job(), metadata(1, saved), Consent()).nodes[0].max_parallelism == 128
 
     def test_an_explicit_max_parallelism_that_is_the_same_fits(self) -> None:
         graph = job(max_parallelism=128)
-        assert fit_to_checkpoint(graph, metadata(1, COUNTER), False) == graph
+        assert fit_to_checkpoint(graph, metadata(1, COUNTER), Consent()) == graph
 
     def test_an_explicit_max_parallelism_cannot_change(self) -> None:
         with pytest.raises(StateRestoreError, match=r"'Counter' \(uid counter\) is set to max parallelism 64.* 128"):
-            fit_to_checkpoint(job(max_parallelism=64), metadata(1, COUNTER), False)
+            fit_to_checkpoint(job(max_parallelism=64), metadata(1, COUNTER), Consent())
 
     def test_a_parallelism_up_to_the_max_parallelism_of_the_snapshot_fits(self) -> None:
         saved = OperatorMetadata("counter", "Counter", 2, 5, ["count"], {})
-        assert counter(fit_to_checkpoint(job(parallelism=5), metadata(1, saved), False)).max_parallelism == 5
+        assert counter(fit_to_checkpoint(job(parallelism=5), metadata(1, saved), Consent())).max_parallelism == 5
 
     def test_a_parallelism_above_the_max_parallelism_of_the_snapshot_raises_naming_both_numbers(self) -> None:
         saved = OperatorMetadata("counter", "Counter", 2, 5, ["count"], {})
         with pytest.raises(StateRestoreError, match=r"'Counter' .* parallelism 6, .* max parallelism 5"):
-            fit_to_checkpoint(job(parallelism=6), metadata(1, saved), False)
+            fit_to_checkpoint(job(parallelism=6), metadata(1, saved), Consent())
 
     def test_operator_state_alone_does_not_bind_the_max_parallelism(self) -> None:
         saved = OperatorMetadata("counter", "Counter", 2, 5, [], split(position=[1, 1]))
         graph = job(parallelism=6, max_parallelism=64)
-        assert fit_to_checkpoint(graph, metadata(1, saved), False) == graph
+        assert fit_to_checkpoint(graph, metadata(1, saved), Consent()) == graph
 
     def test_the_name_of_an_operator_does_not_matter(self) -> None:
         graph = job(name="Renamed")
-        assert fit_to_checkpoint(graph, metadata(1, msgspec.structs.replace(COUNTER, name="Old name")), False) == graph
+        assert (
+            fit_to_checkpoint(graph, metadata(1, msgspec.structs.replace(COUNTER, name="Old name")), Consent()) == graph
+        )

@@ -35,7 +35,8 @@ def write(directory: Path, text: str, name: str = "program.py") -> str:
 def test_options_before_the_program_are_settings_and_those_after_it_its_own(tmp_path: Path) -> None:
     program = write(tmp_path, SETTINGS)
     ended = rekindle(
-        *("run", "-s", "points/7", "-n", "-p", "3", "-D", "pipeline.name=x=y", "-Dspark.a=b", "-D", "io.tmp.dirs="),
+        *("run", "-s", "points/7", "-n", "--drop-uncommitted-output", "-p", "3"),
+        *("-D", "pipeline.name=x=y", "-Dspark.a=b", "-D", "io.tmp.dirs="),
         *(program, "7", "-s", "-D", "--json", "--help", "--", "-x"),
         cwd=tmp_path,
         REKINDLE_PARALLELISM_DEFAULT="9",
@@ -49,6 +50,7 @@ def test_options_before_the_program_are_settings_and_those_after_it_its_own(tmp_
     assert seen["settings"] == {
         "execution.state-recovery.path": str(tmp_path / "points" / "7"),
         "execution.state-recovery.ignore-unclaimed-state": "true",
+        "execution.state-recovery.ignore-uncommitted-output": "true",
         "parallelism.default": "3",
         "pipeline.name": "x=y",
         "spark.a": "b",

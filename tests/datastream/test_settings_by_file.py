@@ -102,7 +102,12 @@ CASES: list[tuple[str, Effect, Any]] = [
     ),
     ("execution.state-recovery.path: /p", lambda env, job: job.restore_path, "/p"),
     ("execution.savepoint.path: /p", lambda env, job: job.restore_path, "/p"),
-    ("execution.state-recovery.ignore-unclaimed-state: true", lambda env, job: job.allow_non_restored_state, True),
+    ("execution.state-recovery.ignore-unclaimed-state: true", lambda env, job: job.consent.unclaimed_state, True),
+    (
+        "execution.state-recovery.ignore-uncommitted-output: true",
+        lambda env, job: job.consent.uncommitted_output,
+        True,
+    ),
     ("execution.state-recovery.fallback-to-earlier: true", lambda env, job: job.fallback_to_earlier, True),
     ("parallelism.default: 3", lambda env, job: env.get_parallelism(), 3),
     ("parallelism.default: 3", lambda env, job: env.get_config().get_parallelism(), 3),

@@ -10,7 +10,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-TEXTS = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py"), *(ROOT / "deploy").rglob("*")]
+TEXTS = [
+    ROOT / "README.md",
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "src").rglob("*.py"),
+    *(ROOT / "deploy").rglob("*"),
+]
 
 
 def test_the_distribution_does_not_have_the_name_of_the_stranger_on_pypi() -> None:

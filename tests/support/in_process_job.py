@@ -23,7 +23,7 @@ from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.options import CheckpointOptions
-from rekindle.checkpoint.restoring import fit_to_checkpoint
+from rekindle.checkpoint.restoring import Consent, fit_to_checkpoint
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
@@ -96,7 +96,7 @@ class InProcessJob:
         if batch_memory is not None:  # a batch job, and how many records its operators hold in memory
             self.graph = as_batch(self.graph, batch_memory)
         if restore is not None:
-            self.graph = fit_to_checkpoint(self.graph, restore.metadata, allow_non_restored=False)
+            self.graph = fit_to_checkpoint(self.graph, restore.metadata, Consent())
         self.iterations = IterationControl(self.graph.iterations)
         self.clock = clock or ManualClock()
         self.collected: list[Any] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from rekindle.checkpoint.restoring import RestorePath, fit_to_checkpoint
+from rekindle.checkpoint.restoring import Consent, RestorePath, fit_to_checkpoint
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Time, Types, WatermarkStrategy
@@ -225,7 +225,9 @@ def restored_contents(
     environment = StreamExecutionEnvironment.get_execution_environment()
     stream = environment.from_collection(asked).uid("questions")
     collect(stream.key_by(lambda record: record[0], Types.STRING()).process(Everything()).uid("everything"))
-    graph = fit_to_checkpoint(compile_job(environment._graph, parallelism, None), stored.metadata, True)
+    graph = fit_to_checkpoint(
+        compile_job(environment._graph, parallelism, None), stored.metadata, Consent(unclaimed_state=True)
+    )
     with InProcessJob(graph, parallelism, restore=_without_others(stored), backend=backend) as job:
         job.run_epoch()
         return {found["user"]: found for found in job.collected if isinstance(found, dict)}

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rekindle.checkpoint import paths
+from rekindle.checkpoint.left_behind import left_behind, listed
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, decode_metadata
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError, StateRestoreError
 from rekindle.graph.job_graph import JobGraph, JobNode
-from rekindle.graph.transformations.sinks import DataFrameSinkTransformation
 
 log = logging.getLogger(__name__)
 
 FALLBACK_KEY = "execution.state-recovery.fallback-to-earlier"
 WRITTEN_AGAIN = "Output that was committed after that one may be written again"
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """Say what of a checkpoint may be dropped because no operator of the program takes it over.
+
+    Attributes:
+        unclaimed_state: State of any kind but uncommitted output.
+        uncommitted_output: Output that was not committed when the checkpoint was taken: its records may be lost.
+    """
+
+    unclaimed_state: bool = False
+    uncommitted_output: bool = False
 
 
 class RestorePath:
@@ -150,27 +163,32 @@ def _taken(files: CheckpointFiles, checkpoints: list[str], skip_damaged: bool) -
 
 
 def fit_to_checkpoint(
-    graph: JobGraph, metadata: CheckpointMetadata, allow_non_restored: bool, where: str | None = None
+    graph: JobGraph, metadata: CheckpointMetadata, consent: Consent, where: str | None = None
 ) -> JobGraph:
     """Check that a program can take over a checkpoint's state, and take over derived max parallelism from it.
 
     Args:
         graph: The program.
         metadata: What the checkpoint has.
-        allow_non_restored: Whether state may be dropped for which the program has no operator.
+        consent: What of it may be dropped.
         where: The path of the checkpoint, for messages.
     """
-    nodes = {node.uid: node for node in graph.nodes}
-    read = {position.uid for position in metadata.positions if position.offsets or position.consumed}
-    left = {o.uid: [*_states(o), *(["position"] if o.uid in read else [])] for o in metadata.operators}
-    orphans = [o for o in metadata.operators if left[o.uid] and not _has_place(o, nodes.get(o.uid))]
-    if orphans and not allow_non_restored:
-        listed = "; ".join(f"{o.name!r} (uid {o.uid}: {', '.join(left[o.uid])})" for o in orphans)
-        kind, place = "savepoint" if metadata.savepoint else "checkpoint", f" ({where})" if where else ""
+    left = left_behind(graph, metadata)
+    kind, place = "savepoint" if metadata.savepoint else "checkpoint", f" ({where})" if where else ""
+    named = f"{kind} {metadata.checkpoint_id} of job {metadata.job_name!r}{place}"
+    if left and not consent.unclaimed_state:
         raise StateRestoreError(
-            f"{kind} {metadata.checkpoint_id} of job {metadata.job_name!r}{place} holds state of operators that the "
-            f"program does not have: {listed}. Give those operators their old uid, or drop their state by setting "
+            f"{named} holds state of operators that the program does not have: {listed(left)}. Give those operators "
+            "their old uid, or drop their state by setting "
             "execution.state-recovery.ignore-unclaimed-state (--allow-non-restored-state)"
+        )
+    output = [state for state in left if state.output]
+    if output and not consent.uncommitted_output:
+        raise StateRestoreError(
+            f"{named} holds output of sinks that the program does not have: {listed(output)}. Unless the job committed "
+            "it afterwards, as rekindle stop does, its records would be lost. Start once more with those sinks under "
+            "their old uid, which commits it; or drop it by setting "
+            "execution.state-recovery.ignore-uncommitted-output (--drop-uncommitted-output)"
         )
     saved = {operator.uid: operator for operator in metadata.operators}
     return replace(graph, nodes=tuple(_fitted(node, saved.get(node.uid)) for node in graph.nodes))
@@ -192,15 +210,3 @@ def _fitted(node: JobNode, operator: OperatorMetadata | None) -> JobNode:
             f"{operator.max_parallelism}, or leave it unset"
         )
     return replace(node, max_parallelism=operator.max_parallelism)
-
-
-def _has_place(operator: OperatorMetadata, node: JobNode | None) -> bool:
-    """Return whether an operator of the program takes over what one of the checkpoint has left."""
-    if node is None:
-        return False
-    return not operator.staged or isinstance(node.transformation, DataFrameSinkTransformation)
-
-
-def _states(operator: OperatorMetadata) -> list[str]:
-    lists = (name for name, state in operator.list_states.items() if sum(state.counts))
-    return [*operator.keyed_states, *lists, *(["rows to be committed"] if operator.staged else [])]

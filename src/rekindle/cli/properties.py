@@ -30,6 +30,7 @@ def properties_of(
     parallelism: int | None = None,
     restore_path: str | None = None,
     allow_non_restored_state: bool = False,
+    drop_uncommitted_output: bool = False,
     claim_mode: str | None = None,
 ) -> dict[str, str]:
     """Return the settings that a command line makes; an option of its own wins over ``-D``.
@@ -44,6 +45,8 @@ def properties_of(
         properties[StateRecoveryOptions.SAVEPOINT_PATH.key] = restore_path
     if allow_non_restored_state:
         properties[StateRecoveryOptions.IGNORE_UNCLAIMED_STATE.key] = "true"
+    if drop_uncommitted_output:
+        properties[StateRecoveryOptions.IGNORE_UNCOMMITTED_OUTPUT.key] = "true"
     if claim_mode is not None:
         properties[StateRecoveryOptions.CLAIM_MODE.key] = claim_mode
     return properties

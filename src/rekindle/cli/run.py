@@ -63,6 +63,13 @@ def run(
             help="Drop state of the savepoint that no operator of the program claims.",
         ),
     ] = False,
+    drop_uncommitted_output: Annotated[
+        bool,
+        typer.Option(
+            "--drop-uncommitted-output",
+            help="With -n: drop even output that the savepoint holds for a sink to commit. Its records may be lost.",
+        ),
+    ] = False,
     claim_mode: Annotated[
         str | None,
         typer.Option(
@@ -109,7 +116,9 @@ def run(
       rekindle run -p 4 -D execution.checkpointing.interval=10s orders.py
     """
     restore_path = None if from_savepoint is None else absolute(not_empty(from_savepoint, "after -s"))
-    settings = properties_of(properties, parallelism, restore_path, allow_non_restored_state, claim_mode)
+    settings = properties_of(
+        properties, parallelism, restore_path, allow_non_restored_state, drop_uncommitted_output, claim_mode
+    )
     started = Program(program, tuple(arguments or ()), module, settings)
     _warn_of_misplaced(started, restore_path)
     if detached:

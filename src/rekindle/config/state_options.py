@@ -289,6 +289,12 @@ class StateRecoveryOptions:
         .with_fallback_keys("execution.savepoint.ignore-unclaimed-state")
         .with_description("Whether state that no operator asks for is dropped instead of an error.")
     )
+    IGNORE_UNCOMMITTED_OUTPUT = (
+        _key("execution.state-recovery.ignore-uncommitted-output")
+        .boolean_type()
+        .default_value(False)
+        .with_description("Whether unclaimed state is dropped even if it is output that was not committed yet.")
+    )
     FALLBACK_TO_EARLIER = (
         _key("execution.state-recovery.fallback-to-earlier")
         .boolean_type()

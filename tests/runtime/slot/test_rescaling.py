@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rekindle.checkpoint.restoring import fit_to_checkpoint
+from rekindle.checkpoint.restoring import Consent, fit_to_checkpoint
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import WatermarkStrategy
 from rekindle.contracts.key_groups import subtask_of_key_group
@@ -157,4 +157,4 @@ def test_more_subtasks_than_key_groups_raises_naming_both_numbers(tmp_path: Path
         stored = job.checkpoint()
     graph = compile_job(program()._graph, 129, None)
     with pytest.raises(StateRestoreError, match=r"parallelism 129, .* max parallelism 128"):
-        fit_to_checkpoint(graph, stored.metadata, allow_non_restored=False)
+        fit_to_checkpoint(graph, stored.metadata, Consent())

@@ -103,7 +103,8 @@ def require_client() -> Any:
         import confluent_kafka
     except ImportError as error:
         raise KafkaClientError(
-            'Kafka needs the package confluent-kafka on every machine of the cluster: pip install "confluent-kafka>=2.6,<3"'
+            "Kafka needs the package confluent-kafka on every machine of the cluster: "
+            'pip install "confluent-kafka>=2.6,<3"'
         ) from error
     return confluent_kafka
 

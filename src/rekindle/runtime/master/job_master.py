@@ -17,6 +17,7 @@ from rekindle.base.clock import Clock
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
+from rekindle.checkpoint.left_behind import described, left_behind
 from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.restoring import WRITTEN_AGAIN, RestorePath, fit_to_checkpoint
 from rekindle.contracts.job.job_execution_result import JobExecutionResult
@@ -86,7 +87,7 @@ class JobMaster(ObservedJob):
         plan: Plan | None = None,
     ) -> None:
         def fitted(metadata: CheckpointMetadata) -> JobGraph:
-            return fit_to_checkpoint(graph, metadata, settings.allow_non_restored_state)
+            return fit_to_checkpoint(graph, metadata, settings.consent)
 
         self._takeover = take_over(settings, clock, fitted)
         self._ownership = self._takeover.ownership
@@ -464,8 +465,11 @@ class JobMaster(ObservedJob):
     def _fitted(self, restored: CompletedCheckpoint) -> JobGraph:
         """Fit the program to the checkpoint that it is started from."""
         stored = restored.location
-        allowed = self.settings.allow_non_restored_state
-        return fit_to_checkpoint(self._program, stored.metadata, allowed, stored.external_path)
+        graph = fit_to_checkpoint(self._program, stored.metadata, self.settings.consent, stored.external_path)
+        if left := left_behind(graph, stored.metadata):
+            dropped = described(left, stored)
+            log.warning("dropped from %s, as no operator of the program takes it over: %s", stored.describe(), dropped)
+        return graph
 
     def _clean_up(self, status: JobStatus) -> None:
         """Delete this job's checkpoints unless they are to be kept in this case, and whatever else is left of them."""

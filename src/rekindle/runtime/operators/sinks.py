@@ -21,6 +21,7 @@ from rekindle.runtime.operators.roles import OutputCommitter
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.runtime.wire.messages import COLLECTED, PRINTED
 from rekindle.serialization.encodings.msgpack_serializer import shown
+from rekindle.state.operator_state.backend import PENDING_COMMITS
 from rekindle.state.operator_state.stored import DistributionMode, StoredList
 from rekindle.types.typeinfo import TypeInformation
 
@@ -120,7 +121,6 @@ class TwoPhaseOperator(OutputCommitter):
     """Commit what a writer wrote when the checkpoint that holds it is complete, and once."""
 
     _LINEAGE = "lineage"
-    _PENDING = "pending-commits"
     _writer: SinkWriter
 
     def __init__(self, type_info: TypeInformation | None = None) -> None:
@@ -140,7 +140,7 @@ class TwoPhaseOperator(OutputCommitter):
             context,
             SinkWriterContext(task.subtask, task.parallelism, task.attempt, self._lineage, clock, self.type_info),
         )
-        pending = _pending_commits(context.restored.lists.get(self._PENDING))
+        pending = _pending_commits(context.restored.lists.get(PENDING_COMMITS))
         own = [p for p in pending if p.subtask % task.parallelism == task.subtask]
         if own:
             self._writer.commit([p.committable for p in sorted(own, key=lambda p: p.checkpoint_id)])
@@ -170,11 +170,11 @@ class TwoPhaseOperator(OutputCommitter):
         ]
         return {
             self._LINEAGE: StoredList.of(DistributionMode.UNION, [self._lineage.encode()]),
-            self._PENDING: StoredList.of(DistributionMode.UNION, items),
+            PENDING_COMMITS: StoredList.of(DistributionMode.UNION, items),
         }
 
     def read_lists_back(self, lists: dict[str, StoredList]) -> None:
-        _pending_commits(lists.get(self._PENDING))
+        _pending_commits(lists.get(PENDING_COMMITS))
 
     def notify_complete(self, checkpoint_id: int) -> None:
         for number in sorted(number for number in self._pending if number <= checkpoint_id):

@@ -32,6 +32,9 @@ SOURCE_BUFFER = "~source-buffer"
 SOURCE_ENDED = "~source-ended"
 """The state that tells which subtasks of a source function have ended."""
 
+PENDING_COMMITS = "pending-commits"
+"""The state in which a sink keeps what it has written and not committed yet."""
+
 FINISHED = "~finished"
 """The state that tells which subtasks of a custom operator have finished."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -329,18 +330,32 @@ def test_a_program_without_the_sink_is_told_of_the_rows_that_wait(jobs: Jobs) ->
         jobs.cluster.submit(env)
 
 
-def test_a_program_with_another_sink_under_the_uid_is_told_of_the_rows_that_wait(jobs: Jobs) -> None:
+def _with_another_sink(env: StreamExecutionEnvironment, other: Writing) -> StreamExecutionEnvironment:
+    stream = placed(env, COUNT)
+    stream.print().uid("table")
+    stream.sink_to_data_frame(other).uid("other")
+    return env
+
+
+def test_a_program_with_another_sink_under_the_uid_is_told_of_the_rows_that_wait(
+    jobs: Jobs, caplog: pytest.LogCaptureFixture
+) -> None:
     savepoint = _cancelled_with_rows(jobs, Writing(AppendedTable()))
     env = jobs.env(savepoint=savepoint)
     placed(env, COUNT).print().uid("table")
     with pytest.raises(StateRestoreError, match="uid table: rows to be committed"):
         jobs.cluster.submit(env)
-    env = jobs.env(savepoint=savepoint, execution_state__recovery_ignore__unclaimed__state="true")
-    stream, other = placed(env, COUNT), Writing(AppendedTable())
-    stream.print().uid("table")
-    stream.sink_to_data_frame(other).uid("other")
-    jobs.cluster.submit(env).result.result(60)
+    consent = {"execution_state__recovery_ignore__unclaimed__state": "true"}
+    with pytest.raises(StateRestoreError, match=r"its records would be lost.*--drop-uncommitted-output"):
+        jobs.cluster.submit(_with_another_sink(jobs.env(savepoint, **consent), Writing(AppendedTable())))
+    consent["execution_state__recovery_ignore__uncommitted__output"] = "true"
+    other = Writing(AppendedTable())
+    jobs.cluster.submit(_with_another_sink(jobs.env(savepoint, **consent), other)).result.result(60)
     assert set(other.table.rows()) < set(golden(COUNT)), "what came after the savepoint, and none of its rows"
+    (dropped,) = [message for message in caplog.messages if "dropped from savepoint" in message]
+    assert re.search(
+        r"'DataFrame Sink' \(uid table\): rows to be committed \(\d+ items, [\d,]+ bytes, output to be", dropped
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from rekindle.checkpoint.crash_records import CrashRecordSettings, StateCopies
 from rekindle.checkpoint.options import CheckpointOptions
+from rekindle.checkpoint.restoring import Consent
 from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
 from rekindle.checkpoint.settings.checkpoint_storage import (
     CheckpointStorage,
@@ -60,7 +61,7 @@ class JobSettings:
     asynchronous_snapshots: bool
     retention: ExternalizedCheckpointRetention
     restore_path: str | None
-    allow_non_restored_state: bool
+    consent: Consent  # to dropping what the program has no place for
     restart_strategy: RestartStrategy
     control_port: int
     heartbeat_ms: int
@@ -172,7 +173,10 @@ def settle(
         asynchronous_snapshots=settle_asynchronous(state_backend, configuration),
         retention=retention,
         restore_path=restore_path,
-        allow_non_restored_state=configuration.get(StateRecoveryOptions.IGNORE_UNCLAIMED_STATE),
+        consent=Consent(
+            unclaimed_state=configuration.get(StateRecoveryOptions.IGNORE_UNCLAIMED_STATE),
+            uncommitted_output=configuration.get(StateRecoveryOptions.IGNORE_UNCOMMITTED_OUTPUT),
+        ),
         restart_strategy=restart_strategy_for(
             execution_config.get_restart_strategy(), configuration, enabled, random.random
         ),
