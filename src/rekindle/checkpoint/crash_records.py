@@ -21,6 +21,7 @@ from enum import StrEnum
 
 import msgspec
 
+from rekindle.base.local_path import is_local, local_path
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.exceptions import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError, CrashRecordError
@@ -272,12 +273,12 @@ def read_crash(path: str) -> tuple[CrashSummary, CrashContents]:
         CheckpointNotFoundError: There is no such file.
         CheckpointCorruptError: It is damaged.
     """
-    if "://" in path and not path.startswith("file:"):
+    if not is_local(path):
         raise CrashRecordError(
             f"{path} is not on this machine. Opening a crash record runs code that it holds: if you trust those who "
             "can write there, copy it here first"
         )
-    local = re.sub(r"^file:/*", "/", path)
+    local = local_path(path)
     try:
         with open(local, "rb") as file:
             return decode_crash(file.read(), local)

@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from rekindle.base.local_path import is_local
 from rekindle.exceptions import ConfigurationError
 
 METADATA = "_metadata"
@@ -65,7 +66,7 @@ def checked_location(location: str, what: str) -> str:
         raise ConfigurationError(
             f"the {what} {_shown(location)} has {len(data):,} bytes, more than the {_LONGEST:,} allowed"
         )
-    if "://" not in location or location.startswith("file:"):
+    if is_local(location):
         longest = max(map(len, data.split(b"/")))
         if longest > _LONGEST_NAME:
             raise ConfigurationError(

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
+from rekindle.base.local_path import is_local, local_path
 from rekindle.checkpoint import paths
 from rekindle.exceptions import CheckpointStorageError, ConfigurationError
 
@@ -221,9 +222,9 @@ def checkpoint_files(location: str) -> CheckpointFiles:
         ConfigurationError: There can be no such location.
     """
     paths.checked_location(location, "checkpoint location")
-    if "://" in location and not location.startswith("file:"):
+    if not is_local(location):
         return ArrowCheckpointFiles(location)
-    return LocalCheckpointFiles(_local_path(location))
+    return LocalCheckpointFiles(local_path(location))
 
 
 def _sync_directory(directory: str) -> None:
@@ -235,12 +236,6 @@ def _sync_directory(directory: str) -> None:
         finally:
             os.close(descriptor)
         directory = os.path.dirname(directory)
-
-
-def _local_path(location: str) -> str:
-    if location.startswith("file:"):
-        return "/" + location[len("file:") :].lstrip("/")
-    return location
 
 
 def _filesystem_of(uri: str):  # type: ignore[no-untyped-def]

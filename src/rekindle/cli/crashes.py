@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rekindle.base.local_path import is_local, local_path
 from rekindle.cli import formats
 from rekindle.cli.completion import complete_known_job
 from rekindle.cli.exit_codes import CommandError, ExitCode
@@ -60,7 +61,7 @@ def _directory(wanted: str) -> str:
     from rekindle.client.found_job import resolve
     from rekindle.exceptions import NotFoundError
 
-    if "://" in wanted or wanted.startswith("file:") or os.path.isdir(wanted):
+    if not is_local(wanted) or local_path(wanted) != wanted or os.path.isdir(wanted):
         return wanted
     if os.sep in wanted:
         raise CommandError(f"there is no directory {wanted}", ExitCode.NOT_FOUND)

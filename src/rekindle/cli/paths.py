@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from rekindle.base.local_path import is_local, local_path
 from rekindle.cli.exit_codes import CommandError, ExitCode
 
 
@@ -24,4 +25,4 @@ def not_empty(path: str, given_as: str) -> str:
 
 def absolute(path: str) -> str:
     """Let a path mean the same wherever it is read; what has a scheme does so already."""
-    return path if "://" in path or path.startswith("file:") else os.path.abspath(path)
+    return path if not is_local(path) or local_path(path) != path else os.path.abspath(path)

@@ -54,7 +54,7 @@ def test_file_system_storage_keeps_what_it_was_given() -> None:
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        ("file://var/checkpoints/", "file://var/checkpoints"),
+        ("file://localhost/var/checkpoints/", "file://localhost/var/checkpoints"),
         ("file:///var/checkpoints//", "file:///var/checkpoints"),
         ("hdfs://namenode:40010/flink/checkpoints", "hdfs://namenode:40010/flink/checkpoints"),
         ("/var/checkpoints/", "/var/checkpoints"),

@@ -9,6 +9,7 @@ import posixpath
 from typing import NoReturn
 from urllib.parse import urlsplit
 
+from rekindle.base.local_path import is_local, local_path
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.config.options import CheckpointingOptions
@@ -182,10 +183,10 @@ def checked_directory(path: str, what: str = "checkpoint path") -> str:
         parts = urlsplit(path)
     except ValueError as error:
         raise ConfigurationError(f"the {what} {path!r} cannot be read as a URI: {error}") from error
-    local = parts.scheme in ("", "file")
-    if not local and "://" not in path:
+    local = is_local(path)
+    if local and parts.scheme not in ("", "file"):
         raise ConfigurationError(f"the {what} {path!r} has no // after its scheme: write scheme://host/path")
-    if local and not path.removeprefix("file:").startswith("/"):
+    if local and not local_path(path).startswith("/"):
         raise ConfigurationError(
             f"the {what} {path!r} is relative, and would mean another directory on every host: "
             "use a URI (file://, hdfs://, s3://, …) or an absolute path"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from enum import Enum
 from typing import Any, NoReturn
-from urllib.parse import urlsplit
 
+from rekindle.base.local_path import is_local, local_path
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.settings.checkpoint_storage import (
     CheckpointStorage,
@@ -312,10 +312,9 @@ def _optional_flag(name: str, value: bool | None) -> bool | None:
 
 
 def _local_directory(path: str) -> str:
-    parts = urlsplit(path)
-    if parts.scheme not in ("", "file"):
+    if not is_local(path):
         raise ConfigurationError(f"RocksDB storage path {path!r} is not on a local file system")
-    local = parts.path if parts.scheme else path
+    local = local_path(path)
     if not local.startswith("/"):
         raise ConfigurationError(f"RocksDB storage path {path!r} is relative: use an absolute path")
     return paths.directory(local)

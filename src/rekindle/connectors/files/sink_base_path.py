@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 
+from rekindle.base.local_path import local_path
 from rekindle.checkpoint.paths import checked_location, directory
 from rekindle.connectors.files.arrow_sink_files import ArrowSinkFiles
 from rekindle.connectors.files.local_sink_files import LocalSinkFiles
 from rekindle.connectors.files.sink_files import SinkFiles
-from rekindle.exceptions import ConfigurationError
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
 
@@ -21,15 +21,8 @@ def absolute(base_path: str) -> str:
         ConfigurationError: A ``file:`` URI names another machine, or no absolute path; or a URI has a password in it.
     """
     checked_location(base_path, "base path of a file sink")
-    if base_path.startswith("file:"):
-        authority, slash, path = base_path.removeprefix("file:").removeprefix("//").partition("/")
-        if authority not in ("", "localhost") or not slash:
-            raise ConfigurationError(
-                f"base path {base_path!r} of a file sink names no absolute path of this machine; "
-                "write it as file:///directory"
-            )
-        return os.path.abspath(slash + path)
-    return directory(base_path) if _URI.match(base_path) else os.path.abspath(base_path)
+    local = local_path(base_path)
+    return directory(base_path) if _URI.match(local) else os.path.abspath(local)
 
 
 def sink_files(base_path: str) -> SinkFiles:

@@ -6,10 +6,10 @@ import glob
 import os
 from collections.abc import Iterator
 
+from rekindle.base.local_path import local_path
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.transformations.sources import TextFiles
 
-_FILE = "file://"
 _LINES = 10_000  # in a batch
 
 
@@ -47,7 +47,7 @@ def line_batches(path: str, as_bytes: bool) -> Iterator[tuple[int, bytearray]]:
 def _expanded(path: str) -> list[str]:
     """Find all files of a path, a directory or a pattern, without those that Spark takes for hidden."""
     found: list[str] = []
-    matches = sorted(glob.glob(path.removeprefix(_FILE)))
+    matches = sorted(glob.glob(local_path(path)))
     if not matches:
         raise InvalidProgramError(f"there is no file or directory {path!r} to read")
     for match in matches:
