@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from rekindle.base.printable import printable
+
 JSON = "--json"
 
 Json = Annotated[bool, typer.Option(JSON, help="Print one JSON document instead of text.")]
@@ -37,4 +39,4 @@ def print_error(message: str, exit_code: int, as_json: bool) -> None:
     """Say what went wrong; a program that asked for JSON gets that as JSON, too."""
     if as_json:
         print_json({"error": message, "exit_code": int(exit_code)})
-    messages().print(Text("error: ", style="red") + Text(message, style="default"))
+    messages().print(Text("error: ", style="red") + Text(printable(message), style="default"))

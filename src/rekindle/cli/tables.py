@@ -9,6 +9,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from rekindle.base.printable import printable
 from rekindle.cli.output import console
 
 _WIDE = 100_000  # the width of what is no terminal
@@ -53,7 +54,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], ri
         else:
             table.add_column(name, no_wrap=True)
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+        table.add_row(*(cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row))
     output = console()
     least = Measurement.get(output, output.options, table).minimum if output.is_terminal else _WIDE
     output.width = max(output.width, least)

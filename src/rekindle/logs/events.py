@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from rekindle.base.printable import printable
+
 LOGGER = "rekindle.job"
 SHOWN = "shown_elsewhere"
 """The attribute of a record that a view has shown, or keeps, itself: Rekindle's own handler passes it over."""
@@ -27,4 +29,4 @@ def log_event(
         fields: What else programs may want to know. They are attributes of the record, and keys in JSON.
     """
     extra = {"job_name": job_name, "job_id": job_id, "event": event, **fields, SHOWN: shown}
-    _log.log(level, "[%s] %s", job_name, text, extra=extra)
+    _log.log(level, "[%s] %s", printable(job_name), printable(text), extra=extra)

@@ -6,6 +6,7 @@ import json
 import logging
 from datetime import datetime
 
+from rekindle.base.printable import printable
 from rekindle.logs.events import SHOWN
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", SHOWN}
@@ -22,7 +23,7 @@ class TextFormat(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Write a record."""
         source = "" if hasattr(record, "job_name") else f"{record.name}: "
-        text = super().format(record)  # the message, and the traceback if there is one
+        text = printable(super().format(record))  # the message, and the traceback if there is one
         return f"{iso_time(record.created)} {record.levelname:<7} {source}{text}"
 
 

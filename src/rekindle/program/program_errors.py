@@ -12,6 +12,7 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
+from rekindle.base.printable import printable
 from rekindle.exceptions import InvalidCheckpointTransitionError, RekindleError
 
 RUN_REPORT = "REKINDLE_RUN_REPORT"
@@ -42,7 +43,7 @@ def show_error(kind: type[BaseException], error: BaseException, trace: Traceback
     if isinstance(error, InvalidCheckpointTransitionError):
         sys.__excepthook__(kind, error, trace)
     else:
-        sys.stderr.write(f"error: {error}\n{_place_in_program(trace)}")
+        sys.stderr.write(f"error: {printable(str(error))}\n{_place_in_program(trace)}")
 
 
 def _place_in_program(trace: TracebackType | None) -> str:

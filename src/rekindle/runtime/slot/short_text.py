@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import reprlib
 
+from rekindle.base.printable import printable
+
 
 def cut(text: str, limit: int) -> str:
     """Return a text, without its middle if it is longer than a limit; it says how many characters are missing.
 
-    What UTF-8 cannot express, such as half of a pair of surrogates, is written as an escape sequence.
+    What a terminal would obey, and what UTF-8 cannot express, is written as an escape sequence.
     """
     if len(text) > limit:
         head = limit * 2 // 3
         tail = limit - head
         text = f"{text[:head]}… ({len(text) - limit:,} characters cut) …{text[-tail:]}"
-    return text.encode("utf-8", "backslashreplace").decode()
+    return printable(text)
 
 
 class _Repr(reprlib.Repr):

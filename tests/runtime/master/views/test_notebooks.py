@@ -19,6 +19,7 @@ from rekindle.base.html_table import html_table
 from rekindle.common import CompletableFuture, JobExecutionResult, JobID, JobStatus
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.runtime.master.client import LocalJobClient
+from rekindle.runtime.master.views import progress
 from rekindle.runtime.master.views.notebook_panel import Panel
 from rekindle.runtime.master.views.notebook_view import KEPT_LINES, NotebookView
 from rekindle.runtime.master.views.progress import EpochSummary, LogView
@@ -98,8 +99,11 @@ def panel_of(view: NotebookView, now: list[float]) -> list[Shown]:
     return shown
 
 
-def test_a_panel_is_brought_up_to_date_in_place(view: NotebookView, shell: Any) -> None:
+def test_a_panel_is_brought_up_to_date_in_place(
+    view: NotebookView, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     shown = panel_of(view, now)
     view.job_id = "ab"
     view.start()
@@ -109,7 +113,7 @@ def test_a_panel_is_brought_up_to_date_in_place(view: NotebookView, shell: Any) 
     now[0] = 5.0
     view.epoch_finished(EpochSummary(1, 10, 10, 0.5, 0))
     (panel,) = shown
-    for part in ("orders", "RUNNING", "10, 20/s", "1970-01-01", "http://127.0.0.1:8081/#/jobs/ab/overview"):
+    for part in ("orders", "RUNNING", "10, 2/s", "1970-01-01", "http://127.0.0.1:8081/#/jobs/ab/overview"):
         assert part in panel.contents[-1]
     view.failed(ValueError(f"broken {EVIL}\nmore"), 5)
     assert "RESTARTING" in panel.contents[-1]

@@ -118,9 +118,21 @@ class TestLogView:
                 view.epoch_finished(summary(epoch=second, records=1_000 * second, seconds=0.5, watermark=MAX))
 
         assert logged(run) == [
-            "[word count] epoch 5: 6,000 records/s, watermark end",
-            "[word count] epoch 10: 16,000 records/s, watermark end",
+            "[word count] epoch 5: 3,000 records/s, watermark end",
+            "[word count] epoch 10: 8,000 records/s, watermark end",
         ]
+
+    def test_the_rate_is_that_of_the_clock_and_not_of_the_work(
+        self, at: Callable[[float], None], logged: Logged
+    ) -> None:
+        def run(view: LogView) -> None:
+            at(20)  # it took long to start
+            view.attempt_started(0, None)
+            for second in range(21, 27):
+                at(second)
+                view.epoch_finished(summary(epoch=second, records=199, seconds=0.15))
+
+        assert logged(run)[-1] == "[word count] epoch 26: 199 records/s, watermark none"
 
     def test_an_idle_job_has_no_lines(self, at: Callable[[float], None], logged: Logged) -> None:
         def run(view: LogView) -> None:
@@ -212,9 +224,11 @@ def line_of(view: LiveView) -> str:
 
 
 class TestLiveView:
-    def test_its_line_tells_how_far_the_job_is(self) -> None:
+    def test_its_line_tells_how_far_the_job_is(self, at: Callable[[float], None]) -> None:
         view = LiveView("word count")
+        at(10)
         view.attempt_started(0, None)
+        at(10.5)
         view.epoch_finished(summary(epoch=42, records=5_000, seconds=0.5, watermark=0))
         view.checkpoint_completed(checkpoint())
         for part in (

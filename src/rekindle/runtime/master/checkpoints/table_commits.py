@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rekindle.base.printable import printable
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import StagedRows
 from rekindle.checkpoint.row_staging import RowStaging, marker_directory
@@ -235,12 +236,12 @@ def _failure(node: JobNode, commit: TableCommit, error: BaseException) -> UserCo
     _, _, trace = sys.exc_info()
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
-    text = "".join(traceback.format_exception(type(error), error, trace))
-    kind = type(error)
+    text = printable("".join(traceback.format_exception(type(error), error, trace)))
+    kind, said = type(error), printable(str(error))
     summary = (
-        f"{kind.__module__}.{kind.__qualname__}: {error}"
+        f"{kind.__module__}.{kind.__qualname__}: {said}"
         if kind.__module__ != "builtins"
-        else (f"{kind.__qualname__}: {error}")
+        else (f"{kind.__qualname__}: {said}")
     )
     what = f"the writer of version {commit.version} (app_id {commit.app_id}), on the driver"
     return UserCodeError(node.name, 0, summary, text, node.uid, what)

@@ -60,7 +60,7 @@ class NotebookView(LogView):
         super().__init__(job_name)
         self._cell = cell
         self._panel = panel
-        self._epochs = self._total = 0
+        self._epochs = 0
         self._logged: deque[str] = deque(maxlen=KEPT_LINES)
         self._printed: deque[str] = deque(maxlen=KEPT_LINES)
 
@@ -76,12 +76,10 @@ class NotebookView(LogView):
     def epoch_finished(self, summary: EpochSummary) -> None:
         super().epoch_finished(summary)
         self._epochs += 1
-        self._total += summary.records
-        rate = summary.records / max(summary.seconds, 1e-9)
         self._put(
             False,
             Epochs=f"{self._epochs:,}",
-            Records_from_sources=f"{self._total:,}, {rate:,.0f}/s",
+            Records_from_sources=f"{self._records:,}, {self._rate:,.0f}/s",
             Watermark=format_watermark(summary.watermark),
         )
 

@@ -9,15 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from rekindle.base.printable import printable
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import JobFencedError, SparkLostError
 from rekindle.logs.events import log_event
+from rekindle.metrics.rates import RateWindow
 from rekindle.runtime.master.views.checkpoint_lines import CheckpointLines, Line, describe_checkpoint
 from rekindle.runtime.master.views.start_times import Phase, describe_start
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 
 _LINE_EVERY_SECONDS = 5.0
+_RATE_OVER_MS = 5_000
+_AS_IT_IS: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False, "soft_wrap": True}  # nothing is cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +103,17 @@ class LogView(ProgressView):
         super().__init__(job_name)
         self._lock = threading.Lock()
         self._records = 0
-        self._seconds = 0.0
+        self._rate = 0.0  # records per second of the clock, not of work: between epochs a job waits for records
+        self._recently = RateWindow(_now_ms(), 1, _RATE_OVER_MS)
+        self._records_at_start = 0  # of the attempt
+        self._records_at_line = 0
         self._last_line = time.monotonic()
         self._checkpoints = CheckpointLines()
 
     def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
         self._sum_up_checkpoints()
+        with self._lock:
+            self._recently, self._records_at_start = RateWindow(_now_ms(), 1, _RATE_OVER_MS), self._records
         source = "the beginning" if checkpoint_id is None else f"checkpoint {checkpoint_id}"
         text = f"attempt {attempt + 1} runs, from {source}"
         self._log("attempt_started", text, attempt=attempt + 1, checkpoint_id=checkpoint_id)
@@ -113,12 +122,11 @@ class LogView(ProgressView):
         now = time.monotonic()
         with self._lock:
             self._records += summary.records
-            self._seconds += summary.seconds
+            (self._rate,) = self._recently.per_second(_now_ms(), self._records - self._records_at_start)
             lines = self._checkpoints.due(now)
-            due = now - self._last_line >= _LINE_EVERY_SECONDS and self._records
+            due = now - self._last_line >= _LINE_EVERY_SECONDS and self._records > self._records_at_line
             if due:
-                rate = self._records / max(self._seconds, 1e-9)
-                self._records, self._seconds, self._last_line = 0, 0.0, now
+                rate, self._records_at_line, self._last_line = self._rate, self._records, now
         self._log_checkpoints(lines)
         if due:
             text = f"epoch {summary.epoch}: {rate:,.0f} records/s, watermark {format_watermark(summary.watermark)}"
@@ -189,8 +197,6 @@ class LiveView(LogView):
         self._live = Live(console=self._console, refresh_per_second=8, transient=True)
         self._state = "starting"
         self._epoch = "none"
-        self._rate = 0.0
-        self._total = 0
         self._watermark = MIN_WATERMARK
         self._checkpoint = "none yet"
         self._restarts = 0
@@ -210,8 +216,6 @@ class LiveView(LogView):
     def epoch_finished(self, summary: EpochSummary) -> None:
         super().epoch_finished(summary)
         self._epoch = str(summary.epoch)
-        self._total += summary.records
-        self._rate = summary.records / max(summary.seconds, 1e-9)
         self._watermark = summary.watermark
         self._refresh()
 
@@ -245,17 +249,17 @@ class LiveView(LogView):
     def ended(self, status: str) -> None:
         super().ended(status)
         self._live.stop()
-        self._print(f"{self.job_name}: {status}, {self._total:,} records, {self._restarts} restarts")
+        self._print(f"{self.job_name}: {status}, {self._records:,} records, {self._restarts} restarts")
 
     def show(self, text: str, stream: TextIO) -> None:
         if stream.isatty():
-            self._print(text, end="")
+            self._console.print(text, end="", **_AS_IT_IS)
         else:
             super().show(text, stream)
 
-    def _print(self, text: str, end: str = "\n", style: str | None = None) -> None:
-        """Print above the line, as it is: "[x]" is no markup, ":100:" no emoji, and a long line is not cut."""
-        self._console.print(text, end=end, style=style, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    def _print(self, text: str, style: str | None = None) -> None:
+        """Print above the line."""
+        self._console.print(printable(text), style=style, **_AS_IT_IS)
 
     def _refresh(self) -> None:
         from rich.text import Text  # as above
@@ -269,6 +273,10 @@ class LiveView(LogView):
             f"restarts {self._restarts}",
         )
         self._live.update(Text("  │  ".join(parts), style="cyan"))
+
+
+def _now_ms() -> int:
+    return round(time.monotonic() * 1000)
 
 
 def format_watermark(watermark: int) -> str:
