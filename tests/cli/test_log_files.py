@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
+import resource
 import subprocess
 import sys
 from contextlib import closing
@@ -52,6 +54,40 @@ def test_limits(tmp_path: Path, limit: int, kept: int, expected: dict[str, bytes
     assert files(tmp_path / "log") == expected
 
 
+def test_what_a_full_disk_loses_is_said_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full, write = [False], os.write
+
+    def write_if_there_is_room(descriptor: int, data: bytes) -> int:
+        if full[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(descriptor, data)
+
+    monkeypatch.setattr(log_writer.os, "write", write_if_there_is_room)
+    writer = LogWriter(str(tmp_path / "log"), 0, 1)
+    for line in (b"one\n", b"two\n", b"three\n", b"four\n", b"five\n"):
+        full[0] = line.startswith(b"t")
+        writer.write(line)
+    missing = b"\n(10 bytes of output are missing here: they could not be written)\n"
+    assert (tmp_path / "log").read_bytes() == b"one\n" + missing + b"four\nfive\n"
+
+
+def test_a_log_without_room_is_an_error_before_the_program_starts(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("open('started', 'w')")
+    ended = subprocess.run(
+        [sys.executable, "-m", "rekindle.cli", "run", "-d", "program.py"],
+        cwd=tmp_path,
+        env=os.environ | {"REKINDLE_STATE_DIR": str(tmp_path / "state")},
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000)),  # stands for a full disk
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert "error: the log cannot be written to" in ended.stderr
+    assert "Give another file with --log, or set REKINDLE_STATE_DIR" in " ".join(ended.stderr.split())
+    assert not (tmp_path / "started").exists()
+
+
 def test_a_line_without_an_end_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_writer, "_LONGEST_LINE", 20)
     writer = LogWriter(str(tmp_path / "log"), 10, 2)
@@ -65,7 +101,7 @@ def test_a_disk_that_cannot_be_written_to_is_no_end(tmp_path: Path) -> None:
     writer.write(b"lost\n" * 10)
     (tmp_path / "not" / "there").mkdir(parents=True)
     writer.write(b"written\n")
-    assert (tmp_path / "not" / "there" / "log").read_bytes() == b"written\n"
+    assert (tmp_path / "not" / "there" / "log").read_bytes().endswith(b"not be written)\nwritten\n")
 
 
 def test_the_process_writes_all_that_comes_and_ends_with_it(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ _POLL_SECONDS = 0.1
 _LAST_WORDS_SECONDS = 30
 _URL_SECONDS = 1.0
 _TAIL = 30
+_ROOM = 1 << 16
 _LOST = (JobStatus.FAILING.name, JobStatus.FAILED.name, JobStatus.CANCELED.name)
 
 
@@ -111,10 +112,13 @@ def _start_writer(log: str, program: Program) -> subprocess.Popen[bytes]:
         CommandError: The log cannot be written.
     """
     try:
-        with open(log, "ab"):  # found out now, and not by a process that nobody listens to
-            pass
+        _check_room(log)  # found out now, and not by a process that nobody listens to
     except OSError as error:
-        raise CommandError(f"the log cannot be written to {log}: {error.strerror}", ExitCode.USAGE) from error
+        raise CommandError(
+            f"the log cannot be written to {log}: {error.strerror}. Give another file with --log, or set "
+            "REKINDLE_STATE_DIR to a directory with room",
+            ExitCode.USAGE,
+        ) from error
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the program warns of the same keys
         settings = layered_configuration(program.properties)
@@ -126,6 +130,15 @@ def _start_writer(log: str, program: Program) -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+
+
+def _check_room(log: str) -> None:
+    """Raise OSError if a log cannot be written, or has no room for even its first lines."""
+    with open(log, "ab"):
+        pass
+    if os.path.isfile(log):
+        with tempfile.TemporaryFile(dir=os.path.dirname(log)) as probe:
+            probe.write(bytes(_ROOM))
 
 
 def _lost(

@@ -14,6 +14,7 @@ import sys
 
 _CHUNK = 1 << 16
 _LONGEST_LINE = 1 << 20
+_MISSING = b"\n(%d bytes of output are missing here: they could not be written)\n"
 
 
 class LogWriter:
@@ -31,10 +32,11 @@ class LogWriter:
         self._max_files = max_files
         self._file: int | None = None
         self._size = 0
+        self._lost = 0  # bytes that could not be written since the last that could
         self._in_line = 0  # how many bytes of a line are written that has not ended
 
     def write(self, data: bytes) -> None:
-        """Write, and begin a new file between two lines if it is time. A disk that cannot be written to loses lines."""
+        """Write, and begin a new file between two lines if it is time. What a full disk loses is said behind it."""
         while data:
             if self._max_size and self._size >= self._max_size:
                 if self._in_line and self._in_line < _LONGEST_LINE:
@@ -56,14 +58,19 @@ class LogWriter:
     def _append(self, data: bytes) -> None:
         _, newline, after = data.rpartition(b"\n")
         self._in_line = len(after) if newline else self._in_line + len(data)
-        with contextlib.suppress(OSError):
+        view = memoryview(data)
+        try:
             if self._file is None:
                 self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
                 self._size = os.fstat(self._file).st_size
-            view = memoryview(data)
+            if self._lost:
+                os.write(self._file, _MISSING % self._lost)
+                self._lost = 0
             while view:
                 view = view[os.write(self._file, view) :]
-            self._size += len(data)
+        except OSError:
+            self._lost += len(view)
+        self._size += len(data) - len(view)
 
     def _rotate(self) -> None:
         self.close()
