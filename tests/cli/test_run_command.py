@@ -67,6 +67,37 @@ def test_a_savepoint_named_after_the_program_is_warned_of(tmp_path: Path) -> Non
     assert "warning" not in rekindle("run", program, "0").err
 
 
+@pytest.mark.parametrize(
+    ("options", "warning"),
+    [
+        (["-s", "/a", "-s", "/b"], "--from-savepoint is given 2 times; the last one holds: /b"),
+        (["-p", "2", "-p", "3"], "--parallelism is given 2 times; the last one holds: 3"),
+        (["-D", "a=1", "-D", "a=2"], "-D a is given more than once; the last value holds"),
+        (["-s", "/b", "-D", "execution.state-recovery.path=/a"], "-s /b takes precedence over -D execution."),
+        (["-s", "/b", "-D", "execution.savepoint.path=/a"], "-s /b takes precedence over -D execution.savepoint.path"),
+        (["-p", "2", "-D", "parallelism.default=3"], "-p 2 takes precedence over -D parallelism.default=3"),
+    ],
+)
+def test_what_is_given_twice_is_said(tmp_path: Path, options: list[str], warning: str) -> None:
+    ended = rekindle("run", *options, write(tmp_path, SETTINGS), "0")
+    assert f"warning: {warning}" in " ".join(ended.err.split())
+    settings = ended.json()["settings"]
+    assert "/a" not in settings.values()
+    assert "execution.savepoint.path" not in settings
+
+
+def test_what_is_given_once_or_may_be_given_often_is_not(tmp_path: Path) -> None:
+    options = ("-s", "/b", "-D", "execution.state-recovery.path=/b", "-D", "a=1", "-D", "a=1", "-D", "b=2", "-n", "-n")
+    assert "warning" not in rekindle("run", *options, write(tmp_path, SETTINGS), "0").err
+
+
+def test_a_savepoint_of_the_configuration_that_does_not_hold_is_said(tmp_path: Path) -> None:
+    path = {"REKINDLE_EXECUTION_STATE_RECOVERY_PATH": "/a"}
+    ended = rekindle("run", "-s", "/b", write(tmp_path, SETTINGS), "0", **path)
+    assert "warning: -s /b takes precedence over execution.state-recovery.path: /a" in " ".join(ended.err.split())
+    assert "warning" not in rekindle("run", "-s", "/a", write(tmp_path, SETTINGS), "0", **path).err
+
+
 def test_a_module_runs_as_after_python_m(tmp_path: Path) -> None:
     write(tmp_path, SETTINGS, "jobs.py")
     ended = rekindle("run", "-s", "s3://bucket/points", "--module", "jobs", "3", cwd=tmp_path)

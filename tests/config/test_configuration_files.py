@@ -1,25 +1,17 @@
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
 import pytest
 
-from rekindle.config.configuration_environment import environment_layer, variable_of
+import rekindle
+from rekindle.config.configuration_environment import OTHER_VARIABLES, PROPERTIES, environment_layer, variable_of
 from rekindle.config.configuration_files import configuration_file, layered_configuration
 from rekindle.config.options import known_keys
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.exceptions import ConfigurationError
-
-RESERVED = {
-    "REKINDLE_CONF_DIR",
-    "REKINDLE_DYNAMIC_PROPERTIES",
-    "REKINDLE_PLAN_FILE",
-    "REKINDLE_PROPERTIES",
-    "REKINDLE_RUN_REPORT",
-    "REKINDLE_STATE_DIR",
-    "REKINDLE_TOKEN",
-}
 
 
 def write(directory: Path, text: str) -> Path:
@@ -87,7 +79,7 @@ def test_an_unknown_key_of_another_layer_is_warned_of_at_the_line_of_the_program
 def test_every_key_has_a_variable_of_its_own() -> None:
     variables = {variable_of(key) for key in known_keys()}
     assert len(variables) == len(known_keys())
-    assert not variables & RESERVED
+    assert not variables & OTHER_VARIABLES
     assert variable_of("state.backend.local-recovery") == "REKINDLE_STATE_BACKEND_LOCAL_RECOVERY"
 
 
@@ -109,10 +101,31 @@ def test_an_empty_variable_is_not_set() -> None:
     assert layered_configuration(variables=empty | {"REKINDLE_CONF_DIR": ""}).to_dict() == {}
 
 
-def test_a_misspelt_variable_is_warned_of_and_one_for_something_else_is_not() -> None:
+def test_a_misspelt_variable_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="did you mean REKINDLE_PARALLELISM_DEFAULT, which sets 'parallelism.default'"):
         environment_layer({"REKINDLE_PARALELISM_DEFAULT": "3"})
-    environment_layer(dict.fromkeys(RESERVED | {"REKINDLE_HOME", "REKINDLE_TEST_DRIVER"}, ""))
+    with pytest.warns(UserWarning, match=r"did you mean REKINDLE_STATE_DIR\?"):
+        environment_layer({"REKINDLE_STATEDIR": "/state"})
+
+
+def test_a_variable_that_nobody_knows_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="REKINDLE_CHECKPOINTS has no effect; no setting has that name"):
+        environment_layer({"REKINDLE_CHECKPOINTS": "/checkpoints"})
+
+
+def test_variables_with_another_meaning_and_those_of_kubernetes_are_not() -> None:
+    services = [
+        "REKINDLE_SERVICE_HOST",
+        "REKINDLE_PORT_8081_TCP_ADDR",
+        "REKINDLE_UI_SERVICE_PORT_REST",
+    ]
+    assert environment_layer(dict.fromkeys({*OTHER_VARIABLES, *services} - {PROPERTIES}, "{}")).to_dict() == {}
+
+
+def test_every_variable_that_rekindle_looks_at_is_known() -> None:
+    source = Path(rekindle.__file__).parent
+    found = {name for file in source.rglob("*.py") for name in re.findall(r'"(REKINDLE_[A-Z_]+)"', file.read_text())}
+    assert found == OTHER_VARIABLES
 
 
 def test_text_in_the_environment_that_cannot_be_read_is_refused_with_its_line() -> None:

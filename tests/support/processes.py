@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable
 
-DRIVER_TAG = "REKINDLE_TEST_DRIVER"
+DRIVER_TAG = "TEST_DRIVER_OF_REKINDLE"
 
 
 def wait_until(condition: Callable[[], object], what: str, timeout: float = 60.0) -> None:

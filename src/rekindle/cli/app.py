@@ -25,6 +25,7 @@ from rekindle.cli.demo import demo
 from rekindle.cli.dispose import dispose
 from rekindle.cli.exit_codes import CommandError, ExitCode, exit_code_of
 from rekindle.cli.flink_options import advice_for
+from rekindle.cli.given_twice import warned_of
 from rekindle.cli.help import plain_arguments
 from rekindle.cli.history import history
 from rekindle.cli.info import info
@@ -48,7 +49,7 @@ class _Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
-        return None if command is None else plain_arguments(command)
+        return None if command is None else warned_of(plain_arguments(command))
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rekindle.cli.exit_codes import CommandError, ExitCode
-from rekindle.cli.output import Json, console, messages, print_json
+from rekindle.cli.output import Json, console, messages, print_json, warn
 from rekindle.cli.properties import Properties, properties_of
 from rekindle.config.configuration_files import configuration_file, layered_configuration
 from rekindle.config.configuration_listing import Setting, listed_settings
@@ -46,7 +46,7 @@ def config(
         warnings.simplefilter("always")
         configuration = layered_configuration(properties_of(properties))
     for warning in caught:
-        messages().print(f"warning: {warning.message}", style="yellow", markup=False)
+        warn(str(warning.message))
     settings = list(listed_settings(configuration))
     if keys:
         settings = [_find(key, settings) for key in keys]

@@ -35,6 +35,11 @@ def messages() -> Console:
     return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
+def warn(text: str) -> None:
+    """Say what a command does that its user may not have meant."""
+    messages().print(f"warning: {printable(text)}", style="yellow", markup=False)
+
+
 def print_error(message: str, exit_code: int, as_json: bool) -> None:
     """Say what went wrong; a program that asked for JSON gets that as JSON, too."""
     if as_json:

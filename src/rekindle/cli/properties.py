@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from rekindle.cli.given_twice import warn_of_repeated_keys
+from rekindle.cli.output import warn
+from rekindle.config.config_options import ConfigOption
 from rekindle.config.configuration_layers import parse_properties
 from rekindle.config.options import CoreOptions, StateRecoveryOptions
 
@@ -38,15 +41,22 @@ def properties_of(
     Raises:
         ConfigurationError: A ``-D`` does not read key=value.
     """
-    properties = parse_properties(definitions or ())
-    if parallelism is not None:
-        properties[CoreOptions.DEFAULT_PARALLELISM.key] = str(parallelism)
-    if restore_path is not None:
-        properties[StateRecoveryOptions.SAVEPOINT_PATH.key] = restore_path
-    if allow_non_restored_state:
-        properties[StateRecoveryOptions.IGNORE_UNCLAIMED_STATE.key] = "true"
-    if drop_uncommitted_output:
-        properties[StateRecoveryOptions.IGNORE_UNCOMMITTED_OUTPUT.key] = "true"
-    if claim_mode is not None:
-        properties[StateRecoveryOptions.CLAIM_MODE.key] = claim_mode
-    return properties
+    warn_of_repeated_keys(definitions or ())
+    defined = parse_properties(definitions or ())
+    options: dict[str, tuple[ConfigOption[Any], str | None]] = {
+        "-p": (CoreOptions.DEFAULT_PARALLELISM, None if parallelism is None else str(parallelism)),
+        "-s": (StateRecoveryOptions.SAVEPOINT_PATH, restore_path),
+        "-n": (StateRecoveryOptions.IGNORE_UNCLAIMED_STATE, "true" if allow_non_restored_state else None),
+        "--drop-uncommitted-output": (
+            StateRecoveryOptions.IGNORE_UNCOMMITTED_OUTPUT,
+            "true" if drop_uncommitted_output else None,
+        ),
+        "-cm": (StateRecoveryOptions.CLAIM_MODE, claim_mode),
+    }
+    given = {flag: (option, value) for flag, (option, value) in options.items() if value is not None}
+    for flag, (option, value) in given.items():
+        for key in option.all_keys():
+            other = defined.pop(key, value)
+            if other != value:
+                warn(f"{flag} {value} takes precedence over -D {key}={other}")
+    return defined | {option.key: value for option, value in given.values()}

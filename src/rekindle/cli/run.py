@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import warnings
 from dataclasses import asdict, replace
 from typing import Annotated
 
@@ -12,12 +13,14 @@ import typer
 
 from rekindle.base.clock import SystemClock
 from rekindle.cli.detached import DETACHED_REPORT, start_detached
-from rekindle.cli.output import Json, console, messages, print_json
+from rekindle.cli.output import Json, console, messages, print_json, warn
 from rekindle.cli.paths import absolute, not_empty
 from rekindle.cli.program import Program, run_to_end
 from rekindle.cli.program_end import ProgramEnd, read_end
 from rekindle.cli.properties import Parallelism, Properties, properties_of
 from rekindle.cli.restarting import run_restarting, taken_over
+from rekindle.config.configuration_files import layered_configuration
+from rekindle.config.options import StateRecoveryOptions
 from rekindle.program.program_errors import RUN_REPORT
 
 ProgramPath = Annotated[str, typer.Argument(metavar="PROGRAM", help="A Python file, or with --module a module.")]
@@ -121,6 +124,7 @@ def run(
     )
     started = Program(program, tuple(arguments or ()), module, settings)
     _warn_of_misplaced(started, restore_path)
+    _warn_of_another_path(restore_path)
     if detached:
         job = start_detached(started, log, restart_driver)
         if json:
@@ -157,8 +161,22 @@ def _run_in_foreground(program: Program, quiet: bool, also: str | None = None) -
         return read_end(code, report.name)
 
 
+def _warn_of_another_path(restore_path: str | None) -> None:
+    """Say that the file or the environment names another place to start from, which does not hold."""
+    if restore_path is None:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the program warns of the same keys
+        other = layered_configuration().get(StateRecoveryOptions.SAVEPOINT_PATH)
+    if other not in (None, restore_path):
+        key = StateRecoveryOptions.SAVEPOINT_PATH.key
+        warn(f"-s {restore_path} takes precedence over {key}: {other} of the configuration")
+
+
 def _warn_of_misplaced(program: Program, restore_path: str | None) -> None:
     """Say that a savepoint named after the program is nothing to this command: the job begins anew."""
     if restore_path is None and "-s" in program.arguments:
-        text = f"warning: -s comes after {program.name}, so it is an argument of the program: the job does not start "
-        messages().print(f"{text}from a savepoint. Put -s before the program", style="yellow", markup=False)
+        warn(
+            f"-s comes after {program.name}, so it is an argument of the program: the job does not start from a "
+            "savepoint. Put -s before the program"
+        )

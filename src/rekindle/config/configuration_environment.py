@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import warnings
 from collections.abc import Mapping
 
@@ -35,6 +36,24 @@ DYNAMIC_PROPERTIES = "REKINDLE_DYNAMIC_PROPERTIES"
 _PREFIX = "REKINDLE_"
 _SURELY_MEANT = 0.9
 
+OTHER_VARIABLES = frozenset(
+    {
+        CONFIGURATION_DIRECTORY,
+        PROPERTIES,
+        DYNAMIC_PROPERTIES,
+        "REKINDLE_STATE_DIR",
+        "REKINDLE_TOKEN",
+        "REKINDLE_PLAN_FILE",
+        "REKINDLE_RUN_REPORT",
+        "REKINDLE_DETACHED_REPORT",
+        "REKINDLE_LOG_FILE",
+    }
+)
+"""The variables that mean something and set no key."""
+
+_OF_KUBERNETES = re.compile(r"REKINDLE_(\w+_)?(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_\w+)?)")
+"""What Kubernetes puts into every container beside a service whose name begins with ``rekindle``."""
+
 
 def variable_of(key: str) -> str:
     """Return the variable that sets a key."""
@@ -45,7 +64,7 @@ _KEY_OF = {variable_of(key): key for key in known_keys()}
 
 
 def environment_layer(variables: Mapping[str, str]) -> Configuration:
-    """Return the layer of the environment; warn of a variable that looks like a misspelt key.
+    """Return the layer of the environment; warn of those that set nothing.
 
     Raises:
         ConfigurationError: ``REKINDLE_PROPERTIES`` cannot be read.
@@ -56,8 +75,8 @@ def environment_layer(variables: Mapping[str, str]) -> Configuration:
         key = _KEY_OF.get(name)
         if key is not None and variables[name]:
             single.put_from(Origin(OriginKind.ENVIRONMENT, name), key, variables[name])
-        elif key is None and name.startswith(_PREFIX):
-            _warn_misspelt(name)
+        elif key is None and name.startswith(_PREFIX) and _is_meant_for_rekindle(name):
+            _warn_unknown(name)
     return merged((text, single))
 
 
@@ -79,12 +98,16 @@ def command_line_in(variables: Mapping[str, str]) -> Configuration:
     return command_line_layer(properties)
 
 
-def _warn_misspelt(name: str) -> None:
-    closest = difflib.get_close_matches(name, _KEY_OF, n=1, cutoff=_SURELY_MEANT)
+def _is_meant_for_rekindle(name: str) -> bool:
+    return name not in OTHER_VARIABLES and _OF_KUBERNETES.fullmatch(name) is None
+
+
+def _warn_unknown(name: str) -> None:
+    known = {**_KEY_OF, **dict.fromkeys(OTHER_VARIABLES)}
+    closest = difflib.get_close_matches(name, known, n=1, cutoff=_SURELY_MEANT)
     if closest:
-        warnings.warn(
-            f"The environment variable {name} has no effect; did you mean {closest[0]}, "
-            f"which sets {_KEY_OF[closest[0]]!r}?",
-            UserWarning,
-            stacklevel=2,
-        )
+        key = known[closest[0]]
+        meant = f"did you mean {closest[0]}{f', which sets {key!r}' if key else ''}?"
+    else:
+        meant = "no setting has that name. rekindle config lists the settings in effect"
+    warnings.warn(f"The environment variable {name} has no effect; {meant}", UserWarning, stacklevel=2)
