@@ -311,6 +311,7 @@ def test_more_requests_at_a_time_than_allowed_are_turned_away(
             busy.sendall(POST + b"Expect: 100-continue\r\nContent-Length: 10\r\n\r\n")
             assert busy.recv(12) == b"HTTP/1.1 100"
         assert raw(server, REQUEST).startswith(b"HTTP/1.1 503")
+        assert raw(server, REQUEST.replace(b"/jobs", b"/healthz")).startswith(b"HTTP/1.1 200"), "the driver is alive"
     wait_until(lambda: raw(server, REQUEST).startswith(b"HTTP/1.1 200"), "there is room again")
 
 

@@ -1,8 +1,9 @@
 """The ASGI application: Starlette finds the handler of a request, and a thread calls it.
 
 Handlers are plain functions that may wait (for a lock of the job master, for slots that are asked for metrics), so each
-runs in a thread, a few at a time. Starlette would run them in threads that the end of the program waits for; these are
-daemons. What waits for nothing, such as files and streams of events, is a route of its own.
+runs in a thread, a few at a time of each kind: a driver is asked whether it is alive also while others wait. Starlette
+runs in a thread, a few at a time of each kind: a driver is asked whether it is alive also while others wait. Starlette
+and streams of events, is a route of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rekindle.rest.messages import Handler, RequestError, refusal
 from rekindle.rest.settings import RestSettings
 from rekindle.rest.threads import in_daemon_thread
 
-_AT_ONCE = 8
+_AT_ONCE = 8  # of each kind
 
 
 def rest_app(
@@ -40,11 +41,10 @@ def rest_app(
         time_limit: How many seconds a client may be kept waiting, and may keep the server waiting.
         routes: What waits for nothing, and needs no thread; these come first.
     """
-    threads = asyncio.Semaphore(_AT_ONCE)
     app = Starlette(
         routes=[
             *routes,
-            *(Route(path, _endpoint(handler, threads), methods=[method]) for method, path, handler in handlers),
+            *(Route(path, _endpoint(handler), methods=[method]) for method, path, handler in handlers),
         ],
         middleware=[Middleware(Guard, settings, time_limit)],
         exception_handlers={
@@ -58,7 +58,9 @@ def rest_app(
     return app
 
 
-def _endpoint(handler: Handler, threads: asyncio.Semaphore) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    threads = asyncio.Semaphore(_AT_ONCE)
+
     async def endpoint(request: Request) -> Response:
         request.state.body = await request.body()
         async with threads:

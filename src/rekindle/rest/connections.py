@@ -21,6 +21,7 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rekindle.rest.messages import RequestError, refusal
+from rekindle.rest.protection import PROBE
 from rekindle.runtime.wire.limited_warnings import LimitedWarnings
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ class Connections:
     """Watch connections: with one too many, the one that has been idle for longest has to go.
 
     A connection is idle until the head of a request has come, and again when its response has ended. It is closed
-    after ``HEAD_SECONDS`` of that.
+    after ``HEAD_SECONDS`` of that. Whether the process is alive is answered on any.
 
     Args:
         most: How many connections there may be.
@@ -85,7 +86,7 @@ class Connections:
             ends = scope["client"], scope["server"]
             self._end_idleness(ends)
             try:
-                served = app if len(self._open) <= self._most else refusal(_TOO_MANY)
+                served = app if len(self._open) <= self._most or scope["raw_path"] == PROBE else refusal(_TOO_MANY)
                 await served(scope, receive, send)
             finally:
                 self._begin_idleness(ends)

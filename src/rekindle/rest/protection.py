@@ -110,7 +110,10 @@ def _check_origin(request: Request) -> None:
 
 def _check_body(request: Request, settings: RestSettings) -> None:
     length = _header(request, "content-length")
-    has_body = _header(request, "transfer-encoding") is not None or length not in (None, "0")
+    chunked = _header(request, "transfer-encoding") is not None
+    if chunked and length is not None:  # a proxy may go by the other one, and take the body for another request
+        raise RequestError(400, "Content-Length and Transfer-Encoding are both given.", {"Connection": "close"})
+    has_body = chunked or length not in (None, "0")
     if length is not None and length.isascii() and length.isdigit():
         digits = length.lstrip("0")
         if len(digits) > _MOST_DIGITS or int(digits or "0") > settings.max_content_length:
