@@ -2,8 +2,8 @@
 
 make runs this with the Python of .venv, which has the newest Spark, and says in OLDEST_SPARK which one is the oldest:
 some tests are run on that one, too, in an environment of its own, which is made first. A part that passes is one
-line; what a part that fails has printed is shown whole. At the end come the slowest tests, those that were skipped, by
-name, and all in one line.
+line; what a part that fails has printed is shown whole. At the end come the slowest tests, those that were skipped and
+those that failed, by name, and all in one line.
 
 Usage: run_tests.py all | quick | pytest ARGUMENTS...
 SEED=random draws the seed of all random tests, and prints it; SEED=123 uses that one.
@@ -56,11 +56,12 @@ QUICK = (
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How long a test took; and, if it was skipped, why."""
+    """How long a test took; if it was skipped, why; and whether it failed."""
 
     seconds: float
     name: str
     skipped: str | None = None
+    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -156,7 +157,8 @@ def measured(report: str) -> Iterable[Measured]:
     for case in ElementTree.parse(report).iter("testcase"):
         skipped = case.find("skipped")
         why = None if skipped is None else skipped.get("message", "")
-        yield Measured(float(case.get("time", 0)), f"{case.get('classname')}.{case.get('name')}", why)
+        failed = any(case.find(outcome) is not None for outcome in ("failure", "error"))
+        yield Measured(float(case.get("time", 0)), f"{case.get('classname')}.{case.get('name')}", why, failed)
 
 
 def pytest_part(name: str, directory: str, *arguments: str) -> Part:
@@ -244,6 +246,11 @@ def main(arguments: list[str]) -> int:
         print(f"\nskipped {len(skipped)} tests")
     for test in skipped:
         print(f"  {test.name}: {test.skipped}")
+    broken = sorted({test.name for test in tests if test.failed})
+    if broken:
+        print(f"\nfailed {len(broken)} tests")
+    for name in broken:
+        print(f"  {name}")
     failed = [part.name for part in parts if not part.passed]
     outcome = f"FAILED or not run: {', '.join(failed)}" if failed else "all passed"
     print(f"\n{outcome}; {len(tests)} tests in {time.monotonic() - begun:.0f} s, seed: {seed}")

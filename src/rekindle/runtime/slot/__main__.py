@@ -71,8 +71,8 @@ def main() -> int:
         if job.graph.cluster_sources:
             importlib.import_module("rekindle.runtime.exchange.arrow_batches")  # now, while there is nothing else to do
         gc.collect()
-        opening = control.first_order()
-        if not isinstance(opening, m.OpenJob):
+        opening = control.opening_order()
+        if opening is None:
             return 0  # the attempt does not come about
         if opening.restore is not None:
             job.restore = RestoredCheckpoint.ordered(opening.restore, job.snapshots.files)

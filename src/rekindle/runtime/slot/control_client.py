@@ -31,12 +31,13 @@ class ControlClient:
     """
 
     def __init__(self, deployment: SlotDeployment) -> None:
-        self._socket = _registered(deployment)
+        self._socket, first = _registered(deployment)
         self._sending = threading.Lock()
         self._heartbeat = deployment.heartbeat_ms / 1000
         self._orphan_timeout = deployment.orphan_timeout_ms / 1000
         self._heard = time.monotonic()
         self._orders: queue.SimpleQueue[m.ToSlot | None] = queue.SimpleQueue()
+        self._take(first)
         self.at_exit: Callable[[], None] = lambda: None  # done when the slot ends itself
         for target in (self._beat, self._read):
             threading.Thread(target=target, daemon=True, name=f"control-{target.__name__}").start()
@@ -53,9 +54,17 @@ class ControlClient:
         with self._sending:
             send_frame(self._socket, MESSAGE, 0, data)
 
-    def first_order(self) -> m.ToSlot | None:
-        """Wait for an order; None: the job master is gone."""
-        return self._orders.get()
+    def opening_order(self) -> m.OpenJob | None:
+        """Wait to be told what to open; None: the job master is gone, or needs no slot any more.
+
+        A slot that is started ahead of its attempt is asked for its metrics like all others, as soon as the attempt has
+        begun. It has none yet, and does not answer.
+        """
+        while isinstance(order := self._orders.get(), m.AskMetrics):
+            pass
+        if order is None or isinstance(order, m.OpenJob | m.Shutdown):
+            return order if isinstance(order, m.OpenJob) else None
+        raise SlotProtocolError(f"the job master sent {type(order).__name__} before it sent OpenJob")
 
     def receive_all(self, handle: Callable[[m.ToSlot], None]) -> None:
         """Handle orders one after the other until the job master is gone."""
@@ -70,11 +79,14 @@ class ControlClient:
             except (OSError, EOFError):
                 break
             self._heard = time.monotonic()
-            if not isinstance(order, m.Heartbeat):
-                self._orders.put(order)
+            self._take(order)
         self._orders.put(None)
         time.sleep(_GRACE_SECONDS)  # for an order under way; user code that hangs does not keep the slot alive
         self._exit()
+
+    def _take(self, order: m.ToSlot) -> None:
+        if not isinstance(order, m.Heartbeat):
+            self._orders.put(order)
 
     def _beat(self) -> None:
         while True:
@@ -95,8 +107,11 @@ class ControlClient:
             os._exit(1)
 
 
-def _registered(deployment: SlotDeployment) -> socket.socket:
-    """Call the job master, and wait until it has taken the slot."""
+def _registered(deployment: SlotDeployment) -> tuple[socket.socket, m.ToSlot]:
+    """Call the job master, and wait until it has taken the slot; return what it says first.
+
+    That is a heartbeat, or an order that another of its threads has sent before: once a slot is known, it gets orders.
+    """
     address = (deployment.master_host, deployment.master_port)
     where = f"the job master at {address[0]}:{address[1]}"
     registration = m.Register(deployment.attempt, deployment.slot, os.getpid(), socket.gethostname())
@@ -104,7 +119,7 @@ def _registered(deployment: SlotDeployment) -> socket.socket:
         sock = call(lambda: _dialled(address), deployment.secret, m.encode(registration))
         try:
             sock.settimeout(_CONNECT_SECONDS)
-            receive_frame(sock)
+            first = m.decode_to_slot(receive_frame(sock)[2])
             sock.settimeout(None)
         except BaseException:
             sock.close()
@@ -113,7 +128,7 @@ def _registered(deployment: SlotDeployment) -> socket.socket:
         raise SlotLostError(f"{where} hung up: it does not know this slot, or its attempt is over") from error
     except (OSError, SlotProtocolError) as error:
         raise SlotLostError(f"{where} cannot be reached: {error}") from error
-    return sock
+    return sock, first
 
 
 def _dialled(address: tuple[str, int]) -> socket.socket:

@@ -14,7 +14,9 @@ from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from rekindle.exceptions import SlotLostError
 from rekindle.runtime.master.job_master import JobMaster
+from rekindle.runtime.master.slots.process_slot_pool import ProcessSlotPool
 from rekindle.runtime.master.views.progress import LogView
+from rekindle.runtime.wire import messages as m
 from rekindle.testing.in_process.slot import InProcessSlot
 from support.in_process_job import collect
 from support.in_process_master import Cluster, cluster
@@ -102,6 +104,22 @@ class TestWithSlotProcesses:
             waiting = waiting_pids(master)
             assert not waiting & first
             wait_until(lambda: set(master.slot_pids().values()) == waiting, "those that waited run")
+
+    def test_they_may_be_asked_for_metrics_before_they_are_told_what_to_open(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        broadcast = ProcessSlotPool.broadcast
+
+        def asking(pool: ProcessSlotPool, message: m.ToSlot) -> None:
+            if isinstance(message, m.OpenJob):
+                broadcast(pool, m.AskMetrics(1))
+            broadcast(pool, message)
+
+        monkeypatch.setattr(ProcessSlotPool, "broadcast", asking)
+        with slot_processes() as cluster:
+            master = cluster.submit(endless(delay_ms=0))
+            wait_until(lambda: master.history.progress().epochs, "it runs")
+            assert master.exceptions() == []
 
     def test_a_job_that_is_cancelled_meanwhile_leaves_none_of_them(self) -> None:
         with slot_processes() as cluster:

@@ -66,7 +66,9 @@ def test_failures_say_where_they_were() -> None:
     history = JobHistory(clock, lambda: places)
     history.attempt_started(0, None)
     history.failed(UserCodeError("Map", 1, "ValueError: x", "Traceback"), 100)
+    history.attempt_started(1, None)
     history.failed(SlotLostError("slot 0 was lost", 0), None)
+    history.attempt_started(2, None)
     history.failed(RuntimeError("Spark"), 0)
     spark, lost, user = history.exceptions()
     assert (user.operator, user.subtask, user.place, user.restart_delay_ms) == ("Map", 1, SlotPlace("b", 2), 100)
@@ -74,6 +76,15 @@ def test_failures_say_where_they_were() -> None:
     assert (spark.operator, spark.subtask, spark.place, spark.restart_delay_ms) == (None, None, None, 0)
     assert [failure.attempt for failure in (user, lost, spark)] == [0, 1, 2]
     assert history.restarts == 2
+
+
+def test_a_failure_before_slots_are_ready_names_no_process_of_the_attempt_before() -> None:
+    history = JobHistory(ManualClock(), lambda: {0: SlotPlace("a", 1)})
+    history.attempt_started(0, None)
+    history.failed(SlotLostError("slot 0 was lost", 0), 100)
+    history.failed(SlotLostError("slot 0 was lost", 0), 100)
+    second, first = history.exceptions()
+    assert (first.place, second.place) == (SlotPlace("a", 1), None)
 
 
 def test_the_oldest_failures_are_forgotten() -> None:

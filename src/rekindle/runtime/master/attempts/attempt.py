@@ -113,7 +113,7 @@ class Attempt:
         self._times = times
         self.states = StateRegistry(shared.graph, shared.secret, shared.slot_pool.broadcast)
         self._running_slots = AttemptSlots(shared, number, times, self.states, launch)
-        self._metrics = SlotMetrics(lambda: len(shared.slot_pool.registered()), shared.slot_pool.broadcast)
+        self._metrics = SlotMetrics(self._slots_to_ask, shared.slot_pool.broadcast)
         self._driver: EpochDriver | None = None
         self._stopping = False
         self._positions: dict[int, list[SourcePosition]] = {}  # at the barriers of the checkpoints under way
@@ -178,6 +178,9 @@ class Attempt:
     def read_metrics(self) -> SlotReadings:
         """Ask the slots what they count and measure."""
         return self._metrics.read()
+
+    def _slots_to_ask(self) -> int:
+        return min(self._running_slots.open, len(self._shared.slot_pool.registered()))
 
     @property
     def last_readings(self) -> SlotReadings:

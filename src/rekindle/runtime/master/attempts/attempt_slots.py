@@ -74,6 +74,11 @@ class AttemptSlots:
         for gathering in (self._registered, self._ready):
             gathering.fail(error)
 
+    @property
+    def open(self) -> int:
+        """Return how many slots have restored their state: those can be asked."""
+        return self._ready.count
+
     def pids(self) -> dict[int, int]:
         """Return the processes of the slots."""
         return {slot: place.pid for slot, place in self.places().items()}

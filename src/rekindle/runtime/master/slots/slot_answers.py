@@ -23,6 +23,12 @@ class SlotAnswers(Generic[T]):
             self._answers[slot] = answer
             self._changed.notify_all()
 
+    @property
+    def count(self) -> int:
+        """Return how many slots have answered."""
+        with self._changed:
+            return len(self._answers)
+
     def fail(self, error: BaseException) -> None:
         """End the wait with an error."""
         with self._changed:

@@ -188,10 +188,11 @@ class JobHistory:
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         """Note a failure, and whether the job starts again."""
         with self._lock:
+            # Where the slots of an attempt run is known once they are ready; those of the attempt before are elsewhere.
+            places = self._attempt.places if self._attempt is not None and self._running else {}
             self._running = False
             self._failed += 1
             self._restarts += delay_ms is not None
-            places = {} if self._attempt is None else self._attempt.places
             operator = error.operator if isinstance(error, UserCodeError) else None
             subtask = error.subtask if isinstance(error, UserCodeError) else None
             if isinstance(error, SlotLostError):
