@@ -31,12 +31,13 @@ class Driver:
         *arguments: str,
         environment: dict[str, str] | None = None,
         through: Sequence[str] = (),
+        executable: str = sys.executable,
     ) -> None:
         self.tag = uuid.uuid4().hex
         self.temporary = Path(tempfile.mkdtemp(prefix="driver-test-"))
         self._output = open(self.temporary.with_suffix(".log"), "w+")  # noqa: SIM115 - closed in close
         self.process = subprocess.Popen(
-            [sys.executable, *through, str(_PROGRAMS / program), *arguments],
+            [executable, *through, str(_PROGRAMS / program), *arguments],
             stdout=self._output,
             stderr=subprocess.STDOUT,
             env={
@@ -90,7 +91,11 @@ class Driver:
 
 @contextmanager
 def driver(
-    program: str, *arguments: str, environment: dict[str, str] | None = None, through: Sequence[str] = ()
+    program: str,
+    *arguments: str,
+    environment: dict[str, str] | None = None,
+    through: Sequence[str] = (),
+    executable: str = sys.executable,
 ) -> Iterator[Driver]:
     """Run a program of ``tests/support/programs``; print its output if the test fails.
 
@@ -99,8 +104,9 @@ def driver(
         arguments: Its arguments.
         environment: Variables to be added.
         through: What Python runs it by, such as ``-m rekindle.cli run``.
+        executable: What runs it in the place of Python.
     """
-    running = Driver(program, *arguments, environment=environment, through=through)
+    running = Driver(program, *arguments, environment=environment, through=through, executable=executable)
     try:
         yield running
     except BaseException:

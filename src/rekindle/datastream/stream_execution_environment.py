@@ -549,9 +549,13 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         return SparkCluster(session, self._renewal(graph)), load_data_frames(graph, session)
 
     def _spark_session(self, slots: int, view: ProgressView | None = None) -> SparkSession:
-        from pyspark.sql import SparkSession
-
-        from rekindle.runtime.spark.session import adopt_session, advise, create_session, forget_dead_spark
+        from rekindle.runtime.spark.session import (
+            adopt_session,
+            advise,
+            create_session,
+            existing_session,
+            forget_dead_spark,
+        )
         from rekindle.runtime.spark.spark_loss import spark_loss
 
         check_restore_setting(self._configuration)
@@ -562,7 +566,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             raise SparkSetupError(f"the SparkSession of this environment cannot be used: {loss.what}. Make another one")
         if self._session is None:
             forget_dead_spark()
-            self._owns_session = SparkSession.getActiveSession() is None
+            self._owns_session = existing_session() is None
             if self._owns_session and view is not None:
                 view.notice(_SPARK_STARTS)
             elif self._owns_session:
@@ -575,8 +579,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
                 atexit.register(self.close)
         if self._adopted is not self._session:
             adopt_session(self._session)
-            if not self._owns_session:
-                advise(self._session)
+            advise(self._session)
             self._adopted = self._session
         self._ship_python_files(self._session)
         return self._session

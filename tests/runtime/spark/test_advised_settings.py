@@ -42,6 +42,6 @@ def test_a_session_is_advised_once(caplog: pytest.LogCaptureFixture) -> None:
     advise(session("application_1"))
     assert [record.getMessage() for record in caplog.records] == [
         "This Spark session may repeat tasks on its own, and each time the job returns to its last checkpoint. Start "
-        "it with spark.task.maxFailures=1, spark.stage.maxConsecutiveAttempts=1, or let Rekindle start it: "
-        "env.spark_session"
+        "it with spark.task.maxFailures=1, spark.stage.maxConsecutiveAttempts=1, or let Rekindle start it, with "
+        "nothing said of these: env.spark_session"
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -48,11 +49,11 @@ def test_a_jvm_that_had_nothing_to_fetch_ended_for_another_reason() -> None:
 
 
 def test_a_spark_that_could_not_fetch_its_packages_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ends(builder: SparkSession.Builder) -> SparkSession:
+    def ends(conf: SparkConf) -> None:
         raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
 
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
-    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", ends)
+    monkeypatch.setattr(SparkContext, "_ensure_initialized", ends)
     monkeypatch.setattr(session, "require_java", lambda: "java")
     monkeypatch.setenv("PYSPARK_PYTHON", "python")
     settings = Configuration()

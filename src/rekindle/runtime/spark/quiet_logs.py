@@ -3,18 +3,27 @@
 It is the same in a session that Rekindle starts and in one that the program made: nothing about epochs that failed or
 were stopped, which Rekindle reports itself, with their cause; and no progress bar over its lines. Loggers for which the
 program's own Log4j configuration says something stay as they are.
+
+All other loggers say what Spark's own configuration lets them: everything, in a JVM that spark-submit has started. That
+is hundreds of lines a minute, so there they are lowered too, unless ``spark.log.level`` has set a level.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
+
+_NO_LOG4J = (Py4JError, AttributeError, TypeError)  # it may have been replaced by something else
+_LEVEL_SETTING = "spark.log.level"
+_DEFAULTS_OF_SPARK = "org/apache/spark/log4j2-defaults"
 
 _SPARK = "org.apache.spark"
 LEVELS = {
@@ -39,9 +48,27 @@ def quieten(session: SparkSession) -> None:
     context = session.sparkContext
     try:
         _set_levels(context._jvm)
+        if not context.getConf().contains(_LEVEL_SETTING):
+            _lower_all_others(context._jvm, "WARN")  # as in PySpark's own shell: the program may want to see those
         _stop_progress_bar(context._jsc)
         _pass_over_a_dead_jvm(context)
-    except (Py4JError, AttributeError, TypeError) as error:  # Log4j may have been replaced by something else
+    except _NO_LOG4J as error:
+        log.debug("Spark's logs are left as they are: %s", error)
+
+
+def quieten_jvm(settings: Mapping[str, str]) -> None:
+    """Let the JVM say no more than one that Rekindle has started, before there is a session in it.
+
+    Args:
+        settings: What the session will have.
+    """
+    jvm: Any = SparkContext._jvm
+    try:
+        jvm.org.apache.spark.SparkConf().log()  # sets logging up, which undoes what was set before
+        _set_levels(jvm)
+        if _LEVEL_SETTING not in settings:
+            _lower_all_others(jvm, "ERROR")
+    except _NO_LOG4J as error:
         log.debug("Spark's logs are left as they are: %s", error)
 
 
@@ -50,6 +77,16 @@ def _set_levels(jvm: Any) -> None:
     configured = set(log4j.LogManager.getContext(False).getConfiguration().getLoggers().keySet())
     for name in LEVELS.keys() - configured:
         log4j.core.config.Configurator.setLevel(name, getattr(log4j.Level, LEVELS[name]))
+
+
+def _lower_all_others(jvm: Any, name: str) -> None:
+    """Lower what the loggers say that nobody has configured: where Log4j has nothing but what comes with Spark."""
+    log4j = jvm.org.apache.logging.log4j
+    configuration = log4j.LogManager.getContext(False).getConfiguration()
+    source, level = configuration.getConfigurationSource().getLocation() or "", getattr(log4j.Level, name)
+    now: int = configuration.getRootLogger().getLevel().intLevel()
+    if _DEFAULTS_OF_SPARK in source and level.intLevel() < now <= log4j.Level.INFO.intLevel():
+        log4j.core.config.Configurator.setRootLevel(level)
 
 
 def _stop_progress_bar(context: Any) -> None:

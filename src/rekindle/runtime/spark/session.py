@@ -22,8 +22,9 @@ from rekindle.config.configuration import Configuration
 from rekindle.config.options import PythonOptions
 from rekindle.exceptions import SparkSetupError
 from rekindle.logs.library_logs import keep_py4j_to_its_logger, show_only_warnings_of
+from rekindle.runtime.spark.gateway import has_jvm, said, start_jvm
 from rekindle.runtime.spark.java import require_java
-from rekindle.runtime.spark.quiet_logs import quieten
+from rekindle.runtime.spark.quiet_logs import quieten, quieten_jvm
 from rekindle.runtime.spark.row_sizes import BYTES_PER_BATCH, MOST_BYTES_PER_BATCH, ROWS_PER_BATCH
 from rekindle.runtime.spark.spark_loss import jvm_process, spark_loss
 from rekindle.runtime.spark.spark_packages import not_started, with_packages
@@ -60,11 +61,21 @@ log = logging.getLogger(__name__)
 
 _ADVISED: set[str] = set()  # sessions, by the id of their application
 _SETTINGS_LOCK = threading.RLock()  # a session's settings are shared by all jobs on it
-_LOGGING = os.path.join(os.path.dirname(__file__), "log4j2.properties")
+
+
+def existing_session() -> SparkSession | None:
+    """Return the session that the program has, whichever of its threads has made it."""
+    active = SparkSession.getActiveSession()
+    if active is None and SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate()
+    return active
 
 
 def create_session(configuration: Configuration, parallelism: int, packages: Iterable[str] = ()) -> SparkSession:
-    """Start Spark, on this machine unless ``spark.master`` says otherwise, or take the session that is active.
+    """Take the session that there is; or start Spark, where the program, spark-submit or Spark's defaults say.
+
+    What the program's configuration says comes first, then what spark-submit, ``PYSPARK_SUBMIT_ARGS`` and
+    ``spark-defaults.conf`` say; where nobody says anything, Spark runs on this machine, with Rekindle's settings.
 
     Args:
         configuration: Has the settings of the program.
@@ -76,35 +87,35 @@ def create_session(configuration: Configuration, parallelism: int, packages: Ite
     """
     require_supported_spark()
     forget_dead_spark()
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    require_java()
+    existing = existing_session()
+    if existing is not None:
+        return existing
     show_only_warnings_of("py4j")
     keep_py4j_to_its_logger()
-    settings = dict(_SESSION_SETTINGS)
-    wanted = {key: value for key, value in configuration.to_dict().items() if key.startswith("spark.")}
-    wanted = with_packages(wanted, packages, pyspark.__version__)
-    master = wanted.get("spark.master", f"local[{max(parallelism, os.cpu_count() or 1)}]")
-    if master.startswith("local"):
-        settings |= _LOCAL_SETTINGS | _worker_sockets()
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    log4j = f"-Dlog4j2.configurationFile=file:{_LOGGING}"
-    settings["spark.driver.extraJavaOptions"] = f"{log4j} {wanted.pop('spark.driver.extraJavaOptions', '')}".strip()
-    executable = configuration.get(PythonOptions.PYTHON_EXECUTABLE)
-    if executable is not None:
-        os.environ["PYSPARK_PYTHON"] = executable
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("rekindle").master(master)
-    for key, value in (settings | wanted).items():
-        builder = builder.config(key, value)
+    settings = {key: value for key, value in configuration.to_dict().items() if key.startswith("spark.")}
+    if not has_jvm():
+        require_java()
+        settings = with_packages(settings, packages, pyspark.__version__)
     try:
-        return builder.getOrCreate()
+        start_jvm(settings)
     except PySparkRuntimeError as error:
-        what = not_started(wanted) if error.getCondition() == "JAVA_GATEWAY_EXITED" else None
+        what = not_started(settings) if error.getCondition() == "JAVA_GATEWAY_EXITED" else None
         if what is None:
             raise
         raise SparkSetupError(what) from error
+    settings = said() | settings
+    master = settings.setdefault("spark.master", f"local[{max(parallelism, os.cpu_count() or 1)}]")
+    settings.setdefault("spark.app.name", "rekindle")
+    defaults = _SESSION_SETTINGS | (_LOCAL_SETTINGS | _worker_sockets() if master.startswith("local") else {})
+    executable = configuration.get(PythonOptions.PYTHON_EXECUTABLE)
+    if executable is not None:
+        os.environ["PYSPARK_PYTHON"] = executable
+    os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python", sys.executable))
+    quieten_jvm(settings)
+    builder = SparkSession.builder
+    for key, value in (defaults | settings).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
 
 
 def adopt_session(session: SparkSession) -> None:
@@ -137,7 +148,7 @@ def advise(session: SparkSession) -> None:
         _ADVISED.add(str(context.applicationId))
         log.warning(
             "This Spark session may repeat tasks on its own, and each time the job returns to its last checkpoint. "
-            "Start it with %s, or let Rekindle start it: env.spark_session",
+            "Start it with %s, or let Rekindle start it, with nothing said of these: env.spark_session",
             ", ".join(f"{key}={value}" for key, value in missing.items()),
         )
 

@@ -1,0 +1,62 @@
+"""The JVM in which Spark runs for this program, and what it was told before the program was asked.
+
+spark-submit starts it before the program; else it is started here, with ``spark-defaults.conf`` and
+``PYSPARK_SUBMIT_ARGS``, as PySpark would.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark import SparkConf, SparkContext
+
+_LOGGING = os.path.join(os.path.dirname(__file__), "log4j2.properties")
+_LOG_SETTINGS = "LOG4J_CONFIGURATION_FILE"  # what Log4j reads unless a system property says otherwise
+_ANY_NUMBER_OF_CORES = "local[*]"
+# What spark-submit fills in where nobody said anything, and what belongs to it alone.
+_FILLED_IN = {"spark.master": _ANY_NUMBER_OF_CORES, "spark.app.name": "pyspark-shell"}
+_OF_SHELLS = ("spark.ui.showConsoleProgress",)
+
+_given: dict[str, str] = {}  # by an environment of this program, to the JVM; the next one may want something else
+
+
+def has_jvm() -> bool:
+    """Return whether there is a JVM for this program: of spark-submit, or of an earlier session."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ or SparkContext._gateway is not None
+
+
+def start_jvm(settings: Mapping[str, str]) -> None:
+    """Start a JVM that logs errors only, or connect to that of spark-submit.
+
+    Args:
+        settings: What it must know from the beginning.
+    """
+    configuration = SparkConf(loadDefaults=False)
+    for key, value in settings.items():
+        configuration.set(key, value)
+    first = not has_jvm()
+    with _quiet_from_the_beginning():
+        SparkContext._ensure_initialized(conf=configuration)
+    if first:
+        _given.clear()
+        _given.update(settings)
+
+
+def said() -> dict[str, str]:
+    """Return the settings that the JVM has been given, by whoever: not those that Spark has filled in by itself."""
+    ours = _FILLED_IN | _given
+    return {key: value for key, value in SparkConf().getAll() if key not in _OF_SHELLS and ours.get(key) != value}
+
+
+@contextmanager
+def _quiet_from_the_beginning() -> Iterator[None]:
+    if _LOG_SETTINGS in os.environ:
+        yield
+        return
+    os.environ[_LOG_SETTINGS] = f"file:{_LOGGING}"
+    try:
+        yield
+    finally:
+        del os.environ[_LOG_SETTINGS]
