@@ -24,6 +24,7 @@ from rekindle.exceptions import SparkSetupError
 from rekindle.logs.library_logs import keep_py4j_to_its_logger, show_only_warnings_of
 from rekindle.runtime.spark.gateway import has_jvm, said, start_jvm
 from rekindle.runtime.spark.java import require_java
+from rekindle.runtime.spark.open_files import require_open_files
 from rekindle.runtime.spark.quiet_logs import quieten, quieten_jvm
 from rekindle.runtime.spark.row_sizes import BYTES_PER_BATCH, MOST_BYTES_PER_BATCH, ROWS_PER_BATCH
 from rekindle.runtime.spark.spark_loss import jvm_process, spark_loss
@@ -94,6 +95,7 @@ def create_session(configuration: Configuration, parallelism: int, packages: Ite
     keep_py4j_to_its_logger()
     settings = {key: value for key, value in configuration.to_dict().items() if key.startswith("spark.")}
     if not has_jvm():
+        require_open_files()
         require_java()
         settings = with_packages(settings, packages, pyspark.__version__)
     try:
