@@ -20,8 +20,10 @@ from typing import Any
 
 import pytest
 
+from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.rest import connections
 from rekindle.rest import server as server_module
+from rekindle.rest.app import _AT_ONCE
 from rekindle.rest.discovery import discovered
 from rekindle.rest.server import RestServer, listen
 from rekindle.rest.serving import rest_interface
@@ -445,3 +447,31 @@ master.savepoint.set_result("/d/savepoint-1")  # and the program ends
 
 def test_this_process_has_one_registry() -> None:
     assert running_jobs() is running_jobs()
+
+
+def test_whether_the_driver_is_alive_is_answered_while_other_requests_wait(
+    jobs: RunningJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside, released = threading.Semaphore(0), threading.Event()
+
+    def statistics(master: FakeMaster) -> CheckpointsOverview:
+        inside.release()
+        assert released.wait(30)
+        return master.overview
+
+    monkeypatch.setattr(FakeMaster, "checkpoint_statistics", statistics)
+    server = started(jobs)
+    answers: list[int] = []
+    path = f"/jobs/{JOB}/checkpoints"
+    threads = [threading.Thread(target=lambda: answers.append(ask(server, "GET", path)[0])) for _ in range(30)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert all(inside.acquire(timeout=30) for _ in range(_AT_ONCE))
+        assert ask(server, "GET", "/healthz")[0] == 200
+        assert answers == []
+    finally:
+        released.set()
+        for thread in threads:
+            thread.join(30)
+    assert answers == [200] * 30

@@ -1,9 +1,9 @@
 """The ASGI application: Starlette finds the handler of a request, and a thread calls it.
 
 Handlers are plain functions that may wait (for a lock of the job master, for slots that are asked for metrics), so each
-runs in a thread, a few at a time of each kind: a driver is asked whether it is alive also while others wait. Starlette
-runs in a thread, a few at a time of each kind: a driver is asked whether it is alive also while others wait. Starlette
-and streams of events, is a route of its own.
+runs in a thread, a few at a time of each kind: whether a driver is alive is answered also while other requests wait.
+Starlette would run them in threads that the end of the program waits for; these are daemons. What waits for nothing,
+such as files and streams of events, is a route of its own.
 """
 
 from __future__ import annotations
