@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rekindle.base.clock import SystemClock
+from rekindle.base.clock import SteadyClock
 from rekindle.common import JobID
 from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.graph.plan import plan_of
@@ -51,7 +51,7 @@ class Jobs:
         )
         plan = plan_of(env._graph.pending(), graph)
         view = _View("in process", self.attempts)
-        master = JobMaster(cluster, graph, settings, SystemClock(), view, collected, plan)
+        master = JobMaster(cluster, graph, settings, SteadyClock(), view, collected, plan)
         env._graph.submitted = len(env._graph.nodes)
         self.masters.append(master)
         master.start()

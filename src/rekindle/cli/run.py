@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from rekindle.base.clock import SystemClock
+from rekindle.base.clock import SteadyClock
 from rekindle.cli.detached import DETACHED_REPORT, start_detached
 from rekindle.cli.output import Json, console, messages, print_json, warn
 from rekindle.cli.paths import absolute, not_empty
@@ -142,7 +142,7 @@ def run(
         also = os.environ.pop(DETACHED_REPORT, None)  # the command that started this one waits for the first job
         with taken_over(settings) as extended:
             started = replace(started, properties=extended)
-            end = run_restarting(program, lambda: _run_in_foreground(started, json, also), SystemClock())
+            end = run_restarting(program, lambda: _run_in_foreground(started, json, also), SteadyClock())
     else:
         end = _run_in_foreground(started, json)
     problem = end.problem(program)

@@ -12,7 +12,7 @@ from concurrent.futures import wait
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rekindle.base.clock import SystemClock
+from rekindle.base.clock import SteadyClock
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
 from rekindle.checkpoint.settings.state_backend import StateBackend
@@ -502,7 +502,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         rest = RestSettings.of(self._configuration)
         plan = plan_of(self._graph.pending(), graph)
         cluster, graph = self._cluster(graph, view)
-        master = JobMaster(cluster, graph, settings, SystemClock(), view, collected, plan)
+        master = JobMaster(cluster, graph, settings, SteadyClock(), view, collected, plan)
         watch_signals()
         master.start()
         keep_record(running_jobs().register(master, rest_interface(rest, view.reachable_at)))
