@@ -8,10 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from rekindle.config.configuration import Configuration
+from rekindle.exceptions import SparkSetupError
 from rekindle.runtime.spark import gateway, session
 
 FILLED_IN = {
@@ -112,3 +114,23 @@ def test_the_python_that_was_said_runs_the_workers(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("PYSPARK_PYTHON")
     world.create()
     assert os.environ.pop("PYSPARK_PYTHON") == "/opt/python"
+
+
+def test_a_cluster_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(builder: SparkSession.Builder) -> None:
+        cause = SimpleNamespace(getMessage=lambda: "Cannot call methods on a stopped SparkContext.\nIt was …")
+        error = Py4JJavaError.__new__(Py4JJavaError)
+        error.java_exception = cause
+        raise error
+
+    world = World(monkeypatch, FILLED_IN | {"spark.master": "spark://nohost:7077"})
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", fails)
+    with pytest.raises(SparkSetupError, match=r"master spark://nohost:7077: Cannot call methods on a .*reaches"):
+        world.create()
+
+
+def test_a_spark_connect_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, FILLED_IN)
+    monkeypatch.setenv("SPARK_REMOTE", "sc://host")
+    with pytest.raises(SparkSetupError, match="Spark Connect server, sc://host"):
+        world.create()

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyspark
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -87,6 +88,7 @@ def create_session(configuration: Configuration, parallelism: int, packages: Ite
         SparkSetupError: Spark cannot be used as it is installed, or did not start with the packages.
     """
     require_supported_spark()
+    _require_no_connect_server(configuration)
     forget_dead_spark()
     existing = existing_session()
     if existing is not None:
@@ -117,7 +119,23 @@ def create_session(configuration: Configuration, parallelism: int, packages: Ite
     builder = SparkSession.builder
     for key, value in (defaults | settings).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except Py4JJavaError as error:
+        why = str(error.java_exception.getMessage()).partition("\n")[0]
+        raise SparkSetupError(
+            f"Spark did not start with master {master}: {why} If that is a cluster, check the address, and that this "
+            "machine reaches it; what Spark printed before this error says more"
+        ) from error
+
+
+def _require_no_connect_server(configuration: Configuration) -> None:
+    named = os.environ.get("SPARK_REMOTE") or configuration.to_dict().get("spark.remote")
+    if named:
+        raise SparkSetupError(
+            f"SPARK_REMOTE, or spark.remote, names a Spark Connect server, {named}, which cannot be used: Rekindle needs "
+            "the driver's JVM. Unset it, and name the cluster in spark.master"
+        )
 
 
 def adopt_session(session: SparkSession) -> None:
