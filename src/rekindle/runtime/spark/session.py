@@ -133,8 +133,8 @@ def _require_no_connect_server(configuration: Configuration) -> None:
     named = os.environ.get("SPARK_REMOTE") or configuration.to_dict().get("spark.remote")
     if named:
         raise SparkSetupError(
-            f"SPARK_REMOTE, or spark.remote, names a Spark Connect server, {named}, which cannot be used: Rekindle needs "
-            "the driver's JVM. Unset it, and name the cluster in spark.master"
+            f"SPARK_REMOTE, or spark.remote, names a Spark Connect server, {named}, which cannot be used: Rekindle "
+            "needs the driver's JVM. Unset it, and name the cluster in spark.master"
         )
 
 
