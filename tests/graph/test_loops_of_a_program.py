@@ -31,7 +31,7 @@ def test_a_loop_has_what_is_between_its_head_and_its_ends() -> None:
     last = loop.close_with(body.filter(lambda n: n > 0).name("feedback"), criterion)
     last.name("last")
     job = compile_job(env._graph, 2, None)
-    inside = {"Iteration", "body", "criterion", "feedback", "Iteration Feedback", "Iteration Termination Criterion"}
+    inside = {"Iteration", "body", "criterion", "feedback", "Iteration (feedback)", "Iteration (termination criterion)"}
     assert named(job, inside=True) == inside
     assert named(job, inside=False) >= {"before", "beside", "after", "last"}
     names = {node.id: node.name for node in job.nodes}
@@ -73,6 +73,6 @@ def test_a_loop_of_an_earlier_job_is_run_again_whole() -> None:
     pending = env._graph.pending()
     names = [node.name for node in pending.nodes]
     assert "not needed" not in names
-    assert {"Iteration", "feedback", "Iteration Feedback", "new"} <= set(names)
     job = compile_job(pending, 1, None)
+    assert {"Iteration", "feedback", "Iteration (feedback)", "new"} <= {node.name for node in job.nodes}
     assert job.nodes[job.iterations[0].head].name == "Iteration"

@@ -496,7 +496,7 @@ class DataStream:
             job_execution_name: The job's name.
             limit: Return a list of at most this many records instead of an iterator, and end the job.
         """
-        collect = self._sink("Collect", CollectTransformation(self._type_info))
+        collect = self._sink("Collect", CollectTransformation(self._type_info), nameable=False)
         if self._node is not None and self._node.parallelism is not None:
             collect.set_parallelism(self._node.parallelism)  # no exchange on the way: the order stays
         iterator = self._environment._execute_and_collect(job_execution_name)
@@ -539,7 +539,7 @@ class DataStream:
         require_bounded(self._environment._graph.pending(), "to_data_frame", "sink_to_data_frame(write)")
         columns = table_columns(schema, self._type_info or self._hint, self._environment, "to_data_frame")
         frames = self._environment._collected_frames(columns)
-        self._sink("DataFrame", DataFrameSinkTransformation(columns, frames.write))
+        self._sink("DataFrame", DataFrameSinkTransformation(columns, frames.write), nameable=False)
         self._environment.execute(job_name)
         frame: DataFrame = frames.frame()
         return frame
@@ -585,8 +585,11 @@ class DataStream:
         node = self._environment._graph.add(name, transformation, self._inputs)
         return DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info),), node, type_info, hint)
 
-    def _sink(self, name: str, transformation: Transformation, typed_input: bool = True) -> DataStreamSink:
-        node = self._environment._graph.add(name, transformation, self._inputs, typed_input=typed_input, sink=True)
+    def _sink(
+        self, name: str, transformation: Transformation, typed_input: bool = True, nameable: bool = True
+    ) -> DataStreamSink:
+        graph = self._environment._graph
+        node = graph.add(name, transformation, self._inputs, typed_input=typed_input, nameable=nameable, sink=True)
         return DataStreamSink(node)
 
 

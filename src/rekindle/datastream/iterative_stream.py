@@ -7,7 +7,7 @@ from rekindle.datastream.connected_streams import ConnectedStreams
 from rekindle.datastream.data_stream import DataStream
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.partitioning import FORWARD, Partitioning
-from rekindle.graph.stream_graph import StreamEdge, StreamNode, ancestors
+from rekindle.graph.stream_graph import Part, StreamEdge, StreamNode, ancestors
 from rekindle.graph.transformations.loops import (
     FEEDBACK,
     IterationHeadTransformation,
@@ -108,8 +108,8 @@ class IterativeStream(DataStream):
             )
         if criterion is not None:
             self._loop.supersteps = self._loop.has_criterion = True
-            self._end("Termination Criterion", TerminationCriterionTransformation(self._loop), criterion)
-        tail = self._end("Feedback", IterationTailTransformation(self._loop), feedback)
+            self._end(Part.CRITERION, TerminationCriterionTransformation(self._loop), criterion)
+        tail = self._end(Part.FEEDBACK, IterationTailTransformation(self._loop), feedback)
         if not self._loop.supersteps:
             return feedback
         edge = StreamEdge(tail.id, FORWARD, type_info)
@@ -118,13 +118,13 @@ class IterativeStream(DataStream):
 
     def _end(
         self,
-        name: str,
+        part: Part,
         transformation: IterationTailTransformation | TerminationCriterionTransformation,
         stream: DataStream,
     ) -> StreamNode:
         head = self._head()
         graph = self._environment._graph
-        return graph.add(f"{head.name} {name}", transformation, stream._inputs, typed_input=True, loop_of=head.id)
+        return graph.add_part(head, part, transformation, stream._inputs, typed_input=True, loop_of=head.id)
 
     def _check_own(self, stream: DataStream, what: str) -> None:
         if not isinstance(stream, DataStream):

@@ -62,7 +62,8 @@ from rekindle.graph.partitioning import FORWARD, SPLIT
 from rekindle.graph.pickling import check_picklable
 from rekindle.graph.plan import plan_of
 from rekindle.graph.plan_only import end_if_only_planned
-from rekindle.graph.stream_graph import StreamEdge, StreamGraph
+from rekindle.graph.stream_graph import Part, StreamEdge, StreamGraph
+from rekindle.graph.transformations.one_input import TimestampsAndWatermarksTransformation
 from rekindle.graph.transformations.sources import (
     ClusterFrame,
     CollectionSourceTransformation,
@@ -365,19 +366,22 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
     ) -> DataStream:
         graph, bounded = self._graph, source.bounded
         if strategy is not None and source.makes_watermarks:
-            rows = graph.add(f"{name} (rows)", source.rows(), (), data_frame=source.split_frame(), bounded=bounded)
-            node = graph.add(name, source.transformation(strategy), (StreamEdge(rows.id, SPLIT),))
-            rows.part_of = node.id
-            return DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
+            node = graph.add(name, source.rows(), (), data_frame=source.split_frame(), bounded=bounded)
+            rows = StreamEdge(node.id, SPLIT)
+            part = graph.add_part(node, Part.RECORDS, source.transformation(strategy), (rows,))
+            return DataStream(self, (StreamEdge(part.id, FORWARD, type_info),), node, type_info)
         transformation, frame = source.transformation(None), source.frame()
         node = graph.add(name, transformation, (), data_frame=frame, bounded=bounded)
-        stream = DataStream(self, (StreamEdge(node.id, FORWARD, type_info),), node, type_info)
+        out, hint = StreamEdge(node.id, FORWARD, type_info), None
+        if strategy is not None:
+            part = graph.add_part(node, Part.WATERMARKS, TimestampsAndWatermarksTransformation(strategy), (out,))
+            out = StreamEdge(part.id, FORWARD, type_info)
         schema: StructType | None = getattr(frame, "schema", None)
         if transformation.passes_rows and type_info is None and schema is not None:
             from rekindle.runtime.spark.schema_types import row_type
 
-            stream = DataStream(self, (StreamEdge(node.id, FORWARD),), node, None, row_type(schema))
-        return stream if strategy is None else stream.assign_timestamps_and_watermarks(strategy)
+            hint = row_type(schema)
+        return DataStream(self, (out,), node, type_info, hint)
 
     @property
     def spark_session(self) -> SparkSession:

@@ -71,6 +71,7 @@ class JobNode:
     epoch.
     ``batch_memory``: in a batch job, how many records it may hold in memory if it gathers its input.
     ``columns``: how it processes records that come as columns; None: one by one. ``path``: the same, and why, in words.
+    ``derived_from``: what its uid is derived from, where operators alike are counted; None: the program has given it.
     """
 
     id: int
@@ -85,6 +86,7 @@ class JobNode:
     batch_memory: int | None = None
     columns: NodeColumns | None = None
     path: str = "records"
+    derived_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rekindle.graph.job_graph import JobEdge, JobGraph
-from rekindle.graph.stream_graph import StreamGraph
+from rekindle.graph.stream_graph import StreamGraph, with_parts_settled
 
 DATA_SOURCE = "Data Source"
 DATA_SINK = "Data Sink"
@@ -114,8 +114,7 @@ class Plan:
 
 def plan_of(program: StreamGraph, job: JobGraph) -> Plan:
     """Describe a job, compiled from the program."""
-    written = {node.id: node for node in program.nodes}
-    given = {node.uid for node in program.nodes if node.uid is not None}
+    written = {node.id: node for node in with_parts_settled(program.nodes)}
     nodes = []
     for node in job.nodes:
         source, inputs = written[node.id], job.inputs(node.id)
@@ -131,7 +130,7 @@ def plan_of(program: StreamGraph, job: JobGraph) -> Plan:
                 parallelism=node.parallelism,
                 predecessors=(*map(_input, inputs), *(PlanInput(end + 1, "FEEDBACK") for end in fed_back)),
                 uid=node.uid,
-                uid_given=node.uid in given,
+                uid_given=node.derived_from is None,
                 max_parallelism=node.max_parallelism,
                 level=node.level,
                 path=node.path,

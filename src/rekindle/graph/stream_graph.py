@@ -39,14 +39,28 @@ class Chaining(enum.Enum):
     NEVER = "never"
 
 
+class Part(enum.Enum):
+    """Say what an operator does for the one that it is a part of; uids are made of the values, so they never change."""
+
+    RECORDS = "records"  # makes records of a source's rows
+    WATERMARKS = "watermarks"  # gives a source's records their timestamps and watermarks
+    FEEDBACK = "feedback"  # takes what is fed back to the head of a loop
+    CRITERION = "termination criterion"  # tells the head of a loop whether to go on
+
+
 @dataclass(slots=True)
 class StreamNode:
     """Describe one operator.
 
     ``transformation`` travels to the slots, ``data_frame`` stays with the driver. ``typed_input``: records come as
     their type shows them even from the operator right before it, with which it would be chained. ``loop_of`` is the
-    head of the iteration that ends here. ``part_of`` is the node that this one is the first half of: the program knows
-    only that one, so it has its parallelism, and the source its uid.
+    head of the iteration that ends here. ``nameable``: whether the program gets hold of the operator, and can give it
+    a uid.
+
+    One call of the program may need several operators. The program knows one of them, the *whole*: that which has the
+    state, such as the position of a source. What it sets there (name, uid, parallelism and so on) holds for all of
+    them. Each other one is a *part*: ``part_of`` is the whole, and ``part`` what it does for it. What is set on a part
+    itself does not count, see :func:`with_parts_settled`.
     """
 
     id: int
@@ -61,6 +75,8 @@ class StreamNode:
     typed_input: bool = False
     loop_of: int | None = None
     part_of: int | None = None
+    part: Part | None = None
+    nameable: bool = True
     sink: bool = False
     description: str | None = None  # what the plan shows, instead of the name
     chaining: Chaining = Chaining.ALWAYS
@@ -87,12 +103,23 @@ class StreamGraph:
         self.nodes.append(node)
         return node
 
+    def add_part(
+        self,
+        whole: StreamNode,
+        part: Part,
+        transformation: Transformation,
+        inputs: tuple[StreamEdge, ...],
+        **settings: Any,
+    ) -> StreamNode:
+        """Add a node that does something for another one."""
+        return self.add(whole.name, transformation, inputs, part_of=whole.id, part=part, **settings)
+
     def pending(self) -> StreamGraph:
         """Return what the next job runs: the operators written since the last one, and all they read from.
 
         A source that nothing reads from does not run, as in Flink.
         """
-        written = [node.id for node in self.nodes[self.submitted :] if node.inputs]
+        written = [node.id for node in self.nodes[self.submitted :] if not of_source(self.nodes, node)]
         needed = ancestors(self.nodes, written)
         while ends := {node.id for node in self.nodes if node.loop_of in needed} - needed:  # a loop is run whole
             needed |= ancestors(self.nodes, ends)
@@ -109,6 +136,32 @@ class StreamGraph:
                 for old, new in ids.items()
             ]
         )
+
+
+def of_source(nodes: Sequence[StreamNode], node: StreamNode) -> bool:
+    """Return whether a node is a source, or a part of one."""
+    return not (node if node.part_of is None else nodes[node.part_of]).inputs
+
+
+def with_parts_settled(nodes: Sequence[StreamNode]) -> list[StreamNode]:
+    """Return the nodes of a program, the parts with what is set on their wholes.
+
+    No part of a source is chained with what is behind it, as no source is.
+    """
+    settled = []
+    for node in nodes:
+        if node.part_of is not None and node.part is not None:
+            whole, part = nodes[node.part_of], node.part.value
+            node = replace(
+                node,
+                name=f"{whole.name} ({part})",
+                description=whole.description and f"{whole.description} ({part})",
+                parallelism=whole.parallelism,
+                max_parallelism=whole.max_parallelism,
+                chaining=Chaining.NEVER if of_source(nodes, whole) else whole.chaining,
+            )
+        settled.append(node)
+    return settled
 
 
 def ancestors(nodes: Sequence[StreamNode], of: Iterable[int]) -> set[int]:

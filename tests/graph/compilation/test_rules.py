@@ -14,7 +14,7 @@ from rekindle.graph.compilation.levels import Levels
 from rekindle.graph.compilation.parallelism import Parallelism, settle_parallelism
 from rekindle.graph.compilation.partitioners import settle_partitioners
 from rekindle.graph.partitioning import FORWARD, REBALANCE, RESCALE, Partitioner, Partitioning
-from rekindle.graph.stream_graph import Chaining, StreamEdge, StreamGraph, StreamNode
+from rekindle.graph.stream_graph import Chaining, Part, StreamEdge, StreamGraph, StreamNode, with_parts_settled
 from rekindle.graph.transformations.one_input import MapTransformation
 from rekindle.graph.transformations.sources import CollectionSourceTransformation, RowsTransformation
 from rekindle.graph.transformations.transformation import Transformation
@@ -56,11 +56,12 @@ class TestParallelism:
         assert settled == {source.id: (1, 64, True), mapped.id: (3, 7, True)}
         assert not settle_parallelism(program.nodes, 3, None)[source.id].explicit
 
-    def test_the_end_of_a_loop_is_beside_its_head(self) -> None:
+    def test_a_part_is_beside_its_whole(self) -> None:
         program = Program()
-        head = program.source(parallelism=5)
-        tail = program.map((head, FORWARD), loop_of=head.id)
-        assert settle_parallelism(program.nodes, 2, None)[tail.id].parallelism == 5
+        head = program.source(parallelism=5, max_parallelism=7)
+        edge = StreamEdge(head.id, FORWARD)
+        tail = program.add_part(head, Part.FEEDBACK, MapTransformation(as_map_function(str)), (edge,))
+        assert settle_parallelism(with_parts_settled(program.nodes), 2, None)[tail.id] == (5, 7, True)
 
     def test_more_subtasks_than_key_groups_are_refused(self) -> None:
         program = Program()

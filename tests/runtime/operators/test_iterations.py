@@ -213,7 +213,7 @@ def test_side_outputs_uids_and_names_work_in_a_loop() -> None:
     collect(halved.get_side_output(done))
     with InProcessJob(env, 2) as job:
         assert {node.uid for node in job.graph.nodes} >= {"head", "halve"}
-        assert "halving Feedback" in {node.name for node in job.graph.nodes}
+        assert "halving (feedback)" in {node.name for node in job.graph.nodes}
         assert job.run_to_end() == [1, 1, 1]
 
 

@@ -13,7 +13,7 @@ from rekindle.graph.compilation.loops import check_bounded, loop_bodies
 from rekindle.graph.compilation.parallelism import settle_parallelism
 from rekindle.graph.compilation.partitioners import settle_partitioners
 from rekindle.graph.job_graph import ClusterSource, JobEdge, JobGraph, JobIteration, JobNode
-from rekindle.graph.stream_graph import StreamGraph, StreamNode
+from rekindle.graph.stream_graph import StreamGraph, StreamNode, with_parts_settled
 from rekindle.graph.transformations.loops import LoopTransformation
 from rekindle.graph.uids import assign_uids
 
@@ -29,7 +29,7 @@ def compile_job(
         max_parallelism: That of operators which have none of their own; None: it follows from the parallelism.
         columns: What may run by columns.
     """
-    nodes = graph.nodes
+    nodes = with_parts_settled(graph.nodes)
     if not nodes:
         raise InvalidProgramError("no operators are defined in this program: there is nothing to execute")
     uids = assign_uids(nodes)
@@ -60,7 +60,7 @@ def compile_job(
         nodes=tuple(
             JobNode(
                 node.id,
-                uids[node.id],
+                uids[node.id].uid,
                 node.name,
                 node.transformation,
                 *settled[node.id],
@@ -68,12 +68,13 @@ def compile_job(
                 levels.cluster_fed[node.id],
                 columns=by_columns.columns.get(node.id),
                 path=by_columns.paths.get(node.id, "records"),
+                derived_from=uids[node.id].derived_from,
             )
             for node in nodes
         ),
         edges=tuple(edges),
         cluster_sources=tuple(
-            ClusterSource(node.id, uids[node.id], node.data_frame, node.bounded)
+            ClusterSource(node.id, uids[node.id].uid, node.data_frame, node.bounded)
             for node in nodes
             if node.data_frame is not None
         ),

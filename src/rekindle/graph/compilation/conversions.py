@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rekindle.graph.partitioning import Partitioner, Partitioning
-from rekindle.graph.stream_graph import Chaining, StreamEdge, StreamNode
+from rekindle.graph.stream_graph import Chaining, StreamEdge, StreamNode, of_source
 from rekindle.types.typeinfo import PickledBytesTypeInfo, TypeInformation
 
 
@@ -50,7 +50,7 @@ def settle_conversions(nodes: Sequence[StreamNode], chained: set[tuple[int, int]
             type_info = None if (node.id, index) in chained else converting(edge.type_info)
             # To PyFlink, a key selector is a function that may be chained as well.
             united = sum(other.partitioner is edge.partitioner for other in node.inputs) > 1
-            typed_keys = united or readers[edge.source] > 1 or not nodes[edge.source].inputs
+            typed_keys = united or readers[edge.source] > 1 or of_source(nodes, nodes[edge.source])
             settled[node.id, index] = Conversion(type_info, typed_keys)
     return settled
 

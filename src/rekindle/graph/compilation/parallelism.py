@@ -31,10 +31,7 @@ def settle_parallelism(nodes: Sequence[StreamNode], default: int, default_max: i
         default: The parallelism of the environment.
         default_max: Its maximum, if it has one.
     """
-    settled = {node.id: _own(node, default, default_max) for node in nodes}
-    settled |= {node.id: settled[node.part_of] for node in nodes if node.part_of is not None}
-    # What ends a loop is beside its head, in the same slots.
-    return settled | {node.id: settled[node.loop_of] for node in nodes if node.loop_of is not None}
+    return {node.id: _own(node, default, default_max) for node in nodes}
 
 
 def _own(node: StreamNode, default: int, default_max: int | None) -> Parallelism:

@@ -52,7 +52,6 @@ class IterationTailTransformation(LoopTransformation):
     """Take what is fed back."""
 
     kind: ClassVar[str] = "IterationTailOperator"
-    needs_uid: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,4 +59,3 @@ class TerminationCriterionTransformation(LoopTransformation):
     """Count the records of the stream that tells whether another round is needed."""
 
     kind: ClassVar[str] = "TerminationCriterionOperator"
-    needs_uid: ClassVar[bool] = False

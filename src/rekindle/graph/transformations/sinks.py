@@ -41,7 +41,6 @@ class CollectTransformation(Transformation):
     """
 
     kind: ClassVar[str] = "CollectOperator"
-    needs_uid: ClassVar[bool] = False
     type_info: TypeInformation | None = None
 
 

@@ -30,9 +30,6 @@ class Transformation:
     follows_splits: ClassVar[bool] = False
     """Whether its watermark waits for each split of its source: it does not matter which of them comes first."""
 
-    needs_uid: ClassVar[bool] = True
-    """Whether the operator is one that a program can give a uid."""
-
     emits_unasked: ClassVar[bool] = False
     """Whether results may come when no record does: at an epoch's end, by timers, at the end of all input.
 
