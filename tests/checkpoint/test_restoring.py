@@ -21,8 +21,10 @@ from rekindle.config.options import known_key
 from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError, StateRestoreError
 from rekindle.graph.compilation.compiler import compile_job
 from rekindle.graph.job_graph import JobGraph, JobNode
-from rekindle.graph.stream_graph import StreamGraph
+from rekindle.graph.partitioning import FORWARD
+from rekindle.graph.stream_graph import StreamEdge, StreamGraph
 from rekindle.graph.transformations.one_input import PassTransformation
+from rekindle.graph.transformations.sources import CollectionSourceTransformation
 from rekindle.state.operator_state.stored import DistributionMode
 
 
@@ -193,8 +195,9 @@ def job(
     uid: str = "counter", parallelism: int = 2, max_parallelism: int | None = None, name: str = "Counter"
 ) -> JobGraph:
     graph = StreamGraph()
-    graph.add("Source", PassTransformation(), (), uid="source")
-    graph.add(name, PassTransformation(), (), uid=uid, parallelism=parallelism, max_parallelism=max_parallelism)
+    source = graph.add("Source", CollectionSourceTransformation([]), (), uid="source")
+    read = (StreamEdge(source.id, FORWARD),)
+    graph.add(name, PassTransformation(), read, uid=uid, parallelism=parallelism, max_parallelism=max_parallelism)
     return compile_job(graph, 2, None)
 
 

@@ -6,12 +6,13 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, StoredFile
 from rekindle.checkpoint.snapshot_file import SnapshotIndex, SnapshotReader
+from rekindle.checkpoint.source_positions import owners_of_positions
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointError
 from rekindle.graph.job_graph import JobGraph, JobNode
@@ -34,9 +35,11 @@ class LeftState:
     Attributes:
         uid: The operator that wrote it.
         operator: The name of that operator.
-        name: The state; ``position`` of what a source has read.
+        name: The state.
         items: How many items it has; None: that is not counted.
+        position: Whether it is what Spark has read of a source.
         output: Whether it is output that was written, and not committed when the checkpoint was taken.
+        obstacle: What in the program has the uid, and why it cannot take over the state; empty: nothing has it.
     """
 
     uid: str
@@ -44,25 +47,27 @@ class LeftState:
     name: str
     items: int | None = None
     output: bool = False
+    position: bool = False
+    obstacle: str = ""
 
 
 def left_behind(graph: JobGraph, metadata: CheckpointMetadata) -> list[LeftState]:
     """List the states of a checkpoint for which a program has no place, operator by operator."""
-    nodes = {node.uid: node for node in graph.nodes}
+    places = _Places(graph, metadata)
     read = {position.uid for position in metadata.positions if position.offsets or position.consumed}
     return [
-        state
+        replace(state, obstacle=obstacle)
         for operator in metadata.operators
         for state in _states(operator, operator.uid in read)
-        if not _has_place(state, nodes.get(operator.uid))
+        if (obstacle := places.obstacle(state, operator)) is not None
     ]
 
 
 def listed(left: list[LeftState]) -> str:
     """Name states by the operators that wrote them."""
     return "; ".join(
-        f"{name!r} (uid {uid}: {', '.join(state.name for state in states)})"
-        for (uid, name), states in groupby(left, lambda state: (state.uid, state.operator))
+        f"{name!r} (uid {uid}: {', '.join(state.name for state in states)})" + (obstacle and f", {obstacle}")
+        for (uid, name, obstacle), states in groupby(left, lambda state: (state.uid, state.operator, state.obstacle))
     )
 
 
@@ -85,16 +90,42 @@ def _states(operator: OperatorMetadata, has_position: bool) -> Iterator[LeftStat
     if operator.staged:
         yield LeftState(uid, name, _ROWS, sum(staged.rows for staged in operator.staged), output=True)
     if has_position:
-        yield LeftState(uid, name, "position")
+        yield LeftState(uid, name, "position", position=True)
 
 
-def _has_place(state: LeftState, node: JobNode | None) -> bool:
-    """Return whether an operator of the program takes over a state of the one that had its uid."""
-    if node is None:
-        return False
-    if not state.output:
-        return True
-    return isinstance(node.transformation, DataFrameSinkTransformation if state.name == _ROWS else _COMMITTING)
+class _Places:
+    """Find the operators of a program that take over states of a checkpoint."""
+
+    def __init__(self, graph: JobGraph, metadata: CheckpointMetadata) -> None:
+        self._nodes = {node.uid: node for node in graph.nodes}
+        self._fed = {edge.target for edge in graph.edges}
+        self._read = {source.uid for source in graph.cluster_sources}
+        self._owners = owners_of_positions(graph, metadata)
+
+    def obstacle(self, state: LeftState, operator: OperatorMetadata) -> str | None:
+        """Return why no operator takes over a state of another, see :class:`LeftState`; None: one does."""
+        if state.position and state.uid in self._owners:
+            return None
+        node = self._nodes.get(state.uid)
+        if node is None:
+            return ""
+        why = self._unsuited(state, operator, node)
+        return why and f"a uid that {node.name!r} has now, which {why}"
+
+    def _unsuited(self, state: LeftState, operator: OperatorMetadata, node: JobNode) -> str | None:
+        """Return why an operator has no place for a state."""
+        if state.output:
+            kind = DataFrameSinkTransformation if state.name == _ROWS else _COMMITTING
+            return None if isinstance(node.transformation, kind) else "commits no such output"
+        if state.position:
+            return None if state.uid in self._read else "is no source that Spark reads"
+        if operator.source_kind:
+            kept = node.transformation.hosted and node.transformation.uid_kind == operator.source_kind
+            return None if kept else f"is no source of the same kind ({operator.source_kind})"
+        if node.id in self._fed:
+            return None
+        unknown = operator.source_kind is None and node.transformation.hosted and state.items is not None
+        return None if unknown else "is a source"
 
 
 def _described(states: list[LeftState], sizes: Counter[tuple[str, str]]) -> Iterator[str]:

@@ -88,7 +88,11 @@ class StagedRows(msgspec.Struct, frozen=True):
 
 
 class OperatorMetadata(msgspec.Struct, frozen=True):
-    """Describe one operator as it was when the checkpoint was taken."""
+    """Describe one operator as it was when the checkpoint was taken.
+
+    ``source_kind``: what kind of source in the slots it was, whose position is among its list states; empty: none;
+    None: whoever wrote the checkpoint did not say.
+    """
 
     uid: str
     name: str
@@ -97,6 +101,7 @@ class OperatorMetadata(msgspec.Struct, frozen=True):
     keyed_states: list[str]
     list_states: dict[str, ListStateMetadata]
     staged: list[StagedRows] = []
+    source_kind: str | None = None
 
     @property
     def stateful(self) -> bool:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rekindle.checkpoint import paths
-from rekindle.checkpoint.left_behind import left_behind, listed
+from rekindle.checkpoint.alike_operators import check_told_apart
+from rekindle.checkpoint.left_behind import LeftState, left_behind, listed
 from rekindle.checkpoint.metadata import CheckpointMetadata, OperatorMetadata, decode_metadata
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.exceptions import CheckpointCorruptError, CheckpointNotFoundError, StateRestoreError
 from rekindle.graph.job_graph import JobGraph, JobNode
+from rekindle.graph.vertex_ids import given_uid
 
 log = logging.getLogger(__name__)
 
@@ -179,7 +181,7 @@ def fit_to_checkpoint(
     if left and not consent.unclaimed_state:
         raise StateRestoreError(
             f"{named} holds state of operators that the program does not have: {listed(left)}. Give those operators "
-            "their old uid, or drop their state by setting "
+            f"their old uid{_how(left)}, or drop their state by setting "
             "execution.state-recovery.ignore-unclaimed-state (--allow-non-restored-state)"
         )
     output = [state for state in left if state.output]
@@ -190,8 +192,16 @@ def fit_to_checkpoint(
             "their old uid, which commits it; or drop it by setting "
             "execution.state-recovery.ignore-uncommitted-output (--drop-uncommitted-output)"
         )
+    check_told_apart(graph, metadata, named)
     saved = {operator.uid: operator for operator in metadata.operators}
     return replace(graph, nodes=tuple(_fitted(node, saved.get(node.uid)) for node in graph.nodes))
+
+
+def _how(left: list[LeftState]) -> str:
+    """Return how operators are given their old uids."""
+    derived = any(not given_uid(state.uid) for state in left)
+    taken = any(state.obstacle for state in left)
+    return " (with set_uid_hash, if it was derived)" * derived + ", and another one to what has it now" * taken
 
 
 def _fitted(node: JobNode, operator: OperatorMetadata | None) -> JobNode:

@@ -24,6 +24,7 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
 from rekindle.checkpoint.events import DropCompleted, WriteMetadata
 from rekindle.checkpoint.metadata import SourcePosition, StagedRows
+from rekindle.checkpoint.source_positions import positions_for
 from rekindle.checkpoint.statistics import RestoredStatistics
 from rekindle.checkpoint.statistics_overview import CheckpointsOverview
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
@@ -126,7 +127,7 @@ class Attempt:
         """Run until the job is finished or cancelled; raise what made it fail."""
         restore = self._restore_point()
         self._shared.slot_pool.begin_attempt(self._number, self)
-        self._epochs.prepare(restore.metadata.positions if restore is not None else ())
+        self._epochs.prepare(positions_for(self._shared.graph, restore.metadata) if restore is not None else ())
         slots = self._running_slots.start(restore)
         self._note_restored()
         self._shared.view.attempt_started(self._number, restore.metadata.checkpoint_id if restore else None)

@@ -39,6 +39,7 @@ def checkpoint_metadata(
                 keyed_states=sorted({name for snapshot in own for name in snapshot.keyed_states}),
                 list_states=_list_states(node, own),
                 staged=[staged for snapshot in own for staged in snapshot.staged],
+                source_kind=node.transformation.uid_kind if node.transformation.hosted else "",
             )
         )
     return CheckpointMetadata(
