@@ -218,7 +218,7 @@ class KeyedStream(DataStream, FieldReductions):
         descriptor = queryable_descriptor(queryable_state_name, state_descriptor, self._type_info)
         kept = self.process(KeepForQueries(descriptor))
         kept.name(f"Queryable state: {queryable_state_name}")
-        return QueryableStateStream(queryable_state_name, descriptor, kept_key_type(self))
+        return QueryableStateStream(queryable_state_name, descriptor, kept_key_type(self), kept)
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: RecordType | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rekindle.contracts.functions import KeyedProcessFunction, RuntimeContext
 from rekindle.contracts.state import (
@@ -18,6 +18,9 @@ from rekindle.contracts.wrong_arguments import wrong_kind
 from rekindle.exceptions import InvalidArgumentError
 from rekindle.types.typeinfo import TypeInformation
 
+if TYPE_CHECKING:
+    from rekindle.datastream.data_stream import DataStream
+
 __all__ = ["QueryableStateStream"]
 
 
@@ -25,11 +28,27 @@ class QueryableStateStream:
     """A keyed stream whose last values, or what they come to, can be queried. Nothing follows it."""
 
     def __init__(
-        self, queryable_state_name: str, state_descriptor: StateDescriptor, key_type: TypeInformation | None
+        self,
+        queryable_state_name: str,
+        state_descriptor: StateDescriptor,
+        key_type: TypeInformation | None,
+        keeping: DataStream,
     ) -> None:
+        """Stand for an operator that keeps a stream; programs call ``KeyedStream.as_queryable_state``."""
         self._name = queryable_state_name
         self._descriptor = state_descriptor
         self._key_type = key_type
+        self._keeping = keeping
+
+    def uid(self, uid: str) -> QueryableStateStream:
+        """Set the identity of the operator, by which its state is found again when the program has changed."""
+        self._keeping.uid(uid)
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> QueryableStateStream:
+        """Set the uid that was derived for the operator before, 32 hexadecimal digits, to find its state again."""
+        self._keeping.set_uid_hash(uid_hash)
+        return self
 
     def get_queryable_state_name(self) -> str:
         """Return the name under which clients query the state."""
