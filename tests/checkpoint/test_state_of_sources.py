@@ -14,10 +14,10 @@ from rekindle.checkpoint.source_positions import positions_for
 from rekindle.datastream import DataStream
 from rekindle.exceptions import StateRestoreError
 from rekindle.graph.job_graph import JobGraph
-from rekindle.graph.uids import derived_uid, source_shape
+from rekindle.graph.operator_shape import OperatorShape
 from support.programs_with_uids import IN_ORDER, UNTIMED, checkpoint_of, earlier_release, environment, files
 
-DERIVED = [derived_uid(source_shape("TextLinesOperator"), number) for number in range(3)]
+DERIVED = [OperatorShape("TextLinesOperator").uid(number) for number in range(3)]
 
 
 def compiled(*sources: tuple[str, str | None], strategy: object = IN_ORDER) -> JobGraph:
@@ -201,8 +201,27 @@ class TestAlikeWithoutUids:
         saved = checkpoint_of(program("Reduce"))
         fit_to_checkpoint(program("Reduce"), saved, Consent())
         fit_to_checkpoint(program("Sum"), saved, Consent())
-        with pytest.raises(StateRestoreError, match=r"had 1 operators alike then \('Reduce'\), and has 2 now"):
+        with pytest.raises(StateRestoreError, match=r"had 'Reduce' then, and has 'Reduce', 'Reduce' now"):
             fit_to_checkpoint(program("Reduce", "Reduce"), saved, Consent())
+
+    def test_nor_are_those_behind_operators_alike(self) -> None:
+        """All that is between them and the source is alike, too: it has no state, and moves up with them."""
+
+        def program(*names: str) -> JobGraph:
+            env = environment()
+            source = env.from_collection([1]).uid("numbers")
+            for name in names:
+                mapped = source.map(str)
+                if name:
+                    mapped = mapped.key_by(str).reduce(lambda one, two: one + two).name(name)
+                mapped.print()
+            return env._compile()
+
+        saved = checkpoint_of(program("old"))
+        with pytest.raises(StateRestoreError, match=r"had 'old' then, and has 'new', 'old' now"):
+            fit_to_checkpoint(program("new", "old"), saved, Consent())
+        fit_to_checkpoint(program("old", "new"), saved, Consent())
+        fit_to_checkpoint(program("old", ""), saved, Consent())
 
     def test_others_without_state_do_not_matter(self) -> None:
         saved = checkpoint_of(compiled(self.A))

@@ -152,7 +152,7 @@ def keyed(stream: DataStream) -> KeyedStream:
 
 def loop(stream: DataStream, named: Names) -> DataStream:
     """Close a loop twice."""
-    iteration = named(stream.iterate())
+    iteration = named(named(stream.map(str)).iterate())
     body: DataStream = named(iteration.map(str))
     iteration.close_with(named(body.filter(bool)))
     iteration.close_with(body.rebalance())
@@ -161,7 +161,7 @@ def loop(stream: DataStream, named: Names) -> DataStream:
 
 def rounds(stream: DataStream, named: Names) -> DataStream:
     """Close a loop of rounds that a stream ends."""
-    iteration = named(stream.iterate())
+    iteration = named(named(stream.map(str)).iterate())
     body = named(iteration.map(str))
     result: DataStream = named(iteration.close_with(body, named(body.filter(bool))))
     return result
@@ -169,7 +169,7 @@ def rounds(stream: DataStream, named: Names) -> DataStream:
 
 def fed_back(stream: DataStream, named: Names) -> DataStream:
     """Close a loop whose feedback is of a type of its own."""
-    iteration = named(stream.iterate())
+    iteration = named(named(stream.map(str)).iterate())
     connected = iteration.with_feedback_type(None)
     body: DataStream = named(connected.map(idle(CoMapFunction)))
     connected.close_with(body)
@@ -215,7 +215,7 @@ STEPS: dict[str, Step] = {
     "projected": lambda s, _, named: named(
         named(s.map(lambda v: (v, v), Types.TUPLE([Types.STRING(), Types.STRING()]))).project(1)
     ),
-    "union": _two(lambda s, other: s.union(other).map(str)),
+    "union": lambda s, other, named: named(named(s.map(str)).union(named(other.map(str))).map(str)),
     "side output": lambda s, _, named: named(named(s.process(idle(ProcessFunction))).get_side_output(LATE)),
     "keyed map": _one(lambda s: keyed(s).map(str)),
     "keyed flat map": _one(lambda s: keyed(s).flat_map(list)),

@@ -14,7 +14,7 @@ import msgspec
 from rekindle.checkpoint.metadata import CheckpointMetadata, SourcePosition
 from rekindle.exceptions import StateRestoreError
 from rekindle.graph.job_graph import JobGraph
-from rekindle.graph.uids import derived_uid, source_shape
+from rekindle.graph.operator_shape import OperatorShape
 
 
 def positions_for(graph: JobGraph, metadata: CheckpointMetadata) -> list[SourcePosition]:
@@ -39,8 +39,8 @@ def owners_of_positions(graph: JobGraph, metadata: CheckpointMetadata) -> dict[s
         node = nodes.get(behind.uid)
         if operator.uid not in stored or behind.uid in stored or behind.uid not in read or node is None:
             continue
-        shape = source_shape(node.transformation.uid_kind)
-        if operator.uid not in {derived_uid(shape, number) for number in range(len(metadata.operators))}:
+        shape = OperatorShape(node.transformation.uid_kind)
+        if operator.uid not in map(shape.uid, range(len(metadata.operators))):
             continue
         other = nodes.get(operator.uid)
         if other is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rekindle.columns.chains import ColumnChain
 from rekindle.columns.folds import Fold
 from rekindle.columns.window_grid import WindowGrid
+from rekindle.graph.operator_shape import OperatorShape
 from rekindle.graph.partitioning import Partitioner
 from rekindle.graph.transformations.transformation import Transformation
 from rekindle.types.typeinfo import TypeInformation
@@ -71,7 +72,7 @@ class JobNode:
     epoch.
     ``batch_memory``: in a batch job, how many records it may hold in memory if it gathers its input.
     ``columns``: how it processes records that come as columns; None: one by one. ``path``: the same, and why, in words.
-    ``derived_from``: what its uid is derived from, where operators alike are counted; None: the program has given it.
+    ``derived_from``: what its uid is derived from; None: the program has given it.
     """
 
     id: int
@@ -86,7 +87,7 @@ class JobNode:
     batch_memory: int | None = None
     columns: NodeColumns | None = None
     path: str = "records"
-    derived_from: str | None = None
+    derived_from: OperatorShape | None = None
 
 
 @dataclass(frozen=True, slots=True)

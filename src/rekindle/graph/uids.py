@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from rekindle.exceptions import InvalidProgramError
+from rekindle.graph.operator_shape import OperatorShape
 from rekindle.graph.stream_graph import Part, StreamEdge, StreamNode
 
 
@@ -15,11 +15,11 @@ class Uid(NamedTuple):
 
     Attributes:
         uid: The uid.
-        derived_from: What it is derived from, with how many operators alike were written before; None: it was given.
+        derived_from: What it is derived from; None: it was given.
     """
 
     uid: str
-    derived_from: str | None = None
+    derived_from: OperatorShape | None = None
 
 
 def assign_uids(nodes: Sequence[StreamNode]) -> dict[int, Uid]:
@@ -50,21 +50,6 @@ def assign_uids(nodes: Sequence[StreamNode]) -> dict[int, Uid]:
     return uids
 
 
-def derived_uid(derived_from: str, before: int) -> str:
-    """Return the uid of an operator that was given none.
-
-    Args:
-        derived_from: Its kind, and the uids of its inputs.
-        before: How many operators alike were written before it.
-    """
-    return hashlib.blake2b(f"{derived_from}#{before}".encode(), digest_size=16).hexdigest()
-
-
-def source_shape(kind: str) -> str:
-    """Return what the uid of a source is derived from."""
-    return f"{kind}()"
-
-
 def require_uids(nodes: Sequence[StreamNode]) -> None:
     """Raise if an operator has no uid of its own, for programs that want none to be derived."""
     without = [node.name for node in nodes if node.uid is None and node.part_of is None and node.nameable]
@@ -86,16 +71,16 @@ def _derived_uids(nodes: Sequence[StreamNode]) -> dict[int, Uid]:
         if node.part is Part.WATERMARKS and node.part_of is not None:
             given[node.id], given[node.part_of] = given[node.part_of], None
     uids: dict[int, Uid] = {}
-    seen: dict[str, int] = {}
+    seen: dict[OperatorShape, int] = {}
     for node in nodes:
         own = given[node.id]
         if own is not None:
             uids[node.id] = Uid(own)
             continue
-        inputs = ",".join(f"{uids[edge.source].uid}:{_way(edge)}" for edge in node.inputs)
-        shape = f"{node.transformation.uid_kind}({inputs})"
+        inputs = tuple((uids[edge.source].uid, _way(edge)) for edge in node.inputs)
+        shape = OperatorShape(node.transformation.uid_kind, inputs)
         before = seen[shape] = seen.get(shape, -1) + 1
-        uids[node.id] = Uid(derived_uid(shape, before), shape)
+        uids[node.id] = Uid(shape.uid(before), shape)
     return uids
 
 
