@@ -54,7 +54,7 @@ class DeclinedError(Exception):
 
 def collect(stream: DataStream) -> DataStream:
     """Let the job keep the records of a stream in ``InProcessJob.collected``."""
-    stream._sink("Collect", CollectTransformation())
+    stream._sink("Collect", CollectTransformation(), nameable=False)
     return stream
 
 

@@ -169,8 +169,14 @@ def test_pairs_have_a_type_with_which_they_cross_exchanges() -> None:
     assert key_and_value(SimpleStringSchema(), Json()).get_produced_type() is None
 
 
-@pytest.mark.parametrize("strategy", [WatermarkStrategy.no_watermarks(), WatermarkStrategy.for_monotonous_timestamps()])
-def test_a_deserializer_that_raises_is_named_with_its_message(strategy: WatermarkStrategy) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "operator"),
+    [
+        (WatermarkStrategy.no_watermarks(), "orders"),
+        (WatermarkStrategy.for_monotonous_timestamps(), "orders (records)"),
+    ],
+)
+def test_a_deserializer_that_raises_is_named_with_its_message(strategy: WatermarkStrategy, operator: str) -> None:
     env = local_environment()
     messages = [(b"1", 1), (b"{broken", 2)]
     source = KafkaTables([epoch(read(0, messages))], value_only(Json()))
@@ -179,7 +185,7 @@ def test_a_deserializer_that_raises_is_named_with_its_message(strategy: Watermar
         env.execute()
     error = raised.value.__cause__
     assert isinstance(error, UserCodeError)
-    assert (error.operator, error.record) == ("orders", "record b'{broken'")
+    assert (error.operator, error.record) == (operator, "record b'{broken'")
     assert "JSONDecodeError" in error.summary
 
 
