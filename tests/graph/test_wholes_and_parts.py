@@ -8,31 +8,13 @@ from typing import Any
 
 import pytest
 
-from rekindle.common import Duration, SimpleStringSchema, WatermarkStrategy
+from rekindle.common import Types, WatermarkStrategy
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
-from rekindle.datastream.connectors.file_system import FileSource, StreamFormat
-from rekindle.datastream.connectors.kafka import KafkaSource
 from rekindle.datastream.output_tag import OutputTag
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.plan import Plan, plan_of
-
-IN_ORDER = WatermarkStrategy.for_monotonous_timestamps()
-
-
-def environment() -> StreamExecutionEnvironment:
-    return StreamExecutionEnvironment.get_execution_environment()
-
-
-def files(env: StreamExecutionEnvironment, name: str = "lines", strategy: WatermarkStrategy = IN_ORDER) -> DataStream:
-    builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "/data/in")
-    source = builder.monitor_continuously(Duration.of_seconds(1)).build()
-    return env.from_source(source, strategy, name)
-
-
-def kafka(env: StreamExecutionEnvironment) -> DataStream:
-    builder = KafkaSource.builder().set_bootstrap_servers("broker:9092").set_topics("orders")
-    return env.from_source(builder.set_value_only_deserializer(SimpleStringSchema()).build(), IN_ORDER, "topic")
+from support.programs_with_uids import IN_ORDER, environment, files, kafka
 
 
 def loop(env: StreamExecutionEnvironment) -> DataStream:
@@ -98,6 +80,9 @@ class TestSources:
         assert source.uid == "orders"
         assert env._compile().nodes[source.node].parallelism == 1
 
+    def test_their_parallelism_may_be_set_again(self, write: Callable[..., DataStream]) -> None:
+        assert write(environment()).set_parallelism(1).set_parallelism(2)._own_node("here").parallelism == 2
+
     def test_that_nothing_reads_from_do_not_run(self, write: Callable[..., DataStream]) -> None:
         env = environment()
         write(env)
@@ -107,6 +92,17 @@ class TestSources:
     def test_have_no_side_outputs(self, write: Callable[..., DataStream]) -> None:
         with pytest.raises(InvalidProgramError, match="has no side outputs"):
             write(environment()).get_side_output(OutputTag("late"))
+
+
+def test_records_of_a_source_are_converted_with_watermarks_and_without() -> None:
+    """No source is chained with what is behind it, and neither is a part of one."""
+    types = []
+    for strategy in (IN_ORDER, WatermarkStrategy.no_watermarks()):
+        env = environment()
+        kafka(env, strategy=strategy).map(str).print()
+        job = env._compile()
+        types.append(next(edge.type_info for edge in job.edges if job.nodes[edge.target].name == "Map"))
+    assert types == [Types.STRING(), Types.STRING()]
 
 
 def test_a_uid_that_a_part_has_is_no_ones_else() -> None:

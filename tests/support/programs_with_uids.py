@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from rekindle.checkpoint.metadata import CheckpointMetadata, ListStateMetadata, OperatorMetadata, SourcePosition
@@ -314,9 +315,9 @@ def earlier_release(metadata: CheckpointMetadata, **derived: str) -> CheckpointM
     for operator in metadata.operators:
         uid = operator.uid.removesuffix(":watermarks")
         if operator.uid in derived:
-            operator = OperatorMetadata(derived[operator.uid], operator.name, 1, 128, [], {})
+            operator = msgspec.structs.replace(operator, uid=derived[operator.uid])
         elif uid != operator.uid:
-            operator = OperatorMetadata(uid, "Timestamps/Watermarks", 1, 128, [], {})
-        operators.append(operator)
-    positions = [SourcePosition(derived.get(p.uid, p.uid), p.offsets, []) for p in metadata.positions]
-    return CheckpointMetadata(7, "job", "orders", 0, 5, operators, [], positions, savepoint=True)
+            operator = msgspec.structs.replace(operator, uid=uid, name="Timestamps/Watermarks")
+        operators.append(msgspec.structs.replace(operator, source_kind=None))
+    positions = [msgspec.structs.replace(p, uid=derived.get(p.uid, p.uid)) for p in metadata.positions]
+    return msgspec.structs.replace(metadata, operators=operators, positions=positions)

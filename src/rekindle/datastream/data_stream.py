@@ -175,7 +175,7 @@ class DataStream:
             raise InvalidProgramError(
                 f"the parallelism of {node.name!r} must be at least 1, and {parallelism} was given"
             )
-        if node.parallelism == 1 and not node.inputs and parallelism != 1:
+        if not node.parallel and parallelism != 1:
             raise InvalidProgramError(f"source {node.name!r} is not parallel: its parallelism must be 1")
         node.parallelism = parallelism
         return self

@@ -266,7 +266,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
                 elements = serializer_of(declared).converted(elements)
             except SerializationError as error:
                 raise SerializationError(f"from_collection: an element does not fit its type_info: {error}") from error
-        node = self._graph.add("Collection Source", CollectionSourceTransformation(elements), (), parallelism=1)
+        transformation = CollectionSourceTransformation(elements)
+        node = self._graph.add("Collection Source", transformation, (), parallelism=1, parallel=False)
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
     def add_source(
@@ -285,10 +286,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         if isinstance(function, SparkSourceFunction):
             return self.from_source(function.source(), WatermarkStrategy.no_watermarks(), source_name, type_info)
         declared = declared_type(type_info, "type_info of add_source")
-        parallelism = None if isinstance(function, ParallelSourceFunction) else 1
+        parallel = isinstance(function, ParallelSourceFunction)
         transformation = FunctionSourceTransformation(function, declared)
         # Nobody can tell whether it ends; Flink takes it for one that does not.
-        node = self._graph.add(source_name, transformation, (), parallelism=parallelism, bounded=False)
+        one = None if parallel else 1
+        node = self._graph.add(source_name, transformation, (), parallelism=one, parallel=parallel, bounded=False)
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
     def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:

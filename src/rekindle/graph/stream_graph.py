@@ -54,8 +54,8 @@ class StreamNode:
 
     ``transformation`` travels to the slots, ``data_frame`` stays with the driver. ``typed_input``: records come as
     their type shows them even from the operator right before it, with which it would be chained. ``loop_of`` is the
-    head of the iteration that ends here. ``nameable``: whether the program gets hold of the operator, and can give it
-    a uid.
+    head of the iteration that ends here. ``parallel``: whether there may be several subtasks. ``nameable``: whether the
+    program gets hold of the operator, and can give it a uid.
 
     One call of the program may need several operators. The program knows one of them, the *whole*: that which has the
     state, such as the position of a source. What it sets there (name, uid, parallelism and so on) holds for all of
@@ -69,6 +69,7 @@ class StreamNode:
     inputs: tuple[StreamEdge, ...]
     parallelism: int | None = None  # None: the environment's
     max_parallelism: int | None = None
+    parallel: bool = True
     uid: str | None = None
     data_frame: ClusterFrame | None = None
     bounded: bool = True
