@@ -337,6 +337,7 @@ def test_failures_are_listed_with_where_they_were_and_what_followed() -> None:
     master = FakeMaster(clock=clock).run()
     master.history.failed(UserCodeError("Map", 1, "ValueError: no", "Traceback …"), 2_000)
     clock.advance(10)
+    master.history.attempt_started(1, None)
     master.history.failed(SlotLostError("slot 0 was lost: it died", 0), None)
     newest, oldest = served(master).get(f"/jobs/{JOB}/exceptions").json["exceptionHistory"]["entries"]
     assert "in operator 'Map', subtask 1" in oldest.pop("stacktrace")

@@ -12,8 +12,12 @@ def is_local(location: str) -> bool:
     return "://" not in location or _has_scheme(location)
 
 
-def local_path(location: str) -> str:
+def local_path(location: str, what: str = "URI") -> str:
     """Return the path that a location of this machine means; a path is given back as it is.
+
+    Args:
+        location: The path or URI.
+        what: What it is for, for the error message.
 
     Raises:
         ConfigurationError: It is a URI that names another machine, or no absolute path: ``file://data/x`` is the path
@@ -29,7 +33,7 @@ def local_path(location: str) -> str:
     if host.lower() not in ("", "localhost") or not path.startswith("/"):
         meant = f"file:///{'/'.join(part for part in (host, path.strip('/')) if part)}"
         where = f"is on the machine {host!r}" if host else "has no absolute path"
-        raise ConfigurationError(f"the URI {location!r} {where}; write {meant} for a file of this machine")
+        raise ConfigurationError(f"the {what} {location!r} {where}; write {meant} for a file of this machine")
     return "/" + path.lstrip("/")
 
 

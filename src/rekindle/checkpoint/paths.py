@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from rekindle.base.local_path import is_local
+from rekindle.base.local_path import is_local, local_path
 from rekindle.exceptions import ConfigurationError
 
 METADATA = "_metadata"
@@ -43,7 +43,8 @@ def checked_location(location: str, what: str) -> str:
         what: What it is for, for the error message.
 
     Raises:
-        ConfigurationError: It has characters that names cannot have, is too long, or has a password in it.
+        ConfigurationError: It has characters that names cannot have, is too long, is on another machine, or has a
+            password in it.
     """
     secret_option = _SECRET_OPTION.search(location)
     if secret_option is not None or _PASSWORD.search(location):
@@ -67,6 +68,7 @@ def checked_location(location: str, what: str) -> str:
             f"the {what} {_shown(location)} has {len(data):,} bytes, more than the {_LONGEST:,} allowed"
         )
     if is_local(location):
+        local_path(location, what)
         longest = max(map(len, data.split(b"/")))
         if longest > _LONGEST_NAME:
             raise ConfigurationError(
