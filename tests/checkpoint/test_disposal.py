@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from rekindle.checkpoint import paths
-from rekindle.checkpoint.disposal import dispose, plan_disposal
+from rekindle.checkpoint.disposal import delete_claimed, dispose, plan_disposal
+from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.metadata import StoredFile
 from rekindle.checkpoint.restoring import open_checkpoint
 from rekindle.checkpoint.savepoint_listing import list_savepoints
@@ -141,8 +144,92 @@ def test_metadata_that_points_out_of_its_directory_deletes_nothing_there(
     evil = msgspec.structs.replace(first, before=outside)
     changed = msgspec.structs.replace(stored.metadata, handles=[evil, *rest])
     (location / "_metadata").write_bytes(encode_metadata(changed))
-    dispose(str(location))
+    before = files_below(location)
+    with pytest.raises(CheckpointCorruptError, match="which is not named as state is"):
+        dispose(str(location))
     assert precious.exists()
+    assert files_below(location) == before
+
+
+def behind_a_link(tmp_path: Path, what: str) -> Path:
+    """Take a checkpoint of which a part is the user's own, somewhere else, named like state; return its directory."""
+    job = three_checkpoints(tmp_path / "checkpoints")
+    for other in (1, 2):
+        shutil.rmtree(job / f"chk-{other}")
+    found = job / what if what == "shared" else sorted((job / "shared").iterdir())[0]
+    found.rename(tmp_path / "mine")
+    found.symlink_to(tmp_path / "mine")
+    return job / "chk-3"
+
+
+@pytest.mark.parametrize("link", ["shared", "a file"])
+def test_no_link_is_followed_to_what_is_deleted(tmp_path: Path, link: str) -> None:
+    checkpoint = behind_a_link(tmp_path, link)
+    before = files_below(tmp_path)
+    with pytest.raises(CheckpointStorageError, match="is a symbolic link"):
+        dispose(str(checkpoint))
+    assert files_below(tmp_path) == before
+
+
+def test_a_claimed_checkpoint_deletes_nothing_behind_a_link(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    checkpoint = behind_a_link(tmp_path, "shared")
+    before = files_below(tmp_path)
+    delete_claimed(open_checkpoint(str(checkpoint)))
+    assert files_below(tmp_path) == before
+    assert "is a symbolic link" in caplog.text
+
+
+def test_the_running_jobs_own_clean_up_follows_no_link(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for name in ("1-0-0-state", "letter.txt"):
+        (mine / name).write_text("mine")
+    job = tmp_path / "checkpoints" / "job"
+    job.mkdir(parents=True)
+    (job / "shared").symlink_to(mine)
+    JobCheckpointDirectory(LocalCheckpointFiles(str(tmp_path / "checkpoints")), "job").sweep((), over=True)
+    assert files_below(mine) == {"1-0-0-state", "letter.txt"}
+
+
+def test_the_running_job_leaves_alone_among_shared_files_what_is_not_named_as_one(tmp_path: Path) -> None:
+    shared = tmp_path / "job" / "shared"
+    shared.mkdir(parents=True)
+    for name in ("1-0-0-state", "rows-0-abc-1.parquet", "letter.txt"):
+        (shared / name).write_text("?")
+    JobCheckpointDirectory(LocalCheckpointFiles(str(tmp_path)), "job").sweep((), over=True)
+    assert files_below(tmp_path) == {"job/shared/letter.txt"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("whose", ["_metadata", "a file", "the directory"])
+def test_what_belongs_to_somebody_else_is_neither_read_nor_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    stored = take_snapshot(tmp_path, "canonical")
+    assert stored.files is not None
+    location = Path(stored.files.describe(stored.directory))
+    name = next(name for name in sorted(files_below(location)) if name != paths.METADATA)
+    os.chown({"_metadata": location / "_metadata", "a file": location / name}.get(whose, location), 4321, -1)
+    before = files_below(location)
+    with pytest.raises(CheckpointStorageError, match=r"belongs to user 4321.*REKINDLE_TRUSTED_USERS=4321"):
+        dispose(str(location))
+    assert files_below(location) == before
+    if whose == "a file":
+        with pytest.raises(CheckpointStorageError, match="belongs to user 4321"):
+            stored.files.open(paths.join(stored.directory, name))
+    monkeypatch.setenv("REKINDLE_TRUSTED_USERS", "nobody,4321")
+    dispose(str(location))
+    assert not location.exists()
+
+
+def test_a_link_to_a_savepoint_is_a_name_of_it(tmp_path: Path) -> None:
+    stored = take_snapshot(tmp_path, "canonical")
+    assert stored.files is not None
+    location = Path(stored.files.describe(stored.directory))
+    (tmp_path / "latest").symlink_to(location)
+    assert open_checkpoint(str(tmp_path / "latest")).metadata == stored.metadata
+    assert dispose(str(tmp_path / "latest")).location == str(location)
+    assert not location.exists()
 
 
 def test_metadata_that_cannot_be_deleted_leaves_all_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,14 +237,12 @@ def test_metadata_that_cannot_be_deleted_leaves_all_as_it_was(tmp_path: Path, mo
     assert stored.files is not None
     location = Path(stored.files.describe(stored.directory))
     before = files_below(location)
-    delete = LocalCheckpointFiles.delete
 
     def refuse(self: LocalCheckpointFiles, path: str) -> None:
-        if path.endswith(paths.METADATA):
-            raise CheckpointStorageError("no")
-        delete(self, path)
+        assert path.endswith(paths.METADATA)
+        raise CheckpointStorageError("no")
 
-    monkeypatch.setattr(LocalCheckpointFiles, "delete", refuse)
+    monkeypatch.setattr(LocalCheckpointFiles, "delete_own", refuse)
     with pytest.raises(CheckpointStorageError):
         dispose(str(location))
     assert files_below(location) == before
@@ -171,14 +256,15 @@ def test_what_cannot_be_deleted_is_reported_and_the_rest_goes(
     assert stored.files is not None
     location = Path(stored.files.describe(stored.directory))
     file = next(name for name in sorted(files_below(location)) if name != paths.METADATA)
-    delete = LocalCheckpointFiles.delete
+    method = "delete_own" if stuck == "a file" else "delete_empty"
+    delete = getattr(LocalCheckpointFiles, method)
 
     def refuse(self: LocalCheckpointFiles, path: str) -> None:
         if Path(self.describe(path)) == (location / file if stuck == "a file" else location):
             raise CheckpointStorageError(f"{stuck} cannot be deleted")
         delete(self, path)
 
-    monkeypatch.setattr(LocalCheckpointFiles, "delete", refuse)
+    monkeypatch.setattr(LocalCheckpointFiles, method, refuse)
     report = dispose(str(location))
     assert report.failed == (f"{stuck} cannot be deleted",)
     assert files_below(location) == ({file} if stuck == "a file" else set())

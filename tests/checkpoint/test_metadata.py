@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
+import msgspec
 import pytest
 
 from rekindle.checkpoint.metadata import (
@@ -171,3 +172,33 @@ def test_versions_that_were_never_released_are_refused_by_their_number(version: 
     data[4:6] = version.to_bytes(2, "little")
     with pytest.raises(CheckpointCorruptError, match=f"format version {version}, and .* versions 3 and 4"):
         decode_metadata(bytes(data), NAME)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        StoredFile(1, 0, path="/etc/passwd"),
+        StoredFile(1, 0, path="file:///etc/passwd"),
+        StoredFile(1, 0, path="sub/slot-0-0"),
+        StoredFile(1, 0, path="../shared/5-1-0-state"),
+        StoredFile(1, 0, path="_metadata"),
+        StoredFile(1, 0, path="slot-0-0\n"),
+        StoredFile(1, 0, path="../shared/../../letter", shared=True),
+        StoredFile(1, 0, path="../shared/letter", shared=True),
+        StoredFile(1, 0, path="slot-0-0", shared=True),
+        StoredFile(-1, 0, path="slot-0-0"),
+    ],
+    ids=repr,
+)
+def test_metadata_that_points_to_anything_but_files_of_state_is_refused(file: StoredFile) -> None:
+    with pytest.raises(CheckpointCorruptError, match=NAME):
+        decode_metadata(encode_metadata(msgspec.structs.replace(EMPTY, handles=[StateHandle(0, file)])), NAME)
+
+
+@pytest.mark.parametrize("name", ["../letter", "/etc/passwd", "..", "", "a/b", "a\n"])
+def test_metadata_with_names_that_lead_elsewhere_when_they_are_copied_is_refused(name: str) -> None:
+    native = StateHandle(0, StoredFile(0, 0, inline=b""), native=[NativeState("u", {name: StoredFile(0, 0)})])
+    log = SourcePosition("files", [], [SourceLog(0, {name: b""})])
+    for change in ({"handles": [native]}, {"positions": [log]}):
+        with pytest.raises(CheckpointCorruptError, match="which is not named as one of it is"):
+            decode_metadata(encode_metadata(msgspec.structs.replace(EMPTY, **change)), NAME)

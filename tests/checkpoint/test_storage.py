@@ -108,6 +108,56 @@ class TestEveryStorage:
         assert moved.root == files.root
 
 
+def test_state_is_for_its_owner_and_the_usual_umask_changes_nothing_about_that(tmp_path: Path) -> None:
+    files = LocalCheckpointFiles(str(tmp_path / "new" / "checkpoints"))
+    before = os.umask(0o022)
+    try:
+        files.write("job/chk-1/slot-0-0", io.BytesIO(b"state"))
+        files.create("job/chk-1/_metadata", b"metadata")
+    finally:
+        os.umask(before)
+    modes = {str(path.relative_to(tmp_path)): path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert {path for path, mode in modes.items() if mode == 0o700} == {
+        "new",
+        "new/checkpoints",
+        "new/checkpoints/job",
+        "new/checkpoints/job/chk-1",
+    }
+    assert {path for path, mode in modes.items() if mode == 0o600} == {
+        "new/checkpoints/job/chk-1/slot-0-0",
+        "new/checkpoints/job/chk-1/_metadata",
+    }
+
+
+def test_nothing_is_written_or_read_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter").write_text("mine")
+    files = LocalCheckpointFiles(str(tmp_path / "checkpoints"))
+    files.write("file", io.BytesIO(b"x"))
+    (tmp_path / "checkpoints" / "job").symlink_to(tmp_path / "mine")
+    (tmp_path / "checkpoints" / "letter").symlink_to(tmp_path / "mine" / "letter")
+    for attempt in (
+        lambda: files.read("job/letter"),
+        lambda: files.read("letter"),
+        lambda: files.list("job"),
+        lambda: files.delete("job/letter"),
+        lambda: files.create("job/new", b"x"),
+        lambda: files.write("job/new", io.BytesIO(b"x")),
+    ):
+        with pytest.raises(CheckpointStorageError, match="it is a symbolic link, and none is followed there"):
+            attempt()
+    files.delete("job")
+    files.delete("letter")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter"]
+    assert files.list("") == ["file"]
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "_metadata")
+    with pytest.raises(CheckpointStorageError, match="it is not a file"):
+        LocalCheckpointFiles(str(tmp_path)).read("_metadata")
+
+
 ERRNOS = [
     (errno.ENOSPC, "No space left on device", "Free some space there"),
     (errno.EDQUOT, "quota", "Free some space there"),
@@ -141,7 +191,7 @@ class TestErrorsOfTheLocalStorage:
             local.write("job/slot-0", io.BytesIO(b"x"))
         assert isinstance(info.value.__cause__, OSError)
 
-    @pytest.mark.parametrize("step", ["makedirs", "fsync", "link"])
+    @pytest.mark.parametrize("step", ["mkdir", "fsync", "link"])
     def test_a_file_that_could_not_be_created_is_not_there_and_leaves_nothing(
         self, local: LocalCheckpointFiles, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, step: str
     ) -> None:
@@ -158,10 +208,11 @@ class TestErrorsOfTheLocalStorage:
     ) -> None:
         link, seen = os.link, []
 
-        def watched(source: str, target: str) -> None:
-            assert not os.path.exists(target)
-            seen.append(Path(source).read_bytes())
-            link(source, target)
+        def watched(source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+            assert target not in os.listdir(dst_dir_fd)
+            with os.fdopen(os.open(source, os.O_RDONLY, dir_fd=src_dir_fd), "rb") as file:
+                seen.append(file.read())
+            link(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
 
         monkeypatch.setattr(os, "link", watched)
         local.create("_metadata", b"all of it")

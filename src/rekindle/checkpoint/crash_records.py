@@ -21,6 +21,7 @@ from enum import StrEnum
 
 import msgspec
 
+from rekindle.base.file_owners import distrust, is_trusted
 from rekindle.base.local_path import is_local, local_path
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
@@ -281,6 +282,9 @@ def read_crash(path: str) -> tuple[CrashSummary, CrashContents]:
     local = local_path(path)
     try:
         with open(local, "rb") as file:
+            owner = os.fstat(file.fileno()).st_uid
+            if not is_trusted(owner):
+                raise CrashRecordError(distrust(local, owner))
             return decode_crash(file.read(), local)
     except FileNotFoundError as error:
         raise CheckpointNotFoundError(f"there is no crash record {local}") from error

@@ -2,6 +2,10 @@
 
 What there is to delete is settled first, from its metadata and from that of the checkpoints beside it. Then the
 metadata goes first: where there is metadata, all that it refers to is there, even if the process ends in the middle.
+
+Anybody may have written what is named as a savepoint. So nothing is deleted but files that are named as Rekindle names
+them, that really lie in the directory or among those its job shares, and that belong to the user; and nothing at all
+where one of them does not.
 """
 
 from __future__ import annotations
@@ -14,7 +18,13 @@ from rekindle.checkpoint.metadata import CheckpointMetadata
 from rekindle.checkpoint.restoring import open_checkpoint
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
-from rekindle.exceptions import CheckpointCorruptError, CheckpointError, ConfigurationError, StateNotFoundError
+from rekindle.exceptions import (
+    CheckpointCorruptError,
+    CheckpointError,
+    CheckpointStorageError,
+    ConfigurationError,
+    StateNotFoundError,
+)
 
 log = logging.getLogger(__name__)
 
@@ -82,11 +92,12 @@ def plan_disposal(location: str) -> DisposalPlan:
         StateNotFoundError: There is no such directory.
         ConfigurationError: The directory is none of a checkpoint or savepoint.
         CheckpointCorruptError: Its metadata is damaged: what belongs to it cannot be told.
+        CheckpointStorageError: Something of it is a link, or belongs to somebody else.
     """
     location = paths.directory(location)
     if location.endswith("/" + paths.METADATA):
         location = location[: -len(paths.METADATA) - 1]
-    location = checkpoint_files(location).root  # an absolute path, for a local one
+    location = checkpoint_files(location).really().root
     names = checkpoint_files(location).list("")
     if paths.METADATA not in names:
         raise _no_savepoint(location, names)
@@ -94,7 +105,11 @@ def plan_disposal(location: str) -> DisposalPlan:
 
 
 def plan_disposal_of(stored: StoredCheckpoint) -> DisposalPlan:
-    """Settle what is to be deleted with a checkpoint or savepoint in files; nothing is, yet."""
+    """Settle what is to be deleted with a checkpoint or savepoint in files; nothing is, yet.
+
+    Raises:
+        CheckpointStorageError: Something of it is a link, or belongs to somebody else.
+    """
     files, directory = stored.files, stored.directory
     assert files is not None
     by_path = {paths.resolve(directory, file.path): file for file in stored.metadata.files() if file.path is not None}
@@ -109,6 +124,10 @@ def plan_disposal_of(stored: StoredCheckpoint) -> DisposalPlan:
     markers = {paths.join(directory, name) for name in files.list(directory) if paths.is_commit_marker(name)}
     known = {path.rsplit("/", 1)[-1] for path in own | markers} | {paths.METADATA}
     deleted = own | {path for path in shared if path not in needed}
+    for path in (paths.join(directory, paths.METADATA), *sorted(deleted | markers)):
+        refusal = files.refusal(path)
+        if refusal is not None:
+            raise CheckpointStorageError(f"{refusal}. Nothing was deleted")
     inlined = sum(file.size for file in stored.metadata.files() if file.path is None)
     return DisposalPlan(
         stored,
@@ -153,11 +172,11 @@ def carry_out(plan: DisposalPlan) -> DisposalReport:
     files, directory = plan.stored.files, plan.stored.directory
     assert files is not None
     metadata = paths.join(directory, paths.METADATA)
-    files.delete(metadata)
+    files.delete_own(metadata)
     deleted, failed = [metadata], []
     for path in plan.files:
         try:
-            files.delete(path)
+            files.delete_own(path)
             deleted.append(path)
         except CheckpointError as error:
             failed.append(str(error))
@@ -166,8 +185,9 @@ def carry_out(plan: DisposalPlan) -> DisposalReport:
         emptied += [paths.COMMITTED, paths.SHARED, ""]  # of the job
     for name in emptied:
         try:
-            if not files.list(name) or (name == paths.COMMITTED and _is_last(files)):
-                files.delete(name)
+            if name == paths.COMMITTED and _is_last(files):
+                _forget_commits(files)
+            files.delete_empty(name)
         except CheckpointError as error:
             failed.append(str(error))
     return DisposalReport(
@@ -189,6 +209,12 @@ def _needed_by_others(stored: StoredCheckpoint) -> tuple[frozenset[str], tuple[s
             return stored.shared_names(), (f"files that checkpoints share are kept: {error}",)
         needed |= beside.shared_names()
     return frozenset(needed), ()
+
+
+def _forget_commits(files: CheckpointFiles) -> None:
+    """Delete the markers that say what a job has committed, when nothing can be gone back to."""
+    for name in filter(paths.is_commit_marker, files.list(paths.COMMITTED)):
+        files.delete_own(paths.join(paths.COMMITTED, name))
 
 
 def _is_last(files: CheckpointFiles) -> bool:

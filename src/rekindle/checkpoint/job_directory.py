@@ -113,7 +113,11 @@ class JobCheckpointDirectory:
     def _sweep(self, files: CheckpointFiles, retained: Collection[int]) -> None:
         numbers = map(paths.checkpoint_id_of, files.list(self._job_id))
         checkpoints = frozenset(number for number in numbers if number is not None)
-        shared = frozenset(paths.join(paths.SHARED, name) for name in files.list(self._path(paths.SHARED)))
+        shared = frozenset(
+            paths.join(paths.SHARED, name)
+            for name in files.list(self._path(paths.SHARED))
+            if paths.is_shared_name(name)
+        )
         self._learn(files, checkpoints.intersection(retained))
         self._clean(files, FoundFiles(checkpoints, shared), retained)
         for directory in (self._path(paths.SHARED), self._job_id):

@@ -2,7 +2,8 @@
 
     "RKMD" version(u16) crc32(u32) | CheckpointMetadata (msgpack)
 
-Paths in it are relative to the metadata file, so a checkpoint may be moved as a whole.
+Paths in it are relative to the metadata file, so a checkpoint may be moved as a whole. Whoever can write a file can
+write metadata: it is decoded into what is declared here and nothing else, and it names only files as state is named.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from rekindle.checkpoint import paths
 from rekindle.exceptions import CheckpointCorruptError, InvalidProgramError
 from rekindle.state.operator_state.stored import DistributionMode
 
@@ -195,9 +197,25 @@ def decode_metadata(data: bytes, name: str) -> CheckpointMetadata:
     if zlib.crc32(body) != crc:
         raise _corrupt(name, "its checksum is wrong: it was damaged or not written to its end")
     try:
-        return msgspec.msgpack.decode(body, type=CheckpointMetadata)
-    except msgspec.DecodeError as error:
+        metadata = msgspec.msgpack.decode(body, type=CheckpointMetadata)
+    except (msgspec.DecodeError, RecursionError) as error:
         raise _corrupt(name, str(error)) from error
+    _check_names(metadata, name)
+    return metadata
+
+
+def _check_names(metadata: CheckpointMetadata, name: str) -> None:
+    """Refuse metadata that names what no Rekindle names so: files are read, copied and deleted by these names."""
+    for file in metadata.files():
+        if file.path is not None and not paths.is_state_path(file.path, file.shared):
+            raise _corrupt(name, f"it points to {file.path!r}, which is not named as state is")
+        if file.size < 0:
+            raise _corrupt(name, f"it gives a size of {file.size} bytes")
+    names = [each for handle in metadata.handles for native in handle.native for each in native.files]
+    names += [each for position in metadata.positions for log in position.logs for each in log.files]
+    for each in names:
+        if not paths.is_file_name(each):
+            raise _corrupt(name, f"it has a file {each!r}, which is not named as one of it is")
 
 
 def _corrupt(name: str, why: str) -> CheckpointCorruptError:

@@ -25,7 +25,10 @@ COMMITTED = "committed"
 CRASHES = "crashes"
 ROWS = "rows-"
 _CHECKPOINT = re.compile(r"^chk-(\d+)$")
-_MARKER = re.compile(r"^committed-([0-9a-f]{16})-(\d+)$")
+_NAME = re.compile(r"^[A-Za-z0-9_+=,@-][A-Za-z0-9._+=,@-]*\Z")
+_OWN_FILE = re.compile(r"^(?:slot|rows)-[A-Za-z0-9._+=,@-]+\Z")
+_SHARED_FILE = re.compile(r"^(?:[0-9]+|rows)-[A-Za-z0-9._+=,@-]+\Z")
+_MARKER = re.compile(r"^committed-([0-9a-f]{16})-([0-9]+)\Z")
 _PASSWORD = re.compile(
     r"[A-Za-z][A-Za-z0-9+.\-]*://[^/@]*:(?!\d+/)[^@]*@"
 )  # a secret may have slashes; 9000/ is a port
@@ -141,6 +144,24 @@ def rows_file(writer: str, number: int) -> str:
         number: Counts the files of the writer.
     """
     return f"{ROWS}{writer}-{number}.parquet"
+
+
+def is_file_name(name: str) -> bool:
+    """Return whether a name is that of one file, wherever it is put, and not of a hidden one."""
+    return _NAME.match(name) is not None
+
+
+def is_shared_name(name: str) -> bool:
+    """Return whether a name is one of :func:`shared_file` or :func:`rows_file`."""
+    return _SHARED_FILE.match(name) is not None
+
+
+def is_state_path(path: str, shared: bool) -> bool:
+    """Return whether metadata may point to a file by this path: one beside it, or one that its job shares."""
+    if not shared:
+        return _OWN_FILE.match(path) is not None
+    place = from_checkpoint("")
+    return path.startswith(f"{place}/") and is_shared_name(path[len(place) + 1 :])
 
 
 def commit_marker(app_id: str, version: int) -> str:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from rekindle.base.local_path import is_local
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.alike_operators import check_told_apart
 from rekindle.checkpoint.left_behind import LeftState, left_behind, listed
@@ -103,6 +104,8 @@ def advice(earlier: list[str]) -> str:
 
 def open_checkpoint(directory: str) -> StoredCheckpoint:
     """Open a checkpoint by its own directory, from the one above it: beside it are the files it shares."""
+    if is_local(directory):
+        directory = checkpoint_files(directory).really().root  # beside what a link leads to, not beside the link
     above, _, name = directory.rpartition("/")
     if not above or above.endswith(("/", ":")):  # nothing above it but the root of the file system
         above, name = directory, ""
@@ -120,6 +123,7 @@ def _directories(location: str, skip_damaged: bool) -> list[str]:
     names = files.list("")
     if paths.METADATA in names:
         return [location, *_before(location)]
+    names = [name for name in names if not _left_out(files, name)]
     jobs = [("", names), *((name, files.list(name)) for name in names if paths.checkpoint_id_of(name) is None)]
     found = [numbered for job, below in jobs if (numbered := list(_completed(files, job, below)))]
     if not found:
@@ -132,14 +136,25 @@ def _directories(location: str, skip_damaged: bool) -> list[str]:
     return [paths.join(location, checkpoint) for checkpoint in newest]
 
 
+def _left_out(files: CheckpointFiles, name: str) -> bool:
+    """Return whether a name is a link: what it leads to is not below."""
+    if not files.is_link(name):
+        return False
+    log.warning("%s is a symbolic link and is left out: name what it leads to", files.describe(name))
+    return True
+
+
 def _before(directory: str) -> list[str]:
     """List the older checkpoints beside one."""
+    if is_local(directory):
+        directory = checkpoint_files(directory).really().root
     above, _, name = directory.rpartition("/")
     number = paths.checkpoint_id_of(name)
     if number is None or not above:
         return []
     files = checkpoint_files(above)
-    older = [name for name in files.list("") if (other := paths.checkpoint_id_of(name)) is not None and other < number]
+    names = [name for name in files.list("") if not files.is_link(name)]
+    older = [name for name in names if (other := paths.checkpoint_id_of(name)) is not None and other < number]
     return [paths.join(above, checkpoint) for checkpoint in _completed(files, "", older)]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.restoring import open_checkpoint
 from rekindle.checkpoint.storage import checkpoint_files
-from rekindle.exceptions import CheckpointCorruptError
+from rekindle.exceptions import CheckpointCorruptError, CheckpointStorageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class SavepointSummary:
 
 
 def list_savepoints(directory: str) -> list[SavepointSummary]:
-    """List what stands in a directory, newest first; what is damaged comes last."""
+    """List what stands in a directory, newest first; what cannot be read comes last."""
     files = checkpoint_files(paths.directory(directory))
     found = [
         _summary(paths.join(files.root, name))
         for name in files.list("")
-        if name != paths.SHARED and paths.METADATA in files.list(name)
+        if name != paths.SHARED and not files.is_link(name) and paths.METADATA in files.list(name)
     ]
     return sorted(found, key=lambda summary: (-summary.timestamp, -summary.checkpoint_id, summary.location))
 
@@ -49,7 +49,7 @@ def list_savepoints(directory: str) -> list[SavepointSummary]:
 def _summary(location: str) -> SavepointSummary:
     try:
         metadata = open_checkpoint(location).metadata
-    except CheckpointCorruptError as error:
+    except (CheckpointCorruptError, CheckpointStorageError) as error:
         return SavepointSummary(location, problem=str(error))
     return SavepointSummary(
         location,

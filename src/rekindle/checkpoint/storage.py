@@ -9,16 +9,20 @@ import contextlib
 import errno
 import os
 import shutil
+import stat
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
+from rekindle.base.beneath import RefusedFileError, check_own_file, directory_beneath, open_file
+from rekindle.base.file_modes import file_mode
 from rekindle.base.local_path import is_local, local_path
 from rekindle.checkpoint import paths
 from rekindle.exceptions import CheckpointStorageError, ConfigurationError
 
 _COPY_BYTES = 1 << 20
+_unless_gone = contextlib.suppress(FileNotFoundError, NotADirectoryError)
 
 
 class CheckpointFiles(ABC):
@@ -51,6 +55,33 @@ class CheckpointFiles(ABC):
     def delete(self, path: str) -> None:
         """Delete a file or a directory with all it holds; nothing happens where there is none."""
 
+    def really(self) -> CheckpointFiles:
+        """Return the same place by the path at which it is, whatever links lead there."""
+        return self
+
+    def is_link(self, path: str) -> bool:
+        """Return whether a name is that of a symbolic link, which leads to what is not here."""
+        return False
+
+    def refusal(self, path: str) -> str | None:
+        """Return why :meth:`delete_own` would not delete a file; None: it would, or there is none."""
+        return None
+
+    def delete_own(self, path: str) -> None:
+        """Delete one file, if it is one and really lies there, and belongs to somebody whose files are believed.
+
+        What others wrote may have named it. Of who may write where in a cluster's file system, that decides itself.
+
+        Raises:
+            CheckpointStorageError: It is not, or cannot be deleted.
+        """
+        self.delete(path)
+
+    def delete_empty(self, directory: str) -> None:
+        """Delete a directory if nothing is in it."""
+        if not self.list(directory):
+            self.delete(directory)
+
     def read(self, path: str) -> bytes:
         """Read a whole file."""
         with self.open(path) as stream:
@@ -64,6 +95,8 @@ class CheckpointFiles(ABC):
     def _explaining(self, doing: str, path: str) -> Iterator[None]:
         try:
             yield
+        except RefusedFileError as error:
+            raise CheckpointStorageError(f"cannot {doing} {self.describe(path)}: {error.strerror}") from error
         except OSError as error:
             raise CheckpointStorageError(
                 f"cannot {doing} {self.describe(path)}: {error.strerror or error}. {_advice(error)}"
@@ -75,68 +108,108 @@ class CheckpointFiles(ABC):
 
 
 class LocalCheckpointFiles(CheckpointFiles):
-    """Keep checkpoint files in a directory of this machine (or one mounted on all of them)."""
+    """Keep checkpoint files in a directory of this machine (or one mounted on all of them).
+
+    Below its root no symbolic link is followed, and nothing is read that belongs to somebody else: who may write
+    somewhere on the way cannot have other files read or deleted than those that are really there.
+    """
 
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)
 
     def write(self, path: str, source: BinaryIO) -> int:
-        with self._explaining("write", path):
-            full = self._full(path)
-            os.makedirs(os.path.dirname(full), exist_ok=True)
+        with self._explaining("write", path), self._above(path, make=True) as (here, name):
             try:
-                with open(full, "wb") as target:
+                with _created(here, name) as target:
                     shutil.copyfileobj(source, target, _COPY_BYTES)
                     target.flush()
                     os.fsync(target.fileno())
                     size = target.tell()
             except OSError:
                 with contextlib.suppress(OSError):
-                    os.unlink(full)
+                    os.unlink(name, dir_fd=here)
                 raise
-            _sync_directory(os.path.dirname(full))
+            self._sync_above(path)
             return size
 
     def create(self, path: str, data: bytes) -> None:
-        with self._explaining("create", path):
-            full = self._full(path)
-            os.makedirs(os.path.dirname(full), exist_ok=True)
-            temporary = f"{full}.inprogress-{uuid.uuid4().hex}"
+        with self._explaining("create", path), self._above(path, make=True) as (here, name):
+            temporary = f"{name}.inprogress-{uuid.uuid4().hex}"
             try:
-                with open(temporary, "xb") as target:
+                with _created(here, temporary) as target:
                     target.write(data)
                     target.flush()
                     os.fsync(target.fileno())
-                os.link(temporary, full)  # unlike rename, link never replaces what is there
-                _sync_directory(os.path.dirname(full))
+                os.link(temporary, name, src_dir_fd=here, dst_dir_fd=here)  # unlike rename, it never replaces anything
+                self._sync_above(path)
             finally:
                 with contextlib.suppress(FileNotFoundError):
-                    os.unlink(temporary)
+                    os.unlink(temporary, dir_fd=here)
 
     def open(self, path: str) -> BinaryIO:
-        with self._explaining("read", path):
-            return open(self._full(path), "rb")
+        with self._explaining("read", path), self._above(path) as (here, name):
+            return os.fdopen(open_file(here, name, self.describe(path)), "rb")
 
     def list(self, directory: str) -> list[str]:
         with self._explaining("list", directory):
             try:
-                return sorted(os.listdir(self._full(directory)))
+                with directory_beneath(self.root, _parts(directory)) as here:
+                    return sorted(os.listdir(here))
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
-    def delete(self, path: str) -> None:
-        with self._explaining("delete", path):
-            full = self._full(path)
-            try:
-                if os.path.isdir(full):
-                    shutil.rmtree(full)
-                else:
-                    os.unlink(full)
-            except FileNotFoundError:
-                return
+    def really(self) -> LocalCheckpointFiles:
+        return LocalCheckpointFiles(os.path.realpath(self.root))
 
-    def _full(self, path: str) -> str:
-        return os.path.join(self.root, path)
+    def is_link(self, path: str) -> bool:
+        return os.path.islink(os.path.join(self.root, path))
+
+    def delete(self, path: str) -> None:
+        with self._explaining("delete", path), _unless_gone:
+            if not _parts(path):
+                shutil.rmtree(self.root)
+                return
+            with self._above(path) as (here, name):
+                if stat.S_ISDIR(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
+                    shutil.rmtree(name, dir_fd=here)
+                else:
+                    os.unlink(name, dir_fd=here)
+
+    def refusal(self, path: str) -> str | None:
+        try:
+            with self._explaining("delete", path), _unless_gone, self._above(path, own=True) as (here, name):
+                check_own_file(here, name, self.describe(path))
+        except CheckpointStorageError as error:
+            return str(error)
+        return None
+
+    def delete_own(self, path: str) -> None:
+        with self._explaining("delete", path), _unless_gone, self._above(path, own=True) as (here, name):
+            check_own_file(here, name, self.describe(path))
+            os.unlink(name, dir_fd=here)
+
+    def delete_empty(self, directory: str) -> None:
+        with self._explaining("delete", directory), _unless_gone:
+            try:
+                if not _parts(directory):
+                    os.rmdir(self.root)
+                    return
+                with self._above(directory) as (here, name):
+                    os.rmdir(name, dir_fd=here)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+
+    @contextlib.contextmanager
+    def _above(self, path: str, make: bool = False, own: bool = False) -> Iterator[tuple[int, str]]:
+        """Open the directory in which something is; return it, and the name there."""
+        *above, name = _parts(path)
+        with directory_beneath(self.root, above, make, own) as here:
+            yield here, name
+
+    def _sync_above(self, path: str) -> None:
+        """Make a new name in its directory durable, and the names of the two above it (job and checkpoint)."""
+        _sync_directories(os.path.dirname(os.path.join(self.root, *_parts(path))))
 
 
 class ArrowCheckpointFiles(CheckpointFiles):
@@ -227,8 +300,19 @@ def checkpoint_files(location: str) -> CheckpointFiles:
     return LocalCheckpointFiles(local_path(location))
 
 
-def _sync_directory(directory: str) -> None:
-    """Make new names in a directory durable, and its own name in the two above it (job and checkpoint)."""
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _created(here: int, name: str) -> BinaryIO:
+    """Open a new file in an open directory, in place of whatever had its name."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=here)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    return os.fdopen(os.open(name, flags, file_mode(), dir_fd=here), "wb")
+
+
+def _sync_directories(directory: str) -> None:
     for _ in range(3):
         descriptor = os.open(directory, os.O_RDONLY)
         try:

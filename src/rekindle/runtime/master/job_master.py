@@ -250,11 +250,12 @@ class JobMaster(ObservedJob):
             self._view.savepoint_completed(done.result())
 
     def _open_storage(self) -> None:
-        """Find out now, not at the first checkpoint, whether checkpoints can be written."""
+        """Find out now, not at the first checkpoint, whether checkpoints can be written, nor later, whether read."""
         files = self.settings.checkpoint_files
         if files is not None and self.settings.checkpointing:
             probe = f"{self.settings.job_id}/_probe-{uuid.uuid4().hex}"
             files.create(probe, b"")
+            files.read(probe)  # on some file systems, what a process writes is not its own
             files.delete(probe)
 
     def _run(self) -> None:
