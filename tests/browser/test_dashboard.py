@@ -77,7 +77,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
             browser.until("main", NAME)
             link = browser.run("return document.querySelector('tbody a').getAttribute('href')")
             job_id = str(link).split("/")[2]
-            yield Shown(browser, running, directory, job_id, url, images)
+            yield Shown(browser, running, directory, job_id, url.partition("/?")[0], images)
 
 
 def test_the_list_of_jobs_leads_to_a_job(shown: Shown) -> None:

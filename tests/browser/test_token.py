@@ -47,3 +47,23 @@ def test_the_page_asks_for_the_token_until_it_is_right_and_uses_it(tmp_path: Pat
             assert master.asked == [("checkpoint", "CONFIGURED")]
     finally:
         server.stop()
+
+
+def test_the_address_that_was_printed_proves_who_opens_it_and_does_not_keep_the_token(tmp_path: Path) -> None:
+    jobs = registered(FakeMaster().run())
+    server = RestServer(RestSettings(token="secret", made_up=True), lambda: RestApi(jobs), found=False)
+    server.start()
+    try:
+        assert server.wait_until_ready(30)
+        assert server.dashboard is not None
+        with browsing(server.dashboard, tmp_path / "profile") as browser:
+            browser.go()
+            browser.until("main", "a job", "RUNNING")
+            browser.until("#live", "live")
+            assert browser.count("dialog[open]") == 0
+            assert "secret" not in browser.run("return location.href")
+            browser.reload()
+            browser.until("main", "a job", "RUNNING")
+            assert browser.run("return document.cookie") == ""
+    finally:
+        server.stop()

@@ -6,8 +6,11 @@ import json
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
+
+import pytest
 
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import JobStatus
@@ -33,7 +36,12 @@ def test_records_are_served_on_this_machine_until_ctrl_c(tmp_path: Path) -> None
             told = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")
             assert told["jobs"] == [JOB]
             assert told["url"].startswith("http://127.0.0.1:")
-            with urllib.request.urlopen(f"{told['url']}/jobs/overview") as answer:
+            assert told["dashboard"] == f"{told['url']}/?token={told['token']}"
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                urllib.request.urlopen(f"{told['url']}/jobs/overview")
+            request = urllib.request.Request(f"{told['url']}/jobs/overview")
+            request.add_header("Authorization", f"Bearer {told['token']}")
+            with urllib.request.urlopen(request) as answer:
                 assert json.load(answer)["jobs"][0]["state"] == "FINISHED"
             assert process.pid not in {endpoint.pid for endpoint in discovered()}
         finally:

@@ -108,6 +108,8 @@ class TestList:
                     "restarts": 2,
                     "last_checkpoint": {"id": 7, "time": START + 7250, "path": "file:///checkpoints/chk-7"},
                     "url": rest.url,
+                    "dashboard": None,
+                    "header_file": None,
                     "why": None,
                     "savepoint": None,
                     "program": None,

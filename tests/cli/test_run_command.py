@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -478,7 +479,7 @@ def test_a_detached_job_goes_on_after_the_command(
         assert len(job_id) == 32
         pid = int(where.split("process ")[1].split(";")[0])
         assert where.endswith(str(log))
-        assert rest.startswith("Its REST interface is at http://127.0.0.1:")
+        assert re.fullmatch(r"Its dashboard is at http://127\.0\.0\.1:\d+/\?token=[\w-]{43}", rest)
         assert pid in all_pids()
         assert os.getsid(pid) == pid
         assert "FINISHED" not in log.read_text()

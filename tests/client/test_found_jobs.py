@@ -19,10 +19,11 @@ from support.fake_rest import FakeJob, FakeRest, serving
 
 ENDED = "it may have ended: see rekindle list -a"
 REST = RestClient("http://127.0.0.1:1")
+HERE = Endpoint(pid=1, start_ticks=None, url="http://127.0.0.1:1", token=None, started=1)
 
 
 def job(job_id: str, name: str = "orders", state: str = "RUNNING") -> FoundJob:
-    return FoundJob(REST, FakeJob(job_id.ljust(32, "0"), name, state).overview(), True)
+    return FoundJob(REST, FakeJob(job_id.ljust(32, "0"), name, state).overview(), HERE)
 
 
 JOBS = [
@@ -56,7 +57,7 @@ def test_a_name_of_ended_jobs_only_means_one_of_them() -> None:
 def test_of_several_that_have_ended_a_name_means_the_last() -> None:
     def ended(job_id: str, started: int) -> FoundJob:
         overview = {**FakeJob(job_id.ljust(32, "0"), state="FAILED").overview(), "start-time": started}
-        return FoundJob(REST, overview, True)
+        return FoundJob(REST, overview, HERE)
 
     assert resolve([ended("aaaa", 2), ended("bbbb", 3), ended("cccc", 1)], "orders").job_id.startswith("bbbb")
 
@@ -64,7 +65,7 @@ def test_of_several_that_have_ended_a_name_means_the_last() -> None:
 def driver(port: int, state: str, started: int) -> FoundJob:
     """Return a job as one of several drivers knows it."""
     overview = {**FakeJob("aaaa".ljust(32, "0"), "orders", state).overview(), "start-time": started}
-    return FoundJob(RestClient(f"http://127.0.0.1:{port}"), overview, True)
+    return FoundJob(RestClient(f"http://127.0.0.1:{port}"), overview, HERE)
 
 
 @pytest.mark.parametrize("wanted", ["aaaa".ljust(32, "0"), "aaaa", "orders"])

@@ -35,7 +35,9 @@ class Counted(KeyedProcessFunction):
 
 def call(method: str, url: str, body: Any = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
+    (token,) = {endpoint.token for endpoint in discovered() if endpoint.pid == os.getpid()}
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+    request = urllib.request.Request(url, data, headers, method=method)
     with urllib.request.urlopen(request, timeout=30) as response:
         text = response.read().decode()
         return json.loads(text) if response.headers["Content-Type"].startswith("application/json") else text

@@ -56,10 +56,15 @@ def job() -> Iterator[RunningJob]:
         yield job
 
 
+def client_of_the_driver() -> RestClient:
+    driver = discovered()[-1]
+    return RestClient(driver.url, driver.token)
+
+
 @pytest.fixture
 def rest(job: RunningJob) -> RestClient:
     wait_until(discovered, "the REST interface listens")
-    return RestClient(discovered()[-1].url)
+    return client_of_the_driver()
 
 
 def test_the_states_of_a_job_are_listed(job: RunningJob, rest: RestClient) -> None:
@@ -204,7 +209,7 @@ def test_a_job_without_queryable_state_says_so() -> None:
     env.from_collection([1]).print()
     env.execute()
     wait_until(discovered, "the REST interface listens")
-    rest = RestClient(discovered()[-1].url)
+    rest = client_of_the_driver()
     job_id = rest.get("/jobs")["jobs"][-1]["id"]
     assert rest.get(f"/jobs/{job_id}/state") == {"enabled": False, "proxies": [], "states": []}
     with pytest.raises(RestError, match="Queryable state is off"):

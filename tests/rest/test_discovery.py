@@ -14,7 +14,7 @@ import pytest
 from rekindle.base.process_identity import start_ticks
 from rekindle.exceptions import ConfigurationError
 from rekindle.rest import discovery
-from rekindle.rest.discovery import Endpoint, discovered, discovery_directory, publish
+from rekindle.rest.discovery import Endpoint, discovered, discovery_directory, header_file, publish
 
 
 @pytest.fixture
@@ -51,6 +51,18 @@ def test_only_the_owner_can_read_the_directory_and_the_file(directory: Path) -> 
     path = publish(endpoint())
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    header = header_file(endpoint())
+    assert header is not None
+    assert stat.S_IMODE(header.stat().st_mode) == 0o600
+
+
+def test_the_header_stands_in_a_file_and_goes_with_the_driver(directory: Path) -> None:
+    header = header_file(endpoint(pid := ended_process()))
+    publish(endpoint(pid))
+    assert header is not None
+    assert header.read_text() == "Authorization: Bearer secret\n"
+    assert discovered() == []
+    assert list(directory.iterdir()) == []
 
 
 def test_our_own_directory_is_closed_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +93,7 @@ def test_a_written_file_is_found_and_nothing_else_is_left(directory: Path) -> No
     publish(endpoint(started=1))
     publish(endpoint(started=2))
     assert discovered() == [endpoint(started=2)]
-    assert [path.name for path in directory.iterdir()] == [f"{os.getpid()}.json"]
+    assert {path.name for path in directory.iterdir()} == {f"{os.getpid()}.json", f"{os.getpid()}.header"}
 
 
 @pytest.mark.parametrize("ticks", [17, None])

@@ -19,6 +19,7 @@ from support.rest_jobs import Client
 TOKEN = "a-token"
 LOCAL = RestSettings(max_content_length=100)
 WIDE = RestSettings(bind_address="0.0.0.0", token=TOKEN, max_content_length=100)
+OWN = RestSettings(token=TOKEN, made_up=True)
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
@@ -68,6 +69,15 @@ REFUSED: list[tuple[str, RestSettings, str, str, Any, dict[str, str], int]] = [
     ("another way to prove oneself", WIDE, "GET", "/jobs", None, {"authorization": f"Basic {TOKEN}"}, 401),
     ("the token in the address", WIDE, "GET", f"/jobs?token={TOKEN}", None, {}, 401),
     ("a token on loopback, where one is set", RestSettings(token=TOKEN), "GET", "/jobs", None, {}, 401),
+    ("no token on this machine", OWN, "GET", "/jobs", None, {}, 401),
+    ("no token to change anything", OWN, "POST", "/savepoint-disposal", {}, {}, 401),
+    ("no token for what is no page", OWN, "POST", "/", {}, {}, 401),
+    ("no token beside the metrics", OWN, "GET", "/metrics/", None, {}, 401),
+    ("a name that leads here, with the token", OWN, "GET", "/j", None, {**BEARER, "host": "evil.example"}, 403),
+    ("a name that leads here, for metrics", OWN, "GET", "/metrics", None, {"host": "evil.example"}, 403),
+    ("a name that leads here, for the page", OWN, "GET", "/", None, {"host": "evil.example"}, 403),
+    ("the token as a cookie", OWN, "GET", "/jobs", None, {"cookie": f"token={TOKEN}"}, 401),
+    ("no token for metrics, where one is set", RestSettings(token=TOKEN), "GET", "/metrics", None, {}, 401),
     ("a page of somebody else with the token", WIDE, "POST", "/j", {}, {**BEARER, "origin": "http://e.example"}, 403),
 ]
 
@@ -110,6 +120,10 @@ ALLOWED: list[tuple[str, RestSettings, str, Any, dict[str, str]]] = [
 )
 def test_it_passes(settings: RestSettings, method: str, body: Any, headers: dict[str, str]) -> None:
     assert client(settings).ask(method, "/jobs", body, headers).status == 200
+
+
+def test_prometheus_on_this_machine_needs_no_token() -> None:
+    assert client(OWN).get("/metrics").status == 200
 
 
 def test_who_has_no_token_is_told_how_to_send_one() -> None:
@@ -198,17 +212,30 @@ def settings_of(**values: str) -> RestSettings:
     return RestSettings.of(configuration)
 
 
-def test_by_default_it_is_reached_from_here_without_a_token() -> None:
-    settings = settings_of()
+def test_by_default_it_is_reached_from_here_with_a_token_that_nobody_guesses() -> None:
+    first, settings = settings_of(), settings_of()
+    assert settings.token
+    assert len(settings.token) >= 43
+    assert settings.token != first.token
+    assert settings.token not in repr(settings)
     assert settings == RestSettings(
         enabled=True,
         bind_address="127.0.0.1",
         ports=tuple(range(8081, 8181)),
         address=None,
-        token=None,
+        token=settings.token,
+        made_up=True,
         max_content_length=1 << 20,
     )
     assert settings.loopback
+    assert settings.told
+
+
+def test_without_a_token_it_listens_on_loopback_only() -> None:
+    assert settings_of(authentication="false").token is None
+    for other in ({"bind_address": "0.0.0.0"}, {"token": "mine"}):
+        with pytest.raises(ConfigurationError, match=r"rest\.authentication is false, and rest\."):
+            settings_of(authentication="false", **other)
 
 
 def test_bound_wider_it_makes_up_a_token_that_nobody_guesses() -> None:
@@ -222,6 +249,7 @@ def test_bound_wider_it_makes_up_a_token_that_nobody_guesses() -> None:
 def test_a_token_that_is_set_counts_everywhere() -> None:
     assert settings_of(token="mine").token == "mine"
     assert settings_of(token="mine", bind_address="0.0.0.0").token == "mine"
+    assert not settings_of(token="mine").told
 
 
 @pytest.mark.parametrize("token", ["", " ", "with\nline", "tr\xe4ge", " padded "])

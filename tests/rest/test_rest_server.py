@@ -97,6 +97,21 @@ def test_who_starts_it_is_told_where_it_is_and_nobody_else(jobs: RunningJobs) ->
     assert told == [server.url]
 
 
+def test_the_address_that_is_told_proves_who_opens_it(jobs: RunningJobs) -> None:
+    told: list[str] = []
+    server = started(jobs, RestSettings(ports=(0,), token="a+b", made_up=True), told.append)
+    assert told == [f"{server.url}/?token=a%2Bb"]
+    assert ask(server, "GET", "/jobs")[0] == 401
+    assert ask(server, "GET", "/jobs", Authorization="Bearer a+b")[0] == 200
+
+
+@pytest.mark.parametrize("settings", [{"token": "mine"}, {"token": "x", "made_up": True, "bind_address": "0.0.0.0"}])
+def test_a_token_that_others_know_or_could_use_elsewhere_is_not_told(jobs: RunningJobs, settings: Any) -> None:
+    told: list[str] = []
+    server = started(jobs, RestSettings(ports=(0,), **settings), told.append)
+    assert told == [server.url]
+
+
 def test_it_answers_a_request_with_a_body(jobs: RunningJobs) -> None:
     server = started(jobs)
     body = json.dumps({"target-directory": "/d", "triggerId": "0" * 32})

@@ -36,12 +36,13 @@ class Browser:
 
     Args:
         driver: Selenium's.
-        url: Where the driver of the job listens.
+        url: The address of the dashboard, as the driver of the job prints it.
     """
 
     def __init__(self, driver: Any, url: str) -> None:
         self._driver = driver
-        self._url = url
+        self._url = url.partition("/?")[0]
+        self._opened_by = f"{url}#/" if "?" in url else f"{url}/#/"
 
     def resize(self, size: tuple[int, int], dark: bool = False) -> None:
         """Be a screen of a size, light or dark."""
@@ -52,7 +53,8 @@ class Browser:
 
     def go(self, place: str = "") -> None:
         """Go to a page, by what follows # in its address."""
-        self._driver.get(f"{self._url}/#/{place}")
+        self._driver.get(f"{self._opened_by}{place}")
+        self._opened_by = f"{self._url}/#/"
 
     def reload(self) -> None:
         """Load the page again."""

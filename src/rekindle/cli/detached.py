@@ -26,7 +26,7 @@ from rekindle.config.options import LogOptions
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.program.program_errors import LOG_FILE, RUN_REPORT
 from rekindle.program.run_report import JobReport, read_reports
-from rekindle.rest.discovery import discovered
+from rekindle.rest.discovery import Endpoint, discovered
 
 DETACHED_REPORT = "REKINDLE_DETACHED_REPORT"
 """The variable by which a command that does not stay names its report to one that does."""
@@ -49,6 +49,7 @@ class DetachedJob:
         pid: The process of the program.
         log: The file with the output of the program.
         url: Where its REST interface is; None: it has none.
+        dashboard: The address to open in a browser, with the token that it wants to see.
     """
 
     job_id: str
@@ -56,6 +57,7 @@ class DetachedJob:
     pid: int
     log: str
     url: str | None
+    dashboard: str | None
 
 
 def start_detached(program: Program, log: str | None, restart_driver: bool = False) -> DetachedJob:
@@ -90,7 +92,9 @@ def start_detached(program: Program, log: str | None, restart_driver: bool = Fal
         job = _wait_for_job(process, report, program.name)
         if job is None or job.status in _LOST:
             raise _lost(process, writer, report, program.name, log)
-    return DetachedJob(job.job_id, job.job_name, process.pid, log, _url_of(job.pid or process.pid))
+    endpoint = _endpoint_of(job.pid or process.pid)
+    url, dashboard = (None, None) if endpoint is None else (endpoint.url, endpoint.dashboard)
+    return DetachedJob(job.job_id, job.job_name, process.pid, log, url, dashboard)
 
 
 def _restarting(program: Program) -> list[str]:
@@ -156,13 +160,13 @@ def _lost(
     return CommandError(f"{problem}\n(full output: {log})", end.exit_code)
 
 
-def _url_of(pid: int) -> str | None:
+def _endpoint_of(pid: int) -> Endpoint | None:
     """Find the REST interface of a driver; it may need a moment more than the job."""
     until = time.monotonic() + _URL_SECONDS
     while True:
-        url = next((endpoint.url for endpoint in discovered() if endpoint.pid == pid), None)
-        if url is not None or time.monotonic() > until:
-            return url
+        found = next((endpoint for endpoint in discovered() if endpoint.pid == pid), None)
+        if found is not None or time.monotonic() > until:
+            return found
         time.sleep(_POLL_SECONDS)
 
 

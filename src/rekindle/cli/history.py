@@ -37,7 +37,7 @@ def history(
     from rekindle.checkpoint.storage import checkpoint_files
     from rekindle.rest.history_api import HistoryApi
     from rekindle.rest.server import RestServer
-    from rekindle.rest.settings import RestSettings
+    from rekindle.rest.settings import RestSettings, new_token
 
     files = checkpoint_files(checked_directory(not_empty(directory, "given as DIR"), "directory of checkpoints"))
     api = HistoryApi(files)
@@ -51,14 +51,16 @@ def history(
 
     def tell(url: str) -> None:
         if json:
-            print_json({"url": url, "jobs": [record.entry.job_id for record in records]})
+            found = {"url": server.url, "dashboard": url, "token": token}
+            print_json({**found, "jobs": [record.entry.job_id for record in records]})
             sys.stdout.flush()
             return
         jobs = "1 job" if len(records) == 1 else f"{len(records)} jobs"
         out.print(f"{jobs} in {directory}: {url} (Ctrl-C ends this)", markup=False, highlight=False, soft_wrap=True)
         sys.stdout.flush()
 
-    server = RestServer(RestSettings(ports=(port,)), lambda: api, tell, found=False)
+    token = new_token()
+    server = RestServer(RestSettings(ports=(port,), token=token, made_up=True), lambda: api, tell, found=False)
     server.start()
     with suppress(KeyboardInterrupt):  # which is how it is meant to end
         server.wait()

@@ -6,11 +6,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rekindle.exceptions import RestError
+from rekindle.rest.discovery import header_file
 
 if TYPE_CHECKING:
     from rekindle.archive.job_entry import KeptJob
     from rekindle.client.found_job import FoundJob
     from rekindle.client.remote_job import RemoteJob
+    from rekindle.rest.discovery import Endpoint
 
 
 def running(job: FoundJob, kept: KeptJob | None) -> dict[str, Any]:
@@ -27,6 +29,7 @@ def running(job: FoundJob, kept: KeptJob | None) -> dict[str, Any]:
         "restarts": None,
         "last_checkpoint": None,
         "url": job.rest.url,
+        **_from_endpoint(job.endpoint),
         **_from_disk(kept),
     }
     remote = job.remote()
@@ -62,7 +65,17 @@ def on_disk(job: KeptJob) -> dict[str, Any]:
         if checkpoint is None
         else {"id": checkpoint.id, "time": checkpoint.time, "path": checkpoint.path},
         "url": None,
+        **_from_endpoint(None),
         **_from_disk(job),
+    }
+
+
+def _from_endpoint(endpoint: Endpoint | None) -> dict[str, Any]:
+    """Return how to prove to a driver of this machine who asks."""
+    header = None if endpoint is None else header_file(endpoint)
+    return {
+        "dashboard": None if endpoint is None else endpoint.dashboard,
+        "header_file": None if header is None else str(header),
     }
 
 

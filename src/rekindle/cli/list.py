@@ -83,8 +83,15 @@ def _kept(everything: bool) -> list[KeptJob]:
 
 def _print(listed: list[dict[str, Any]]) -> None:
     columns = ["Job id", "Name", "Status", "Started", "Duration", "Parallel", "Restarts", "Checkpoint", "At"]
-    rows = [[*_cells(job), job["url"] or formats.NOTHING] for job in listed]
+    rows = [[*_cells(job), _where(job)] for job in listed]
     print_table(columns, rows, right=_NUMBERS)
+
+
+def _where(job: dict[str, Any]) -> str | Text:
+    """Say where a job is; a terminal that knows links opens its dashboard from there."""
+    if job["dashboard"] is None:
+        return job["url"] or formats.NOTHING
+    return Text(job["url"], f"link {job['dashboard']}")
 
 
 def _print_all(listed: list[dict[str, Any]]) -> None:

@@ -133,8 +133,8 @@ def run(
             out = console()
             out.print(f"Job has been submitted with JobID {job.job_id}", markup=False)
             out.print(f"It runs in process {job.pid}; its log is {job.log}", markup=False)
-            if job.url is not None:
-                out.print(f"Its REST interface is at {job.url}", markup=False)
+            if job.dashboard is not None:
+                out.print(f"Its dashboard is at {job.dashboard}", markup=False, soft_wrap=True)
         return
     if log is not None:
         raise typer.BadParameter("only the output of a detached program (-d) goes to a file", param_hint="--log")

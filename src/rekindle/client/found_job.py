@@ -10,6 +10,7 @@ from rekindle.client.remote_job import RemoteJob
 from rekindle.client.rest_client import RestClient
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import AmbiguousJobError, NotFoundError
+from rekindle.rest.discovery import Endpoint
 
 SHORTEST_PREFIX = 4
 _MAY_HAVE_ENDED = "it may have ended: see rekindle list -a"
@@ -38,12 +39,17 @@ class FoundJob:
     Attributes:
         rest: The REST interface of its driver.
         overview: Its entry of ``/jobs/overview``.
-        on_this_machine: Whether it was found by itself; if so, paths mean the same to it as to this process.
+        endpoint: What its driver wrote down on this machine; None: it was not found by itself.
     """
 
     rest: RestClient
     overview: dict[str, Any]
-    on_this_machine: bool
+    endpoint: Endpoint | None
+
+    @property
+    def on_this_machine(self) -> bool:
+        """Return whether it was found by itself; if so, paths mean the same to it as to this process."""
+        return self.endpoint is not None
 
     @property
     def job_id(self) -> str:

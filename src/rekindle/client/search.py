@@ -73,7 +73,7 @@ def search(address: str | None = None, token: str | None = None) -> Search:
     if address is not None:
         url = base_url(address)
         known = [endpoint.token for endpoint in discovered() if _is_same(endpoint.url, url) and endpoint.token]
-        return Search(_by_age(_jobs_of(RestClient(url, known[0] if known else token), False)), [], 1)
+        return Search(_by_age(_jobs_of(RestClient(url, known[0] if known else token), None)), [], 1)
     endpoints = discovered()
     if not endpoints:
         return Search([], [], 0)
@@ -93,13 +93,13 @@ def _is_same(known: str, url: str) -> bool:
 
 def _answer(endpoint: Endpoint, token: str | None) -> list[FoundJob] | SilentDriver:
     try:
-        return _jobs_of(RestClient(endpoint.url, endpoint.token or token), True)
+        return _jobs_of(RestClient(endpoint.url, endpoint.token or token), endpoint)
     except UnreachableError as error:
         return SilentDriver(endpoint.pid, endpoint.url, str(error))
 
 
-def _jobs_of(rest: RestClient, on_this_machine: bool) -> list[FoundJob]:
-    return [FoundJob(rest, entry, on_this_machine) for entry in rest.get("/jobs/overview").get("jobs", ())]
+def _jobs_of(rest: RestClient, endpoint: Endpoint | None) -> list[FoundJob]:
+    return [FoundJob(rest, entry, endpoint) for entry in rest.get("/jobs/overview").get("jobs", ())]
 
 
 def _by_age(jobs: Sequence[FoundJob]) -> list[FoundJob]:

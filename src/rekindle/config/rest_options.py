@@ -19,10 +19,7 @@ class RestOptions:
         .with_description("Whether a driver that runs jobs has a REST interface.")
     )
     BIND_ADDRESS = (
-        _key("rest.bind-address")
-        .string_type()
-        .default_value("127.0.0.1")
-        .with_description("The address to listen on; any other than loopback requires a token.")
+        _key("rest.bind-address").string_type().default_value("127.0.0.1").with_description("The address to listen on.")
     )
     BIND_PORT = (
         _key("rest.bind-port")
@@ -41,7 +38,13 @@ class RestOptions:
         _key("rest.token")
         .string_type()
         .no_default_value()
-        .with_description("What clients must send as 'Authorization: Bearer …'; unset: generated if one is needed.")
+        .with_description("What clients must send as 'Authorization: Bearer …'; unset: made up for each driver.")
+    )
+    AUTHENTICATION = (
+        _key("rest.authentication")
+        .boolean_type()
+        .default_value(True)
+        .with_description("Whether clients must send a token; can be false only on loopback.")
     )
     MAX_CONTENT_LENGTH = (
         _key("rest.server.max-content-length")

@@ -4,6 +4,19 @@ import { ask } from "./dialogs.js";
 
 const TOKEN = "rekindle-token";
 
+/** Take the token out of the address by which the page was opened: it is not to be copied, sent on or kept with it. */
+function takeToken() {
+  const query = new URLSearchParams(location.search);
+  const token = query.get("token");
+  if (token === null) return;
+  if (token) sessionStorage.setItem(TOKEN, token);
+  query.delete("token");
+  const rest = query.size ? `?${query}` : "";
+  history.replaceState(history.state, "", `${location.pathname}${rest}${location.hash}`);
+}
+
+takeToken();
+
 export class RefusedError extends Error {
   constructor(status, message) {
     super(message);
@@ -25,7 +38,7 @@ let asking = null;
 function askForToken() {
   asking ??= ask({
     title: "A token is needed",
-    text: "It is what rest.token says, or in the file by which commands on the driver's machine find it. It is kept until this tab is closed.",
+    text: "It is what rest.token says; else open the address that the driver printed, which rekindle list --json calls dashboard. It is kept until this tab is closed.",
     label: "Token",
     yes: "Use it",
     secret: true,

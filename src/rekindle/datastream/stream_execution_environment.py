@@ -513,8 +513,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         master.start()
         keep_record(running_jobs().register(master, rest_interface(rest, view.reachable_at)))
         server = running_jobs().server
-        if server is not None and server.url is not None:
-            view.dashboard_at(server.url)
+        if server is not None and server.dashboard is not None:
+            view.dashboard_at(server.dashboard)
         self._graph.submitted = len(self._graph.nodes)
         return master
 

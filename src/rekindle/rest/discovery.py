@@ -1,7 +1,8 @@
 """How programs on this machine find the REST interfaces of drivers: a file for each driver, in a directory of the user.
 
-The file holds the token, if there is one: it can be read by its owner only, and so can its directory. What a driver
-that was killed leaves behind, the next reader removes.
+The file holds the token, if there is one, and another beside it holds the header to send, for ``curl -H @FILE``: a
+token on a command line can be seen by everybody. They can be read by their owner only, and so can their directory. What
+a driver that was killed leaves behind, the next reader removes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 
@@ -18,6 +20,7 @@ from rekindle.base.private_directory import make_own, named_directory
 from rekindle.base.process_identity import process_runs
 
 VERSION = 1
+_HEADER = ".header"
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +42,21 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     token: str | None
     started: int
+
+    @property
+    def dashboard(self) -> str:
+        """Return the address to open in a browser, which proves who opens it."""
+        return dashboard_address(self.url, self.token)
+
+
+def dashboard_address(url: str, token: str | None) -> str:
+    """Return the address to open in a browser, with the token where one is needed."""
+    return url if token is None else f"{url}/?token={quote(token, safe='')}"
+
+
+def header_file(endpoint: Endpoint) -> Path | None:
+    """Return the file with the header that a driver wants to see; None: it wants none."""
+    return None if endpoint.token is None else discovery_directory() / f"{endpoint.pid}{_HEADER}"
 
 
 def discovery_directory() -> Path:
@@ -64,19 +82,32 @@ def _directory_path() -> Path:
 
 
 def publish(endpoint: Endpoint) -> Path:
-    """Write the file of a driver, whole or not at all."""
-    directory = discovery_directory()
-    path = directory / f"{endpoint.pid}.json"
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{endpoint.pid}-", dir=directory)  # with mode 0600
+    """Write the files of a driver, each whole or not at all; return the one by which it is found."""
+    path = discovery_directory() / f"{endpoint.pid}.json"
+    header = header_file(endpoint)
+    if header is not None:
+        _write(header, f"Authorization: Bearer {endpoint.token}\n".encode())
+    _write(path, msgspec.json.encode(endpoint))
+    return path
+
+
+def withdraw(path: Path) -> None:
+    """Remove the files of a driver, given the one by which it is found."""
+    for each in (path, path.with_suffix(_HEADER)):
+        with suppress(OSError):
+            each.unlink()
+
+
+def _write(path: Path, data: bytes) -> None:
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", dir=path.parent)  # with mode 0600
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.encode(endpoint))
+            file.write(data)
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    return path
 
 
 def discovered() -> list[Endpoint]:
@@ -90,8 +121,7 @@ def discovered() -> list[Endpoint]:
         if process_runs(endpoint.pid, endpoint.start_ticks):
             found.append(endpoint)
         else:
-            with suppress(OSError):
-                path.unlink()
+            withdraw(path)
     return sorted(found, key=lambda endpoint: (endpoint.started, endpoint.pid))
 
 

@@ -1,9 +1,10 @@
 """Who may ask what: the checks that every request passes before anything else looks at it. Pure.
 
-On loopback no token is needed, so whatever runs in a browser on this machine could ask, too. It is kept out by its
-``Host`` (a name of somebody else's that leads here), by its ``Origin`` (a page of somebody else's), and by the type of
-its body (a form's is not JSON). Anything that can be reached from elsewhere needs the token, but for the files of the
-pages: they hold no more than the package does.
+Other users of this machine reach what listens on loopback, and so does whatever runs in a browser on it. The users are
+kept out by the token, which they cannot read. It is not needed for the files of the pages, which hold no more than the
+package does, nor, on loopback with a token that nobody else was told, for the numbers that Prometheus collects. The
+browser is kept out by its ``Host`` (a name of somebody else's that leads here), by its ``Origin`` (a page of somebody
+else's), and by the type of its body (a form's is not JSON); and a token is in no cookie, which it would send by itself.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rekindle.rest.settings import RestSettings
 
 PROBE = b"/healthz"
 PAGES = b"/dashboard/"
+METRICS = b"/metrics"
 MAX_TARGET = 4 << 10
 MAX_HEADERS = 16 << 10
 MAX_QUERY_FIELDS = 50
@@ -35,11 +37,11 @@ def check(request: Request, settings: RestSettings) -> None:
     _check_size(request)
     if _is_probe(request):
         pass  # whoever looks after a machine asks by its address, and has no token; the answer names nothing
-    elif settings.token is not None:
-        if not _is_page(request):
-            _check_token(request, settings.token)
     else:
-        _check_host(request, settings)
+        if settings.token is None or settings.told:
+            _check_host(request, settings)
+        if settings.token is not None and not _is_page(request) and not (settings.told and _is_for_numbers(request)):
+            _check_token(request, settings.token)
     _check_origin(request)
     _check_body(request, settings)
     _check_query(request)
@@ -53,6 +55,10 @@ def _is_page(request: Request) -> bool:
     """Return whether a request is for a page, which a browser asks for without a token; it says nothing of any job."""
     path: bytes = request.scope["raw_path"]
     return request.method in ("GET", "HEAD") and (path == b"/" or path.startswith(PAGES))
+
+
+def _is_for_numbers(request: Request) -> bool:
+    return request.method in ("GET", "HEAD") and request.scope["raw_path"] == METRICS
 
 
 def _header(request: Request, name: str) -> str | None:
@@ -81,8 +87,8 @@ def _check_token(request: Request, token: str) -> None:
     if scheme.lower() != "bearer" or not matches:
         raise RequestError(
             401,
-            "A token is needed: send it as 'Authorization: Bearer …'. It is what rest.token says, or in the file by "
-            "which commands on the driver's machine find it.",
+            "A token is needed: send it as 'Authorization: Bearer …'. It is what rest.token says; else it is in the "
+            "address that the driver printed, and in the file that rekindle list --json names as header_file.",
             {"WWW-Authenticate": 'Bearer realm="rekindle"'},
         )
 

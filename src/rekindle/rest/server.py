@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rekindle.base.loopback import is_loopback
 from rekindle.base.process_identity import start_ticks
 from rekindle.exceptions import ConfigurationError
-from rekindle.rest.discovery import Endpoint, publish
+from rekindle.rest.discovery import Endpoint, dashboard_address, publish, withdraw
 from rekindle.rest.settings import RestSettings
 
 if TYPE_CHECKING:
@@ -59,10 +59,14 @@ class Api(Protocol):
 class RestServer:
     """Serve requests until the process ends.
 
+    Attributes:
+        url: Where it listens; None: it does not.
+        dashboard: The address to open in a browser: with the token, if that is nobody else's.
+
     Args:
         settings: Where to listen, and who may ask.
         make_api: Makes what answers requests; called in the server's thread, where it may import what it needs.
-        tell: Is told the address, once, when the server listens.
+        tell: Is told the address to open in a browser, once, when the server listens.
         found: Whether commands on this machine are to find it.
     """
 
@@ -86,6 +90,7 @@ class RestServer:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rest-server", daemon=True)
         self.url: str | None = None
+        self.dashboard: str | None = None
 
     def start(self) -> None:
         """Start in the background."""
@@ -187,8 +192,9 @@ class RestServer:
         except Exception as error:
             log.warning("the REST interface at %s cannot be found by commands on this machine: %s", url, error)
         self.url = url
+        self.dashboard = dashboard_address(url, settings.token if settings.told else None)
         if self._tell is not None:
-            self._tell(url)
+            self._tell(self.dashboard)
         self._ready.set()
         if not settings.loopback:
             place = self._file or "rest.token"
@@ -197,8 +203,7 @@ class RestServer:
     def _withdraw(self) -> None:
         file, self._file = self._file, None
         if file is not None:
-            with suppress(OSError):
-                file.unlink()
+            withdraw(file)
 
 
 async def _run(server: uvicorn.Server, listening: socket.socket, connections: Connections) -> None:

@@ -20,7 +20,7 @@ def rest_interface(
 
     Args:
         settings: Where to listen, and who may ask.
-        tell: Is told the address, once, when the server listens.
+        tell: Is told the address to open in a browser, once, when the server listens.
     """
 
     def serve(jobs: RunningJobs) -> RestServer:

@@ -157,10 +157,10 @@ class JobServer(Protocol):
     """Lets others ask about the jobs of this process, until it is stopped.
 
     Attributes:
-        url: Where it listens; None: not yet, or not at all.
+        dashboard: The address to open in a browser; None: it does not listen yet, or not at all.
     """
 
-    url: str | None
+    dashboard: str | None
 
     def stop(self) -> None:
         """End."""

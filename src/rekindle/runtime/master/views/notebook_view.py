@@ -93,7 +93,8 @@ class NotebookView(LogView):
 
     def dashboard_at(self, url: str) -> None:
         if self._panel is not None:
-            self._panel.link_to(f"{url}/#/jobs/{self.job_id}/overview")
+            page = url if "?" in url else f"{url}/"
+            self._panel.link_to(f"{page}#/jobs/{self.job_id}/overview")
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         super().failed(error, delay_ms)
