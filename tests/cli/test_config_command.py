@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from rekindle.config.configuration_layers import command_line_layer
-from rekindle.config.configuration_listing import is_secret, listed_settings
+from rekindle.config.configuration_listing import listed_settings
 from rekindle.config.options import all_options
+from rekindle.config.secrets import is_secret
 from support.command_line import rekindle, rekindle_here
 
 FILE = """\

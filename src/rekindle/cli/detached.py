@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.text import Text
 
 from rekindle.archive.directory import log_directory
+from rekindle.base.file_modes import file_mode
 from rekindle.cli import log_writer
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import messages
@@ -128,7 +129,7 @@ def _start_writer(log: str, program: Program) -> subprocess.Popen[bytes]:
         settings = layered_configuration(program.properties)
     limits = str(settings.get(LogOptions.MAX_SIZE)), str(settings.get(LogOptions.MAX_FILES))
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", log_writer.__file__, log, *limits],
+        [sys.executable, "-I", "-S", log_writer.__file__, log, *limits, str(file_mode())],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -138,8 +139,7 @@ def _start_writer(log: str, program: Program) -> subprocess.Popen[bytes]:
 
 def _check_room(log: str) -> None:
     """Raise OSError if a log cannot be written, or has no room for even its first lines."""
-    with open(log, "ab"):
-        pass
+    os.close(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, file_mode()))  # it says what records hold
     if os.path.isfile(log):
         with tempfile.TemporaryFile(dir=os.path.dirname(log)) as probe:
             probe.write(bytes(_ROOM))

@@ -24,10 +24,12 @@ class LogWriter:
         path: The file.
         max_size: How many bytes it may have before the next one is begun; 0: any number.
         max_files: How many files are kept, with the one that is being written.
+        mode: The permissions of a new one.
     """
 
-    def __init__(self, path: str, max_size: int, max_files: int) -> None:
+    def __init__(self, path: str, max_size: int, max_files: int, mode: int = 0o600) -> None:
         self._path = path
+        self._mode = mode
         self._max_size = max_size
         self._max_files = max_files
         self._file: int | None = None
@@ -61,7 +63,7 @@ class LogWriter:
         view = memoryview(data)
         try:
             if self._file is None:
-                self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+                self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, self._mode)
                 self._size = os.fstat(self._file).st_size
             if self._lost:
                 os.write(self._file, _MISSING % self._lost)
@@ -88,8 +90,8 @@ def main() -> None:
     """Copy standard input to the log until its end."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # it ends with what it writes down, and not before
-    path, max_size, max_files = sys.argv[1:]
-    writer = LogWriter(path, int(max_size), int(max_files))
+    path, *numbers = sys.argv[1:]
+    writer = LogWriter(path, *map(int, numbers))
     while data := os.read(0, _CHUNK):
         writer.write(data)
     writer.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,15 +9,14 @@ from typing import Any
 from rekindle.config.config_options import ConfigOption
 from rekindle.config.configuration import Configuration
 from rekindle.config.configuration_origin import DEFAULT, PROGRAM, Origin
-from rekindle.config.options import known_key, option_groups
+from rekindle.config.options import PipelineOptions, known_key, option_groups
+from rekindle.config.secrets import shown
 
-__all__ = ["Setting", "is_secret", "listed_settings"]
+__all__ = ["Setting", "listed_settings"]
 
 SPARK = "Spark"
 UNKNOWN = "Unknown"
-HIDDEN = "******"
 
-_SECRET = re.compile("token|password|passwd|secret|credential|key")
 _TIMES = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000))
 _SIZES = (("tb", 1 << 40), ("gb", 1 << 30), ("mb", 1 << 20), ("kb", 1 << 10))
 
@@ -71,11 +69,6 @@ def listed_settings(configuration: Configuration) -> Iterator[Setting]:
         )
 
 
-def is_secret(key: str) -> bool:
-    """Return by the name of a key that its value is not to be shown."""
-    return _SECRET.search(key.lower()) is not None
-
-
 def _setting(group: str, option: ConfigOption[Any], configuration: Configuration) -> Setting:
     key = option.key_in(configuration)
     if key is None:
@@ -87,7 +80,11 @@ def _setting(group: str, option: ConfigOption[Any], configuration: Configuration
 
 
 def _shown(key: str, value: str) -> str:
-    return HIDDEN if is_secret(key) else value
+    """Return a value for everybody's eyes; the parameters of a job are settings of their own, some of them secret."""
+    if key != PipelineOptions.GLOBAL_JOB_PARAMETERS.key:
+        return shown(key, value)
+    pairs = (pair.partition(":") for pair in value.split(","))
+    return ",".join(f"{name}{colon}{shown(name, each)}" for name, colon, each in pairs)
 
 
 def _default_text(option: ConfigOption[Any]) -> str:

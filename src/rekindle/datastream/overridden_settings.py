@@ -11,7 +11,6 @@ from rekindle.checkpoint.settings.state_backend import StateBackend
 from rekindle.config.config_options import ConfigOption
 from rekindle.config.configuration import Configuration
 from rekindle.config.configuration_environment import command_line_in
-from rekindle.config.configuration_listing import is_secret
 from rekindle.config.configuration_origin import OriginKind
 from rekindle.config.execution_config import ExecutionConfig
 from rekindle.config.options import (
@@ -23,6 +22,7 @@ from rekindle.config.options import (
     all_options,
 )
 from rekindle.config.restart_strategy_configuration import FallbackRestartStrategyConfiguration
+from rekindle.config.secrets import has_secret
 from rekindle.logs.events import log_event
 
 
@@ -66,7 +66,7 @@ def _in_configuration(command_line: Configuration, in_force: Configuration) -> d
             continue
         one, other = given[key], held[held_as]
         if one != other and (option is None or option.parse(one) != option.parse(other)):
-            found[key] = held_as if is_secret(key) else f"{held_as} to {other}"
+            found[key] = held_as if has_secret(key, other) else f"{held_as} to {other}"
     return found
 
 
@@ -111,4 +111,4 @@ def _brought_along(command_line: Configuration, backend: StateBackend | None) ->
 def _given(key: str, value: str) -> str:
     if key == CoreOptions.DEFAULT_PARALLELISM.key:
         return f"-p {value}"
-    return f"-D {key}=…" if is_secret(key) else f"-D {key}={value}"
+    return f"-D {key}=…" if has_secret(key, value) else f"-D {key}={value}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rekindle.checkpoint.statistics import TaskStatistics
+from rekindle.config.secrets import all_shown, without_secrets
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.graph.plan import DATA_SINK, DATA_SOURCE, PlanNode
 from rekindle.graph.vertex_ids import vertex_id
@@ -27,21 +28,6 @@ TASK_STATES = (
     "CANCELED",
     "FAILED",
     "RECONCILING",
-)
-
-_HIDDEN = "******"
-_SENSITIVE = (
-    "password",
-    "secret",
-    "fs.azure.account.key",
-    "apikey",
-    "api-key",
-    "auth-params",
-    "service-key",
-    "token",
-    "basic-auth",
-    "jaas.config",
-    "http-headers",
 )
 
 _TASK_STATE = {
@@ -137,14 +123,9 @@ def job_config(job: RegisteredJob) -> dict[str, Any]:
             "restart-strategy": job.settings.restart_strategy.describe(),
             "job-parallelism": max((node.parallelism for node in job.plan.nodes), default=1),
             "object-reuse-mode": False,
-            "user-config": {key: shown(key, value) for key, value in job.settings.job_parameters.items()},
+            "user-config": all_shown(job.settings.job_parameters),
         },
     }
-
-
-def shown(key: str, value: str) -> str:
-    """Hide what is not for everybody's eyes, as Flink does."""
-    return _HIDDEN if any(part in key.lower() for part in _SENSITIVE) else value
 
 
 def exceptions(job: RegisteredJob, limit: int) -> dict[str, Any]:
@@ -163,7 +144,7 @@ def _failure(failure: Failure) -> dict[str, Any]:
     location = None if place is None else f"{place.host}:{place.pid}"
     return {
         "exceptionName": failure.name,
-        "stacktrace": failure.text,
+        "stacktrace": without_secrets(failure.text),
         "timestamp": failure.timestamp,
         "attempt": failure.attempt,
         "failureLabels": {},

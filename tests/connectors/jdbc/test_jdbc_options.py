@@ -37,7 +37,7 @@ def test_connection_options_keep_what_they_were_given_and_hide_the_password() ->
     assert options.get_driver_name() == "org.postgresql.Driver"
     assert options.get_user_name() == "ann"
     assert options.get_password() == "secret"
-    assert repr(options) == "JdbcConnectionOptions('jdbc:postgresql://db/shop?password=***', user_name='ann')"
+    assert repr(options) == "JdbcConnectionOptions('jdbc:postgresql://db/shop?password=******', user_name='ann')"
     assert pickle.loads(pickle.dumps(options)).get_password() == "secret"
 
 

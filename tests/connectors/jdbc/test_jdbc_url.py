@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.connectors.jdbc.jdbc_url import postgresql_parameters, safe_url, split_url
+from rekindle.connectors.jdbc.jdbc_url import postgresql_parameters, split_url, without_secrets
 from rekindle.exceptions import ConfigurationError
 
 
@@ -57,10 +57,13 @@ def test_what_is_not_a_jdbc_url_is_refused_without_its_secrets() -> None:
 
 
 def test_a_shown_url_has_no_password() -> None:
-    assert safe_url("jdbc:postgresql://db/shop?user=ann&password=secret&ssl=true") == (
-        "jdbc:postgresql://db/shop?user=ann&password=***&ssl=true"
+    assert without_secrets("jdbc:postgresql://db/shop?user=ann&password=secret&ssl=true") == (
+        "jdbc:postgresql://db/shop?user=ann&password=******&ssl=true"
     )
-    assert safe_url("jdbc:mysql://ann:secret@db/shop") == "jdbc:mysql://***@db/shop"
-    assert safe_url("jdbc:mysql://ann:sec/ret@db/shop?user=a&pwd=secret") == "jdbc:mysql://***@db/shop?user=a&pwd=***"
-    assert safe_url("jdbc:oracle:thin:ann/secret@db:1521:shop") == "jdbc:oracle:thin:***@db:1521:shop"
-    assert safe_url("jdbc:sqlite:/a/b.db") == "jdbc:sqlite:/a/b.db"
+    assert without_secrets("jdbc:mysql://ann:secret@db/shop") == "jdbc:mysql://ann:******@db/shop"
+    assert (
+        without_secrets("jdbc:mysql://ann:sec/ret@db/shop?user=a&pwd=secret")
+        == "jdbc:mysql://ann:******@db/shop?user=a&pwd=******"
+    )
+    assert without_secrets("jdbc:oracle:thin:ann/secret@db:1521:shop") == "jdbc:oracle:thin:ann/******@db:1521:shop"
+    assert without_secrets("jdbc:sqlite:/a/b.db") == "jdbc:sqlite:/a/b.db"

@@ -6,7 +6,8 @@ import pytest
 from confluent_kafka import Producer
 
 from rekindle.common import SimpleStringSchema
-from rekindle.connectors.kafka.client_properties import shown, translated, without_secrets
+from rekindle.config.secrets import all_shown
+from rekindle.connectors.kafka.client_properties import translated, without_secrets
 from rekindle.connectors.kafka.immediate_writer import ImmediateKafkaWriter, can_be_idempotent
 from rekindle.connectors.kafka.kafka_clients import KafkaClients
 from rekindle.connectors.kafka.producing import DEFAULTS
@@ -104,7 +105,7 @@ def test_all_translated_properties_are_librdkafkas() -> None:
     assert isinstance(KafkaClients(properties).producer(DEFAULTS, {}), Producer)
 
 
-def test_secrets_are_not_shown() -> None:
+def test_secrets_are_not_all_shown() -> None:
     properties = {
         "bootstrap.servers": "localhost:1",
         "sasl.jaas.config": JAAS.format("plain.Plain"),
@@ -112,12 +113,12 @@ def test_secrets_are_not_shown() -> None:
         "ssl.keystore.key": "-----BEGIN",
         "sasl.password": "also hidden",
     }
-    text = f"{shown(properties)} {KafkaClients(properties)!r}"
+    text = f"{all_shown(properties)} {KafkaClients(properties)!r}"
     assert "localhost:1" in text
     for secret in ("cret", "hidden", "BEGIN"):
         assert secret not in text
     said = without_secrets('wrong: hidden, s"e;cret, also hidden', properties)
-    assert said == "wrong: ***, ***, also ***"
+    assert said == "wrong: ******, ******, also ******"
 
 
 def test_an_error_of_the_client_has_no_secret_in_it() -> None:

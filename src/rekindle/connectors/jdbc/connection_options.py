@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rekindle.config.secrets import without_secrets
 from rekindle.connectors.jdbc.dialects import dialect_for
-from rekindle.connectors.jdbc.jdbc_url import safe_url
 from rekindle.exceptions import ConfigurationError
 
 __all__ = ["JdbcConnectionOptions"]
@@ -44,7 +44,7 @@ class JdbcConnectionOptions:
 
     def __repr__(self) -> str:
         user = "" if self._user_name is None else f", user_name={self._user_name!r}"
-        return f"JdbcConnectionOptions({safe_url(self._url)!r}{user})"
+        return f"JdbcConnectionOptions({without_secrets(self._url)!r}{user})"
 
     class JdbcConnectionOptionsBuilder:
         """Build :class:`JdbcConnectionOptions`."""

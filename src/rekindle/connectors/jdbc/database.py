@@ -7,10 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from rekindle.config.secrets import without_secrets
 from rekindle.connectors.jdbc.connection_options import JdbcConnectionOptions
 from rekindle.connectors.jdbc.dialect import Connection
 from rekindle.connectors.jdbc.errors import JdbcSinkError, database_message
-from rekindle.connectors.jdbc.jdbc_url import safe_url, split_url
+from rekindle.connectors.jdbc.jdbc_url import split_url
 from rekindle.connectors.jdbc.statements import BoundStatements, Parameters, Run
 from rekindle.exceptions import RekindleError
 from rekindle.serialization.encodings.msgpack_serializer import shown
@@ -49,7 +50,7 @@ class Database:
         self._sleep = sleep
         self._connection: Connection | None = None
         self.dialect = options._dialect
-        self.url = safe_url(options.get_db_url())
+        self.url = without_secrets(options.get_db_url())
 
     def connection(self) -> Connection:
         """Return the open connection; connect if there is none."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from rekindle.config.secrets import without_secrets
 from rekindle.connectors.jdbc.dialect import JdbcDialect
-from rekindle.connectors.jdbc.jdbc_url import safe_url, split_url
+from rekindle.connectors.jdbc.jdbc_url import split_url
 from rekindle.connectors.jdbc.postgresql_dialect import PostgresqlDialect
 from rekindle.connectors.jdbc.sqlite_dialect import SqliteDialect
 from rekindle.exceptions import ConfigurationError
@@ -38,13 +39,13 @@ def dialect_for(url: str, driver_name: str | None = None) -> JdbcDialect:
     dialect = _DIALECTS.get(scheme)
     if dialect is None:
         raise ConfigurationError(
-            f"no dialect for {safe_url(url)!r}: there is one for {', '.join(sorted(_DIALECTS))}; add your own with "
-            "rekindle.datastream.connectors.jdbc.register_dialect"
+            f"no dialect for {without_secrets(url)!r}: there is one for {', '.join(sorted(_DIALECTS))}; add your own "
+            "with rekindle.datastream.connectors.jdbc.register_dialect"
         )
     dialect.check_url(rest)
     if driver_name is not None and dialect.driver_names and driver_name not in dialect.driver_names:
         raise ConfigurationError(
-            f"driver {driver_name!r} is not for {safe_url(url)!r}, which takes {' or '.join(dialect.driver_names)}; "
-            "omit with_driver_name, the URL is enough"
+            f"driver {driver_name!r} is not for {without_secrets(url)!r}, which takes "
+            f"{' or '.join(dialect.driver_names)}; omit with_driver_name, the URL is enough"
         )
     return dialect

@@ -6,12 +6,10 @@ import re
 from collections.abc import Callable
 from urllib.parse import parse_qsl, unquote
 
+from rekindle.config.secrets import without_secrets
 from rekindle.exceptions import ConfigurationError
 
 _URL = re.compile(r"jdbc:(?P<scheme>[a-z][a-z0-9+]*):(?P<rest>.*)", re.DOTALL)
-_SECRET = re.compile(r"(?i)([^?&;\s]*(?:pass|pwd|secret|token)[^=&;]*=)[^&;]*")
-_USER_INFO = re.compile(r"//[^?@]*@")
-_ORACLE_USER = re.compile(r":[^:/?@]+/[^?@]*@")
 _HOST = re.compile(r"(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:]*))(?::(?P<port>\d+))?")
 
 
@@ -23,13 +21,10 @@ def split_url(url: str) -> tuple[str, str]:
     """
     match = _URL.fullmatch(url)
     if match is None:
-        raise ConfigurationError(f"{safe_url(url)!r} is not a JDBC URL such as jdbc:postgresql://host:5432/database")
+        raise ConfigurationError(
+            f"{without_secrets(url)!r} is not a JDBC URL such as jdbc:postgresql://host:5432/database"
+        )
     return match["scheme"], match["rest"]
-
-
-def safe_url(url: str) -> str:
-    """Return a URL as it may be shown: without passwords."""
-    return _ORACLE_USER.sub(":***@", _USER_INFO.sub("//***@", _SECRET.sub(r"\1***", url)))
 
 
 def postgresql_parameters(rest: str) -> dict[str, str]:

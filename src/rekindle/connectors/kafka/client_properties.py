@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from rekindle.config.secrets import HIDDEN, is_secret
 from rekindle.exceptions import ConfigurationError
 
-_SECRET = re.compile(r"password|secret|jaas|\.key$|key\.pem|ssl\.keystore\.key|token|credential", re.IGNORECASE)
 _ENTRY = re.compile(r"""(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)""")
 
 _RENAMED = {
@@ -83,18 +83,8 @@ def without_secrets(text: str, properties: Mapping[str, str]) -> str:
     secrets = [value for name, value in properties.items() if value and is_secret(name)]
     passwords = [password for secret in secrets for password in _quoted(secret)]
     for secret in (*secrets, *passwords):
-        text = text.replace(secret, "***")
+        text = text.replace(secret, HIDDEN)
     return text
-
-
-def shown(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return properties for people: with asterisks for secrets."""
-    return {name: "***" if is_secret(name) else value for name, value in properties.items()}
-
-
-def is_secret(name: str) -> bool:
-    """Return whether the value of a property is nobody's business."""
-    return _SECRET.search(name) is not None
 
 
 def _jaas(value: str, properties: Mapping[str, str]) -> dict[str, str]:

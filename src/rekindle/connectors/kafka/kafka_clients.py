@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from rekindle.connectors.kafka.client_properties import shown, translated, without_secrets
+from rekindle.config.secrets import all_shown
+from rekindle.connectors.kafka.client_properties import translated, without_secrets
 from rekindle.exceptions import ConfigurationError, RekindleError
 
 _LOG = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ class KafkaClients:
         self._translated = translated(properties)
 
     def __repr__(self) -> str:
-        return f"KafkaClients({shown(self._properties)})"
+        return f"KafkaClients({all_shown(self._properties)})"
 
     @property
     def bootstrap_servers(self) -> str:

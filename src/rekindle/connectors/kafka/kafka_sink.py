@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rekindle.config.secrets import all_shown
 from rekindle.connectors.delivery_guarantee import DeliveryGuarantee
-from rekindle.connectors.kafka.client_properties import shown, translated
+from rekindle.connectors.kafka.client_properties import translated
 from rekindle.connectors.kafka.commit_markers import DEFAULT_COMMIT_TOPIC
 from rekindle.connectors.kafka.exactly_once_writer import ExactlyOnceKafkaWriter
 from rekindle.connectors.kafka.immediate_writer import ImmediateKafkaWriter
@@ -41,7 +42,7 @@ class KafkaSinkSettings:
     only_log: bool = False
 
     def __repr__(self) -> str:
-        return f"KafkaSinkSettings({self.guarantee.name}, {shown(self.properties)})"
+        return f"KafkaSinkSettings({self.guarantee.name}, {all_shown(self.properties)})"
 
     def create_writer(self, context: SinkWriterContext) -> SinkWriter:
         """Create the writer of one subtask."""

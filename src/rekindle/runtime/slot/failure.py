@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from rekindle.config.secrets import without_secrets
 from rekindle.exceptions import (
     CheckpointCorruptError,
     RekindleError,
@@ -118,7 +119,11 @@ def raised_in(error: BaseException) -> tuple[str, str, tuple[str, ...]]:
         message = str(error)
     except BaseException as problem:
         message = f"(it cannot be described: that raises {type(problem).__name__})"
-    return f"{kind.__module__}.{kind.__qualname__}", cut(message, _MESSAGE), tuple(_lines(error)[-_FRAMES:])
+    return (
+        f"{kind.__module__}.{kind.__qualname__}",
+        _shown(message, _MESSAGE),
+        tuple(_lines(error)[-_FRAMES:]),
+    )
 
 
 def is_curable(failure: SlotFailed) -> bool:
@@ -165,7 +170,7 @@ def _summary(error: BaseException) -> str:
             text += _NO_RESULTS
     except BaseException as problem:
         text = f"{type(error).__name__}, which cannot be described: that raises {type(problem).__name__}"
-    return cut(text, _SUMMARY)
+    return _shown(text, _SUMMARY)
 
 
 def _is_no_iterable(error: BaseException) -> bool:
@@ -187,7 +192,7 @@ def user_traceback(error: BaseException) -> str:
         lines = "".join(formatted.format()).split("\n")
     except BaseException as problem:
         lines = [f"(the traceback cannot be shown: that raises {type(problem).__name__})\n"]
-    return cut("\n".join(cut(line, _SUMMARY) for line in lines), _TRACEBACK)
+    return _shown("\n".join(cut(line, _SUMMARY) for line in lines), _TRACEBACK)
 
 
 def _lines(error: BaseException) -> list[str]:
@@ -195,6 +200,14 @@ def _lines(error: BaseException) -> list[str]:
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     user = [(file, line) for file, line in frames if not os.path.abspath(file).startswith(_PACKAGE)]
     return [f"{file}:{line}" for file, line in user or frames]
+
+
+def _shown(text: str, limit: int) -> str:
+    """Cut a text and hide the secrets in it; of a very long one only the ends are searched, which are left."""
+    if len(text) <= 4 * limit:
+        return cut(without_secrets(text), limit)
+    head, middle, tail = text[: 2 * limit], text[2 * limit : -2 * limit], text[-2 * limit :]
+    return cut(f"{without_secrets(head)}{middle}{without_secrets(tail)}", limit)
 
 
 def is_users(file: str) -> bool:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 from pyspark import SparkConf, SparkContext
 
+from rekindle.runtime.spark.submitted_settings import for_the_start
+
 _LOGGING = os.path.join(os.path.dirname(__file__), "log4j2.properties")
 _LOG_SETTINGS = "LOG4J_CONFIGURATION_FILE"  # what Log4j reads unless a system property says otherwise
 _ANY_NUMBER_OF_CORES = "local[*]"
@@ -31,12 +33,12 @@ def start_jvm(settings: Mapping[str, str]) -> None:
     """Start a JVM that logs errors only, or connect to that of spark-submit.
 
     Args:
-        settings: What it must know from the beginning.
+        settings: What it must know from the beginning; of secrets it hears with the session.
     """
     configuration = SparkConf(loadDefaults=False)
-    for key, value in settings.items():
-        configuration.set(key, value)
     first = not has_jvm()
+    for key, value in (for_the_start(settings) if first else settings).items():
+        configuration.set(key, value)
     with _quiet_from_the_beginning():
         SparkContext._ensure_initialized(conf=configuration)
     if first:

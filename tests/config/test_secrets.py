@@ -1,0 +1,94 @@
+"""What is secret by its key or in its value, and what only looks like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from rekindle.config.secrets import HIDDEN, is_secret, shown, without_secrets
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "rest.token",
+        "db.password",
+        "dbPassword",
+        "DB_PWD",
+        "db.pass",
+        "ssl.passphrase",
+        "sasl.jaas.config",
+        "spark.hadoop.fs.s3a.secret.key",
+        "spark.hadoop.fs.s3a.access.key",
+        "fs.azure.account.key.shop.dfs.core.windows.net",
+        "x.apiKey",
+        "api_key",
+        "a.credentials",
+        "ssl.keystore.key",
+        "ssl.key.pem",
+        "http-headers",
+    ],
+)
+def test_a_key_says_that_its_value_is_secret(key: str) -> None:
+    assert is_secret(key)
+    assert shown(key, "hush") == HIDDEN
+
+
+@pytest.mark.parametrize(
+    "key", ["key.serializer", "partition.keys", "monkey", "bypass.mode", "spark.kerberos.keytab", "keystone"]
+)
+def test_a_key_that_only_looks_like_it(key: str) -> None:
+    assert not is_secret(key)
+    assert shown(key, "plain") == "plain"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (
+            "jdbc:postgresql://h/db?user=a&password=hush&ssl=true",
+            "jdbc:postgresql://h/db?user=a&password=******&ssl=true",
+        ),
+        ("jdbc:sqlserver://h;user=sa;password=hush;x=1", "jdbc:sqlserver://h;user=sa;password=******;x=1"),
+        ("jdbc:oracle:thin:scott/hush@//h:1521/x", "jdbc:oracle:thin:scott/******@//h:1521/x"),
+        ("postgres://ann:hu/sh@db:5432/x", "postgres://ann:******@db:5432/x"),
+        ("redis://:hush@h:1/0", "redis://:******@h:1/0"),
+        ("git+https://hush@github.com/x", "git+https://******@github.com/x"),
+        (
+            'PlainLoginModule required username="a" password="hu\\"sh";',
+            'PlainLoginModule required username="a" password=******;',
+        ),
+        ("-Djavax.net.ssl.trustStorePassword=hush -Xmx1g", "-Djavax.net.ssl.trustStorePassword=****** -Xmx1g"),
+        ("{'password': 'hush', 'a': 1}", "{'password': ******, 'a': 1}"),
+        ('{"apiKey": "hush"}', '{"apiKey": ******}'),
+        ("AccountName=a;AccountKey=hush==;E=1", "AccountName=a;AccountKey=******;E=1"),
+        ("s3://b/k?X-Amz-Signature=hush&x=1", "s3://b/k?X-Amz-Signature=******&x=1"),
+    ],
+)
+def test_a_secret_inside_a_value_is_hidden_and_the_rest_is_not(text: str, left: str) -> None:
+    assert without_secrets(text) == left
+    assert without_secrets(left) == left
+    assert shown("a.setting", text) == left
+
+
+@pytest.mark.parametrize(
+    "part", ["a", "a.", "://a:", "password=", 'password="', "password", "token'", "pass ", "http://", "jdbc:oracle:x:/"]
+)
+def test_no_text_takes_long(part: str) -> None:
+    """With time that grows as the square of the length, this would not end."""
+    without_secrets(part * (300_000 // len(part)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hdfs://user@namenode:8020/a",
+        "abfss://container@account.dfs.core.windows.net/x",
+        "http://one:1/x http://two:2/y@z",
+        "s3://bucket/a=b",
+        "a token is needed: send it",
+        "monkey=banana",
+        "host:9092,other:9092",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert without_secrets(text) == text
