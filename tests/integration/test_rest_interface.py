@@ -57,7 +57,7 @@ def eventually(ask: Callable[[], Any], what: str) -> Any:
 
 
 def test_a_job_is_watched_saved_and_stopped_over_rest(local_cluster: Any, tmp_path: Path) -> None:
-    env = environment(local_cluster, f"file://{tmp_path}/checkpoints", rest_enabled="true", interval=100)
+    env = environment(local_cluster, f"{tmp_path}/checkpoints", rest_enabled="true", interval=100)
     numbers = env.from_source(
         NumberSequenceSource(0, 10**12), WatermarkStrategy.no_watermarks(), "numbers", Types.LONG()
     )

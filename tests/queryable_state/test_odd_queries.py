@@ -16,6 +16,7 @@ from rekindle.queryable_state import QueryableStateError, UnknownStateNameError
 from rekindle.runtime.queries import protocol as p
 from rekindle.runtime.queries.plain_data import PLAIN
 from rekindle.runtime.queries.query_connection import QueryConnection
+from rekindle.runtime.queries.user_token import user_token
 from support.processes import wait_until
 from support.queryable_jobs import KINDS, keeps_all, running, settings
 from support.seeds import SEED, rounds
@@ -42,7 +43,7 @@ def test_no_query_harms_a_job(local_cluster: object, rocksdb: bool, typed: bool)
     with running(partial(keeps_all, typed=typed), settings(rocksdb), checkpoint_ms=50) as job:
         job.feed.put(("a", 1))
         job.shows("value", "a", 1, "checkpointed", typed=typed)
-        connection = QueryConnection(job.proxies()[0], b"")
+        connection = QueryConnection(job.proxies()[0], user_token().encode())
         asked = []
         odd = [PLAIN.to_bytes(key) for key in ODD_KEYS]
         for number in range(rounds(300, 5_000)):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,6 +104,21 @@ def test_a_token_is_needed_where_one_is_set(local_cluster: object) -> None:
                 pytest.raises(QueryRefusedError, match="token"),
             ):
                 client.get_kv_state(job.job_id, "value", "a", STRING, descriptor("value")).result(30)
+
+
+def test_where_no_token_is_set_only_the_users_own_processes_know_one(local_cluster: object) -> None:
+    with running(keeps_all, settings(), parallelism=1) as job:
+        job.feed.put(("a", 1))
+        job.shows("value", "a", 1)
+        for token in ("", "open barley"):
+            with (
+                QueryableStateClient(*job.proxies()[0], token) as client,
+                pytest.raises(QueryRefusedError, match="token"),
+            ):
+                client.get_kv_state(job.job_id, "value", "a", STRING, descriptor("value")).result(30)
+    secret = Path(os.environ["REKINDLE_STATE_DIR"]) / "secrets" / "queryable-state"
+    assert secret.stat().st_mode & 0o777 == 0o600
+    assert secret.parent.stat().st_mode & 0o077 == 0
 
 
 def test_proxies_that_everybody_can_reach_need_a_token() -> None:

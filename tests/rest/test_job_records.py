@@ -129,6 +129,56 @@ def test_a_damaged_record_does_not_hide_the_others(
     assert "is left out: it is damaged" in caplog.text
 
 
+@pytest.mark.parametrize(
+    "made_up",
+    [
+        b"[" * 100_000,
+        b"\xff\xfe",
+        b"{}",
+        "no documents",
+        "documents of another kind",
+        "another job",
+        "a link",
+        "a pipe",
+    ],
+)
+def test_a_record_that_somebody_made_up_neither_breaks_nor_hides_anything(
+    files: LocalCheckpointFiles, tmp_path: Path, made_up: bytes | str
+) -> None:
+    client = written(files, full_of_events())
+    (job,) = registered(FakeMaster(OTHER, clock=ManualClock(10**12)).run()).all()
+    record, name = record_of(job), RecordName(10**12, OTHER, 1)
+    place = tmp_path / "_history" / str(name)
+    if made_up == "a link":
+        (tmp_path / "elsewhere").write_bytes(msgspec.json.encode(record))
+        place.symlink_to(tmp_path / "elsewhere")
+    elif made_up == "a pipe":
+        os.mkfifo(place)
+    elif isinstance(made_up, bytes):
+        place.write_bytes(made_up)
+    else:
+        documents = {"no documents": {}, "documents of another kind": {path: [1] for path in record.documents}}
+        changes = {"documents": documents.get(made_up, record.documents)}
+        write_record(files, name, msgspec.structs.replace(record, **changes))
+        if made_up == "another job":
+            place.rename(place.with_name(str(RecordName(10**12, "e" * 32, 1))))
+    assert [job["jid"] for job in client.get("/jobs/overview").json["jobs"]] == [JOB]
+    assert client.get(f"/jobs/{OTHER}").status == 404
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_record_of_somebody_else_is_left_out_unless_they_are_trusted(
+    files: LocalCheckpointFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = written(files, full_of_events())
+    (place,) = (tmp_path / "_history").iterdir()
+    os.chown(place, 4321, -1)
+    assert client.get("/jobs").json == {"jobs": []}
+    assert "belongs to user 4321" in caplog.text
+    monkeypatch.setenv("REKINDLE_TRUSTED_USERS", "4321")
+    assert len(client.get("/jobs").json["jobs"]) == 1
+
+
 def test_other_files_are_passed_over(files: LocalCheckpointFiles) -> None:
     directory = Path(files.root, DIRECTORY)
     directory.mkdir()

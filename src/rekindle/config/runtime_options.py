@@ -102,7 +102,7 @@ class QueryableStateOptions:
         _key("queryable-state.token")
         .string_type()
         .no_default_value()
-        .with_description("What clients of queryable state have to show; needed if proxies listen beyond loopback.")
+        .with_description("What clients of queryable state have to show; unset: what only the user's processes know.")
     )
     SERVER_NETWORK_THREADS = _threads(
         "queryable-state.server.network-threads", "query.server.network-threads", "the state server's network"

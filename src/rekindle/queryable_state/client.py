@@ -10,6 +10,7 @@ from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+from rekindle.base.loopback import is_loopback
 from rekindle.contracts.job.job_id import JobID
 from rekindle.contracts.state import State, StateDescriptor
 from rekindle.exceptions import (
@@ -24,6 +25,7 @@ from rekindle.queryable_state.client_metrics import ClientCounts, ClientMetrics
 from rekindle.queryable_state.query_codec import QueryCodec
 from rekindle.runtime.queries import protocol as p
 from rekindle.runtime.queries.query_connection import QueryConnection
+from rekindle.runtime.queries.user_token import user_token
 
 __all__ = ["QueryableStateClient"]
 
@@ -43,7 +45,8 @@ class QueryableStateClient:
     Args:
         remote_hostname: Where a proxy of the job listens.
         remote_port: Its port; the log says where proxies listen, 9069 is the first.
-        token: What the job wants to see (``queryable-state.token``), if it has set one.
+        token: What the job wants to see (``queryable-state.token``). Where neither has one, on this machine, both take
+            that of the user.
         timeout: How long a query may take, in seconds, if it does not say so itself.
     """
 
@@ -55,6 +58,8 @@ class QueryableStateClient:
         if not isinstance(remote_port, int) or not 0 < remote_port < 65_536:
             raise ValueError(f"remote_port must be between 1 and 65535, got {remote_port!r}")
         self._address = (remote_hostname, remote_port)
+        if token is None and is_loopback(remote_hostname):
+            token = user_token()
         self._secret = (token or "").encode()
         self._timeout = timeout
         self._counts = ClientCounts()

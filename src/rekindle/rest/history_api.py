@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import rekindle
+from rekindle.base.local_path import is_local
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.exceptions import CheckpointError
 from rekindle.rest.checkpoint_contents import checkpoint_contents
@@ -103,9 +104,11 @@ class HistoryApi:
 
     def _contents(self, request: Request) -> Response:
         checkpoint = self._of(request, f"/checkpoints/details/{checkpoint_id_of(request)}")
-        path = str(checkpoint.get("external_path") or _NOT_ADDRESSABLE)
+        path = str((isinstance(checkpoint, dict) and checkpoint.get("external_path")) or _NOT_ADDRESSABLE)
         if path.startswith(_NOT_ADDRESSABLE) or checkpoint.get("discarded"):
             raise RequestError(404, "There are no files of this checkpoint to look into.")
+        if is_local(path) and not is_local(self._files.root):  # whoever can write there may have made it up
+            raise RequestError(404, f"The record is in {self._files.root}, and names files of this machine.")
         return answer(checkpoint_contents(path))
 
     def _document(self, request: Request) -> Response:

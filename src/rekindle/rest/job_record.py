@@ -133,16 +133,17 @@ def write_record(files: CheckpointFiles, name: RecordName, record: JobRecord) ->
 
 
 def read_record(files: CheckpointFiles, name: RecordName) -> JobRecord | None:
-    """Read a version of a record; None if it is of a version that another Rekindle wrote, or damaged.
+    """Read a version of a record; None if it is of a version that another Rekindle wrote, damaged, or none at all.
 
     Raises:
         CheckpointError: It is not there any more, or cannot be read.
     """
     try:
         record = msgspec.json.decode(files.read(paths.join(DIRECTORY, str(name))), type=JobRecord)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return record if record.version == VERSION else None
+    whole = all(isinstance(record.documents.get(path), dict) for path in ("overview", "", "/metrics"))
+    return record if record.version == VERSION and record.entry.job_id == name.job_id and whole else None
 
 
 def delete_record(files: CheckpointFiles, name: RecordName) -> None:

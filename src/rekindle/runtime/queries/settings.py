@@ -11,7 +11,7 @@ class QuerySettings:
 
     Attributes:
         bind_address: The address on which proxies listen.
-        token: What clients have to know; empty: nothing.
+        token: What clients have to know.
         server_ports: Which ports state servers try, in this order, before any free one.
         proxy_ports: Those of proxies.
         server_network_threads: How many threads of a state server read requests; 0: as many as there are slots.

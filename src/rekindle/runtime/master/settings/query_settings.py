@@ -11,6 +11,7 @@ from rekindle.contracts.state import StateDescriptor
 from rekindle.exceptions import ConfigurationError
 from rekindle.graph.job_graph import JobGraph, JobNode
 from rekindle.runtime.queries.settings import QuerySettings
+from rekindle.runtime.queries.user_token import user_token
 from rekindle.runtime.slot.queries.slot_queries import name_used_twice, queries_are_off
 
 
@@ -18,7 +19,7 @@ def settle_queries(configuration: Configuration) -> QuerySettings | None:
     """Read the settings of queryable state; None: it is off.
 
     Raises:
-        ConfigurationError: Proxies would listen to everybody.
+        ConfigurationError: Proxies would listen to everybody, or there is no place for their token.
     """
     if not configuration.get(Options.ENABLE):
         return None
@@ -30,7 +31,7 @@ def settle_queries(configuration: Configuration) -> QuerySettings | None:
         )
     return QuerySettings(
         bind_address=bind_address,
-        token=token,
+        token=token or user_token(),
         server_ports=configuration.get(Options.SERVER_PORTS),
         proxy_ports=configuration.get(Options.PROXY_PORTS),
         server_network_threads=configuration.get(Options.SERVER_NETWORK_THREADS),
