@@ -36,10 +36,11 @@ class ControlClient:
         self._heartbeat = deployment.heartbeat_ms / 1000
         self._orphan_timeout = deployment.orphan_timeout_ms / 1000
         self._heard = time.monotonic()
+        self._gone = threading.Event()
         self._orders: queue.SimpleQueue[m.ToSlot | None] = queue.SimpleQueue()
         self._take(first)
         self.at_exit: Callable[[], None] = lambda: None  # done when the slot ends itself
-        for target in (self._beat, self._read):
+        for target in (self._beat, self._watch, self._read):
             threading.Thread(target=target, daemon=True, name=f"control-{target.__name__}").start()
 
     @property
@@ -75,11 +76,11 @@ class ControlClient:
         """Take orders from the beginning: a long restore, or a long order, must not make the slot an orphan."""
         while True:
             try:
-                order = m.decode_to_slot(receive_frame(self._socket)[2])
+                order = m.decode_to_slot(receive_frame(self._socket, progress=self._hear)[2])
             except (OSError, EOFError):
                 break
-            self._heard = time.monotonic()
             self._take(order)
+        self._gone.set()
         self._orders.put(None)
         time.sleep(_GRACE_SECONDS)  # for an order under way; user code that hangs does not keep the slot alive
         self._exit()
@@ -88,17 +89,24 @@ class ControlClient:
         if not isinstance(order, m.Heartbeat):
             self._orders.put(order)
 
+    def _hear(self) -> None:
+        self._heard = time.monotonic()
+
     def _beat(self) -> None:
-        while True:
-            time.sleep(self._heartbeat)
+        """Send heartbeats; that may wait for the job master to read."""
+        while not self._gone.wait(self._heartbeat):
+            try:
+                self.send(m.Heartbeat())
+            except OSError:
+                return  # the reading thread sees the end, too
+
+    def _watch(self) -> None:
+        """End the slot when nothing comes any more, whatever waits for being sent."""
+        while not self._gone.wait(self._heartbeat):
             silence = time.monotonic() - self._heard
             if silence > self._orphan_timeout:
                 print(f"nothing heard from the job master for {silence:.0f} s: this slot ends", file=sys.__stderr__)
                 self._exit()
-            try:
-                self.send(m.Heartbeat())
-            except OSError:
-                continue  # the reading thread sees the end, too
 
     def _exit(self) -> None:
         try:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import queue
+import signal
 import socket
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle, StoredFile
 from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.master.slots.control_server import ControlServer
 from rekindle.runtime.wire import messages as m
@@ -19,6 +24,17 @@ from rekindle.runtime.wire.handshake import connect
 
 SECRET = b"s" * 32
 NEVER = 3_600_000
+LARGE = m.OpenJob(
+    m.RestoreOrder(
+        CheckpointMetadata(
+            1, "job", "job", 0, 1, [], [StateHandle(0, StoredFile(50 << 20, 0, inline=bytes(50 << 20)))], []
+        ),
+        None,
+        "",
+        True,
+    )
+)
+"""50 MB of state in the order itself."""
 READY = m.Ready("rekindle-x", 0, "127.0.0.1")
 
 
@@ -84,6 +100,25 @@ class FakeSlot:
             while self.socket.recv(1 << 10):
                 pass
         return True
+
+
+@contextmanager
+def slot_process(scene: Scene, index: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Register a slot from a process of its own."""
+    program = (
+        "import socket, sys, time\n"
+        "from rekindle.runtime.wire import messages as m\n"
+        "from rekindle.runtime.wire.framing import MESSAGE, send_frame\n"
+        "from rekindle.runtime.wire.handshake import connect\n"
+        f"sock = socket.create_connection(('127.0.0.1', {scene.server.port}))\n"
+        f"connect(sock, {SECRET!r})\n"
+        f"send_frame(sock, MESSAGE, 0, m.encode(m.Register(1, {index}, 4711, 'host')))\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+        assert scene.listener.next() == Said(index, registration(index))
+        yield process
+        process.communicate()
 
 
 class Scene:
@@ -163,6 +198,62 @@ class TestRegistration:
         with pytest.raises((EOFError, ConnectionResetError)):
             FakeSlot(scene.server, secret=b"w" * 32)
         assert scene.listener.heard_nothing()
+
+
+class TestFrozenSlots:
+    """A slot may stop reading: suspended, swapping, behind a dead link. Only it is lost."""
+
+    @pytest.fixture
+    def beating(self) -> Iterator[Scene]:
+        with ExitStack() as stack:
+            yield Scene(stack, heartbeat_ms=20, timeout_ms=2000)
+
+    def test_a_suspended_slot_holds_up_neither_a_large_order_nor_heartbeats(self, beating: Scene) -> None:
+        healthy = beating.registered(0)
+        with slot_process(beating, 1) as process:
+            process.send_signal(signal.SIGSTOP)
+            try:
+                beating.server.broadcast(LARGE)  # would never return if it waited for the suspended slot
+                assert healthy.hear() == LARGE
+                while beating.listener.heard_nothing():  # until the suspended one is missed
+                    healthy.say(m.Heartbeat())
+                    assert m.decode_to_slot(receive_frame(healthy.socket)[2]) == m.Heartbeat()
+                lost = beating.listener.next()
+            finally:
+                process.send_signal(signal.SIGCONT)
+        assert isinstance(lost, Lost)
+        assert lost.slot == 1
+        assert lost.why.startswith("nothing was heard from it for")
+        assert list(beating.server.connections()) == [0]
+
+    def test_a_slot_that_reads_again_gets_all_orders_whole_and_in_their_order(self, scene: Scene) -> None:
+        slot = scene.registered(0)
+        orders = [LARGE, m.BeginEpoch(1, 0, [], 0), LARGE, m.EndEpoch(1)]
+        for order in orders:
+            scene.server.broadcast(order)
+        assert [slot.hear() for _ in orders] == orders
+
+    def test_a_slot_is_not_silent_while_what_it_said_is_being_handled(self) -> None:
+        handled, go_on = threading.Event(), threading.Event()
+
+        class Slow(Listener):
+            def slot_said(self, slot: int, message: m.ToMaster) -> None:
+                if message == READY:
+                    handled.set()
+                    assert go_on.wait(10)
+                super().slot_said(slot, message)
+
+        with ExitStack() as stack:
+            scene = Scene(stack, heartbeat_ms=5, timeout_ms=50)
+            scene.listener = Slow()
+            scene.server.begin_attempt(2, scene.listener)
+            slot = scene.slot(0, attempt=2)
+            slot.say(READY)
+            assert handled.wait(10)
+            for _ in range(40):  # heartbeats to it, four times as long as it may be silent
+                assert m.decode_to_slot(receive_frame(slot.socket)[2]) == m.Heartbeat()
+            go_on.set()
+            assert [scene.listener.next(), scene.listener.next()] == [Said(0, registration(0, 2)), Said(0, READY)]
 
 
 class TestAttempts:

@@ -10,7 +10,8 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import msgspec
@@ -18,37 +19,80 @@ import msgspec
 from rekindle.exceptions import ConfigurationError
 from rekindle.runtime.master.slots.slot_pool import SlotListener
 from rekindle.runtime.wire import messages as m
-from rekindle.runtime.wire.framing import MESSAGE, receive_frame, send_frame
+from rekindle.runtime.wire.framing import MESSAGE, frame_parts, receive_frame
 from rekindle.runtime.wire.listener import Listener
 
 log = logging.getLogger(__name__)
 
 
 class SlotConnection:
-    """Keep the control connection of one slot."""
+    """Keep the control connection of one slot.
+
+    Nothing that sends waits for the slot: what the socket does not take at once is sent by a thread that lives as long
+    as there is something left. So a slot that reads nothing holds up neither the job master nor the other slots.
+    """
 
     def __init__(self, sock: socket.socket, registration: m.Register) -> None:
         self.registration = registration
-        self.heard = time.monotonic()
+        self._heard: float | None = time.monotonic()  # None: something was received, and is being handled
         self._socket = sock
         self._sending = threading.Lock()
+        self._unsent: deque[memoryview] = deque()  # while there is any, a thread sends the first
 
     def send(self, data: bytes) -> None:
         """Send an encoded message; a lost slot is noticed by the reading thread."""
-        with self._sending, suppress(OSError):
-            send_frame(self._socket, MESSAGE, 0, data)
+        with self._sending:
+            self._send(data)
 
-    def receive(self) -> m.ToMaster:
-        """Wait for the next message."""
-        message: m.ToMaster = m.decode_to_master(receive_frame(self._socket)[2])
-        self.heard = time.monotonic()
-        return message
+    def beat(self, data: bytes) -> None:
+        """Send a heartbeat, unless a message is on its way: its bytes say as much."""
+        with self._sending:
+            if not self._unsent:
+                self._send(data)
+
+    def messages(self) -> Iterator[m.ToMaster]:
+        """Wait for one message after the other; while one is handled, the slot is not silent."""
+        while True:
+            self._hear()
+            data = receive_frame(self._socket, progress=self._hear)[2]
+            self._heard = None
+            yield m.decode_to_master(data)
+
+    def silence(self) -> float:
+        """Return for how many seconds nothing came, although this end was listening."""
+        heard = self._heard
+        return 0.0 if heard is None else time.monotonic() - heard
 
     def close(self) -> None:
         """Hang up: the slot ends by itself."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+
+    def _hear(self) -> None:
+        self._heard = time.monotonic()
+
+    def _send(self, data: bytes) -> None:
+        parts = frame_parts(MESSAGE, 0, data)
+        if not self._unsent:
+            with suppress(OSError):  # it takes nothing now, or nothing more: the thread finds out which
+                while parts:
+                    rest = parts[0][self._socket.send(parts[0], socket.MSG_DONTWAIT) :]
+                    parts[:1] = [rest] if rest else []
+            if parts:
+                threading.Thread(target=self._send_rest, daemon=True, name="control-send").start()
+        self._unsent += parts
+
+    def _send_rest(self) -> None:
+        while True:
+            with self._sending:
+                part = self._unsent[0]
+            with suppress(OSError):  # the connection is closed: the reading thread sees that, too
+                self._socket.sendall(part)
+            with self._sending:
+                self._unsent.popleft()
+                if not self._unsent:
+                    return
 
 
 class _Room:
@@ -107,6 +151,12 @@ class ControlServer:
         for connection in self.connections().values():
             connection.send(data)
 
+    def send(self, slot: int, message: m.ToSlot) -> None:
+        """Send a message to one slot, if it is connected."""
+        connection = self.connections().get(slot)
+        if connection is not None:
+            connection.send(m.encode(message))
+
     def hang_up(self) -> list[SlotConnection]:
         """Fence off the current attempt: close its connections and listen to none of it any more."""
         with self._lock:
@@ -158,8 +208,7 @@ class ControlServer:
 
     def _hear(self, connection: SlotConnection) -> None:
         slot = connection.registration.slot
-        while True:
-            message = connection.receive()
+        for message in connection.messages():
             room = self._room_of(connection)
             if room is not None and not isinstance(message, m.Heartbeat):
                 self._tell(room, lambda listener, message=message: listener.slot_said(slot, message))  # type: ignore[misc]
@@ -193,12 +242,12 @@ class ControlServer:
             with self._lock:
                 connections = [each for room in self._rooms.values() for each in room.connections.values()]
             for connection in connections:
-                silence = time.monotonic() - connection.heard
+                silence = connection.silence()
                 if silence > self._timeout:
                     self._lost(connection, f"nothing was heard from it for {silence:.0f} s")
                     connection.close()
                 else:
-                    connection.send(data)
+                    connection.beat(data)
 
 
 def _listen(host: str, port: int) -> socket.socket:
