@@ -200,9 +200,9 @@ class TestKeyRoutes:
     def test_chunks_are_routed_as_their_keys_are(self, monkeypatch: pytest.MonkeyPatch, keys: list[Any]) -> None:
         monkeypatch.setattr(key_routes, "_CACHED_INTEGERS", 2)
         routes = KeyRoutes(3, MAX_PARALLELISM)
-        assert routes.targets([7, 8]) == [routes[7], routes[8]]
+        assert routes.targets([7, 8]).tolist() == [routes[7], routes[8]]
         expected = [subtask_of_key_group(key_group_of(key, MAX_PARALLELISM), 3, MAX_PARALLELISM) for key in keys]
-        assert routes.targets(keys) == expected
+        assert routes.targets(keys).tolist() == expected
 
     def test_integers_are_not_remembered_once_there_are_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(key_routes, "_CACHED_INTEGERS", 100)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from rekindle.columns.combining import FoldedRows
@@ -14,6 +13,7 @@ from rekindle.columns.pipeline import KeyedRows
 from rekindle.columns.shapes import Shape, ShapeKind
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.column_chunk import ColumnChunk, FoldedChunk, as_stamps
+from rekindle.runtime.exchange.dealing import Deal
 from rekindle.runtime.exchange.key_routes import KeyRoutes
 from rekindle.runtime.exchange.payload import ARROW_TAG
 
@@ -71,14 +71,13 @@ def encode_folded(rows: FoldedRows, single_key: bool, places: pa.Array | None) -
     return _encoded(columns.columns, names, header)
 
 
-def encode_parts(chunk: Chunk, keys: list[Any], routes: KeyRoutes, parallelism: int) -> list[tuple[int, bytes]] | None:
+def encode_parts(chunk: Chunk, keys: list[Any], routes: KeyRoutes) -> list[tuple[int, bytes]] | None:
     """Encode records that are columns for each target that gets some; None if the keys make no column.
 
     Args:
         chunk: The records, of columns.
         keys: Their keys.
         routes: Tells the target of each.
-        parallelism: How many targets there are.
     """
     assert isinstance(chunk, ColumnChunk)
     column = _key_column(keys)
@@ -86,14 +85,18 @@ def encode_parts(chunk: Chunk, keys: list[Any], routes: KeyRoutes, parallelism: 
         return None
     rows = KeyedRows(list(chunk.fields), chunk.shape, [column], chunk.stamps, chunk.rows)
     numbers = pa.types.is_integer(column.type)
-    targets = routes.targets_of_longs(column.to_numpy()) if numbers else np.array(routes.targets(keys))
-    parts = []
-    for target in range(parallelism):
-        places = np.flatnonzero(targets == target)
-        if len(places):
-            some = None if len(places) == chunk.rows else pa.array(places)
-            parts.append((target, encode_rows(rows, True, some).to_pybytes()))
-    return parts
+    deal = Deal.of(routes.targets_of_longs(column.to_numpy()) if numbers else routes.targets(keys))
+    return [(target, encode_rows(rows, True, places).to_pybytes()) for target, places in parts_of(deal)]
+
+
+def parts_of(deal: Deal) -> Iterator[tuple[int, pa.Array | None]]:
+    """Return the targets that get rows, and the places of these; None: all."""
+    if len(deal.parts) == 1:
+        yield deal.parts[0][0], None
+        return
+    order = pa.array(deal.order)
+    for target, start, stop in deal.parts:
+        yield target, order.slice(start, stop - start)
 
 
 def _key_column(keys: Sequence[Any]) -> pa.Array | None:

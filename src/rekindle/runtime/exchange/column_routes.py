@@ -21,7 +21,8 @@ from rekindle.columns.combining import combined
 from rekindle.columns.evaluation import NotColumnar, columnar
 from rekindle.columns.pipeline import KeyedRows, Observed, joined, keyed_rows
 from rekindle.graph.job_graph import JobGraph
-from rekindle.runtime.exchange.arrow_batches import encode_batch, encode_folded, encode_rows
+from rekindle.runtime.exchange.arrow_batches import encode_batch, encode_folded, encode_rows, parts_of
+from rekindle.runtime.exchange.dealing import Deal
 from rekindle.runtime.exchange.payload import Passed, encode_passed
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
 
@@ -110,13 +111,7 @@ class ColumnRoute:
         if self.parallelism == 1:
             yield 0, None
             return
-        targets = self._targets(keys, rows)
-        for target in range(self.parallelism):
-            places = np.flatnonzero(targets == target)
-            if len(places) == rows:
-                yield target, None
-            elif len(places):
-                yield target, pa.array(places)
+        yield from parts_of(Deal.of(self._targets(keys, rows)))
 
     def _targets(self, keys: list[pa.Array], rows: int) -> npt.NDArray[np.int64]:
         column = keys[0]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rekindle.contracts.key_groups import subtask_of_key_group
+from rekindle.runtime.exchange.dealing import Places
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
 
 _CACHED_KEYS = 1 << 17
@@ -25,17 +26,16 @@ class KeyRoutes(dict[Any, int]):
         groups = range(max_parallelism)
         self._of_groups = np.array([subtask_of_key_group(group, parallelism, max_parallelism) for group in groups])
 
-    def targets(self, keys: list[Any]) -> list[int]:
+    def targets(self, keys: list[Any]) -> Places:
         """Return the subtask of each key."""
         if len(self) >= _CACHED_INTEGERS and set(map(type, keys)) == {int}:
             with suppress(OverflowError):  # integers of more than 64 bits
-                targets: list[int] = self.targets_of_longs(np.array(keys, dtype=np.int64)).tolist()
-                return targets
-        return list(map(self.__getitem__, keys))
+                return self.targets_of_longs(np.array(keys, dtype=np.int64))
+        return np.fromiter(map(self.__getitem__, keys), np.int64, len(keys))
 
-    def targets_of_longs(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def targets_of_longs(self, keys: npt.NDArray[np.int64]) -> Places:
         """Return the subtask of each key, where keys are integers."""
-        targets: npt.NDArray[np.int64] = self._of_groups[key_groups_of_longs(keys, self._max_parallelism)]
+        targets: Places = self._of_groups[key_groups_of_longs(keys, self._max_parallelism)]
         return targets
 
     def __missing__(self, key: Any) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
+
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobEdge
 from rekindle.runtime.chunk import Chunk
@@ -16,7 +18,7 @@ class ShuffleWriter(ExchangeWriter):
     """Send each record to a target chosen at random."""
 
     def write(self, chunk: Chunk) -> list[Envelope]:
-        return self._deal(chunk, random.choices(range(self._parallelism), k=len(chunk.values)))
+        return self._deal(chunk, np.array(random.choices(range(self._parallelism), k=len(chunk.values)), np.int64))
 
 
 class CustomWriter(ExchangeWriter):
@@ -27,7 +29,8 @@ class CustomWriter(ExchangeWriter):
         self._name = name
 
     def write(self, chunk: Chunk) -> list[Envelope]:
-        return self._deal(chunk, chosen_targets(self._edge, self._name, chunk.values, self._parallelism))
+        targets = chosen_targets(self._edge, self._name, chunk.values, self._parallelism)
+        return self._deal(chunk, np.array(targets, np.int64))
 
 
 class BroadcastWriter(ExchangeWriter):

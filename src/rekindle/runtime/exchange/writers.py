@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from itertools import compress
 from typing import Any
 
 from rekindle.base.object_size import object_size
 from rekindle.exceptions import InvalidProgramError, RecordTooLargeError, SerializationError
 from rekindle.graph.job_graph import JobEdge
 from rekindle.runtime.chunk import Chunk
+from rekindle.runtime.exchange.dealing import Deal, Places
 from rekindle.runtime.exchange.edge_serializers import UNTYPED, EdgeSerializers
 from rekindle.runtime.exchange.key_routes import KeyRoutes
 from rekindle.runtime.exchange.payload import encode_chunk
@@ -71,19 +71,20 @@ class ExchangeWriter(ABC):
         """Return everything that is left."""
         return [envelope for target in range(self._parallelism) for envelope in self._take(target)]
 
-    def _deal(self, chunk: Chunk, targets: list[int], keys: list[Any] | None = None) -> list[Envelope]:
+    def _deal(self, chunk: Chunk, targets: Places, keys: list[Any] | None = None) -> list[Envelope]:
         """Send each record to the target that stands in its place."""
-        values, timestamps = chunk.values, chunk.timestamps
+        deal = Deal.of(targets)
+        values = deal.ordered(chunk.values)
+        timestamps = None if chunk.timestamps is None else deal.ordered(chunk.timestamps)
+        keys = None if keys is None else deal.ordered(keys)
         full = []
-        for target in range(self._parallelism):
-            mine = [t == target for t in targets]
+        for target, start, stop in deal.parts:
             part = Chunk(
-                list(compress(values, mine)),
-                None if timestamps is None else list(compress(timestamps, mine)),
-                None if keys is None else list(compress(keys, mine)),
+                values[start:stop],
+                None if timestamps is None else timestamps[start:stop],
+                None if keys is None else keys[start:stop],
             )
-            if part.values:
-                full += self._add(target, part)
+            full += self._add(target, part)
         return full
 
     def _add(self, target: int, part: Chunk) -> list[Envelope]:
@@ -149,7 +150,7 @@ class HashWriter(ExchangeWriter):
         if chunk.columnar and self._keeps_columns(chunk):
             from rekindle.runtime.exchange.arrow_batches import encode_parts  # only who reads a DataFrame needs Arrow
 
-            parts = encode_parts(chunk, keys, self._routes, self._parallelism)
+            parts = encode_parts(chunk, keys, self._routes)
             if parts is not None:
                 return [envelope for target, payload in parts for envelope in self._behind(target, payload)]
         try:
