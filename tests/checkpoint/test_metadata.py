@@ -109,7 +109,7 @@ def test_another_file_is_refused() -> None:
 
 def test_a_whole_file_that_holds_something_else_is_refused() -> None:
     body = b"\x93\x01\x02\x03"  # msgpack for [1, 2, 3]
-    data = struct.pack("<4sHI", MAGIC, VERSION, zlib.crc32(body)) + body
+    data = struct.pack("<4sHI", MAGIC, VERSION, zlib.crc32(body, VERSION)) + body
     with pytest.raises(CheckpointCorruptError, match=NAME) as info:
         decode_metadata(data, NAME)
     assert info.value.__cause__ is not None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rekindle.checkpoint.metadata import ListStateMetadata
-from rekindle.checkpoint.redistribution import ItemRange, broadcast, deal_out, even_split, union
+from rekindle.checkpoint.redistribution import ItemRange, broadcast, deal_out, even_split, owned, union
 from rekindle.state.operator_state.stored import DistributionMode
 
 COUNTS = st.lists(st.integers(0, 30), min_size=1, max_size=8)
@@ -94,6 +94,15 @@ def test_a_broadcast_state_gives_each_subtask_the_copy_of_one_old_one_counted_ro
 
 def test_an_old_subtask_without_a_copy_leaves_the_new_one_without() -> None:
     assert [broadcast([0, 1], subtask) for subtask in range(3)] == [[], [ItemRange(1, 0, 1)], []]
+
+
+@given(COUNTS, st.integers(1, 12))
+def test_a_list_with_an_owner_stays_whole_and_goes_to_the_subtask_of_its_number_counted_round(
+    counts: list[int], parallelism: int
+) -> None:
+    lists = [items(counts, owned(counts, parallelism, subtask)) for subtask in range(parallelism)]
+    assert sorted(item for own in lists for item in own) == sorted(all_items(counts))
+    assert all(int(item.split(".")[0]) % parallelism == subtask for subtask, own in enumerate(lists) for item in own)
 
 
 def test_each_state_is_dealt_out_in_its_own_mode() -> None:

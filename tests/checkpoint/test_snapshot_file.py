@@ -206,7 +206,7 @@ def test_an_unknown_version_is_named_beside_the_one_that_can_be_read() -> None:
     data = bytearray(snapshot(KEYED, LISTS))
     assert bytes(data[:4]) == MAGIC
     data[4:6] = (VERSION + 1).to_bytes(2, "little")
-    with pytest.raises(CheckpointCorruptError, match=rf"format version {VERSION + 1}, .* version {VERSION}"):
+    with pytest.raises(CheckpointCorruptError, match=rf"format version {VERSION + 1}, .* and {VERSION}"):
         read_everything(bytes(data))
 
 

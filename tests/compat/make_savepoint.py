@@ -22,6 +22,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from compat_program import contents, expected, program, put, start  # noqa: E402
 
+from rekindle.checkpoint import paths  # noqa: E402
 from rekindle.checkpoint.snapshot_file import VERSION  # noqa: E402
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint  # noqa: E402
 from rekindle.state.backend_settings import BackendSettings  # noqa: E402
@@ -63,7 +64,7 @@ def _copy(stored: StoredCheckpoint, target: Path) -> None:
     for name in names:
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.resolve().write_bytes(stored.files.read(f"{stored.directory}/{name}"))
+        path.resolve().write_bytes(stored.files.read(paths.resolve(stored.directory, name)))
 
 
 def shown(value: Any) -> Any:

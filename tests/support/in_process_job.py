@@ -24,6 +24,7 @@ from rekindle.checkpoint.events import CheckpointFailureReason
 from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.checkpoint.options import CheckpointOptions
 from rekindle.checkpoint.restoring import Consent, fit_to_checkpoint
+from rekindle.checkpoint.slot_share import SlotShares
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
@@ -112,9 +113,7 @@ class InProcessJob:
                 graph=self.graph,
                 snapshots=SnapshotSettings(files, inline_below, inline_limit, asynchronous),
                 checkpointing=True,
-                restore=None
-                if restore is None
-                else RestoredCheckpoint(restore.metadata, restore.files, restore.directory, own),
+                restore=None,
                 epoch_max_ms=60_000,
                 main_classes={},
                 job_parameters=dict(job_parameters or {}),
@@ -122,9 +121,19 @@ class InProcessJob:
                 watermark_interval_ms=watermark_interval_ms,
             )
         )
+        shares = None
+        if restore is not None:
+            shares = SlotShares(restore.metadata, {node.uid: node.parallelism for node in self.graph.nodes})
+
+        def job_of(index: int) -> SlotJob:
+            own_job: SlotJob = cloudpickle.loads(job)
+            if restore is not None and shares is not None:
+                own_job.restore = RestoredCheckpoint(shares.of(index), restore.files, restore.directory, own)
+            return own_job
+
         self.slots = [
             Slot(
-                cloudpickle.loads(job),
+                job_of(index),
                 index,
                 attempt,
                 self.clock,

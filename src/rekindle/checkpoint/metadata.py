@@ -19,8 +19,8 @@ from rekindle.exceptions import CheckpointCorruptError, InvalidProgramError
 from rekindle.state.operator_state.stored import DistributionMode
 
 MAGIC = b"RKMD"
-VERSION = 4
-_READABLE = (3, VERSION)  # 3: without rows that the driver is to commit
+VERSION = 5
+_READABLE = (3, 4, VERSION)  # 3: without rows that the driver is to commit; 4: without lists that have an owner
 _HEADER = struct.Struct("<4sHI")
 
 
@@ -180,7 +180,7 @@ def encode_metadata(metadata: CheckpointMetadata) -> bytes:
             f"the metadata of checkpoint {metadata.checkpoint_id} cannot be written: {error}. Names of jobs and "
             "operators are strings"
         ) from error
-    return _HEADER.pack(MAGIC, VERSION, zlib.crc32(body)) + body
+    return _HEADER.pack(MAGIC, VERSION, _checksum(VERSION, body)) + body
 
 
 def decode_metadata(data: bytes, name: str) -> CheckpointMetadata:
@@ -194,7 +194,7 @@ def decode_metadata(data: bytes, name: str) -> CheckpointMetadata:
         readable = " and ".join(map(str, _READABLE))
         raise _corrupt(name, f"it has format version {version}, and this release reads versions {readable}")
     body = data[_HEADER.size :]
-    if zlib.crc32(body) != crc:
+    if _checksum(version, body) != crc:
         raise _corrupt(name, "its checksum is wrong: it was damaged or not written to its end")
     try:
         metadata = msgspec.msgpack.decode(body, type=CheckpointMetadata)
@@ -202,6 +202,11 @@ def decode_metadata(data: bytes, name: str) -> CheckpointMetadata:
         raise _corrupt(name, str(error)) from error
     _check_names(metadata, name)
     return metadata
+
+
+def _checksum(version: int, body: bytes) -> int:
+    """Return the checksum of a body, and since version 5 of the version, too."""
+    return zlib.crc32(body, version if version >= 5 else 0)
 
 
 def _check_names(metadata: CheckpointMetadata, name: str) -> None:

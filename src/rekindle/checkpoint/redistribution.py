@@ -35,6 +35,8 @@ def deal_out(states: Mapping[str, ListStateMetadata], parallelism: int, subtask:
                 dealt[name] = shares[subtask]
             case DistributionMode.UNION:
                 dealt[name] = union(state.counts)
+            case DistributionMode.OWNER:
+                dealt[name] = owned(state.counts, parallelism, subtask)
             case DistributionMode.BROADCAST:
                 dealt[name] = broadcast(state.counts, subtask)
     return dealt
@@ -79,6 +81,11 @@ def even_split(counts: list[int], parallelism: int, first_extra: int = 0) -> tup
 def union(counts: list[int]) -> list[ItemRange]:
     """Give every subtask the whole concatenation."""
     return [ItemRange(i, 0, count) for i, count in enumerate(counts) if count]
+
+
+def owned(counts: list[int], parallelism: int, subtask: int) -> list[ItemRange]:
+    """Return a subtask the lists of all old subtasks whose number is its own, counted round."""
+    return [ItemRange(old, 0, counts[old]) for old in range(subtask, len(counts), parallelism) if counts[old]]
 
 
 def broadcast(counts: list[int], subtask: int) -> list[ItemRange]:

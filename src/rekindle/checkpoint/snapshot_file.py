@@ -24,7 +24,8 @@ from rekindle.state.operator_state.stored import DistributionMode, StoredItems, 
 from rekindle.state.state_serializers import StoredSerializers
 
 MAGIC = b"RKSN"
-VERSION = 3
+VERSION = 4
+_READABLE = (3, VERSION)  # 3: without lists that have an owner
 _HEADER = struct.Struct("<4sH")
 _TRAILER = struct.Struct("<II4s")
 
@@ -197,8 +198,9 @@ class SnapshotReader:
         magic, version = _HEADER.unpack(self._source.read(_HEADER.size))
         if magic != MAGIC:
             raise self._corrupt("it does not begin as a Rekindle snapshot does")
-        if version != VERSION:
-            raise self._corrupt(f"it has format version {version}, and this release reads version {VERSION}")
+        if version not in _READABLE:
+            readable = " and ".join(map(str, _READABLE))
+            raise self._corrupt(f"it has format version {version}, and this release reads versions {readable}")
         self._source.seek(size - _TRAILER.size)
         length, crc, magic = _TRAILER.unpack(self._source.read(_TRAILER.size))
         if magic != MAGIC or length > size - _HEADER.size - _TRAILER.size:

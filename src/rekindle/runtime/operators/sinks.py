@@ -140,8 +140,10 @@ class TwoPhaseOperator(OutputCommitter):
             context,
             SinkWriterContext(task.subtask, task.parallelism, task.attempt, self._lineage, clock, self.type_info),
         )
-        pending = _pending_commits(context.restored.lists.get(PENDING_COMMITS))
-        own = [p for p in pending if p.subtask % task.parallelism == task.subtask]
+        stored = context.restored.lists.get(PENDING_COMMITS)
+        own = _pending_commits(stored)
+        if stored is not None and stored.mode is DistributionMode.UNION:  # as earlier releases wrote it
+            own = [p for p in own if p.subtask % task.parallelism == task.subtask]
         if own:
             self._writer.commit([p.committable for p in sorted(own, key=lambda p: p.checkpoint_id)])
         self._writer.abort_leftovers()
@@ -169,8 +171,8 @@ class TwoPhaseOperator(OutputCommitter):
             for committable in committables
         ]
         return {
-            self._LINEAGE: StoredList.of(DistributionMode.UNION, [self._lineage.encode()]),
-            PENDING_COMMITS: StoredList.of(DistributionMode.UNION, items),
+            self._LINEAGE: StoredList.of(DistributionMode.BROADCAST, [self._lineage.encode()]),
+            PENDING_COMMITS: StoredList.of(DistributionMode.OWNER, items),
         }
 
     def read_lists_back(self, lists: dict[str, StoredList]) -> None:

@@ -16,6 +16,9 @@ class DistributionMode(StrEnum):
     UNION = "union"
     """All items go to all subtasks."""
 
+    OWNER = "owner"
+    """All items of a subtask go to one subtask, that with its number, counted round."""
+
     BROADCAST = "broadcast"
     """There is one item per subtask, a copy of the same thing, and each subtask gets one of the copies."""
 

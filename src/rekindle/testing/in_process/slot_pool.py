@@ -83,6 +83,12 @@ class InProcessSlotPool:
         for slot in self.slots().values():
             slot.order(message)
 
+    def send(self, slot: int, message: m.ToSlot) -> None:
+        """Send a message to one slot."""
+        running = self.slots().get(slot)
+        if running is not None:
+            running.order(message)
+
     def hang_up(self) -> None:
         """Fence off the current attempt."""
         with self._lock:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 
+import msgspec
+
+from rekindle.checkpoint.slot_share import SlotShares
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.runtime.master.attempts.slot_launch import SlotLaunch
 from rekindle.runtime.master.job_shared import JobShared
@@ -50,7 +53,9 @@ class AttemptSlots:
         self._launch.on_failure(self.fail)
         registered = self._registered.wait()
         self._times.mark(Phase.SLOTS)
-        shared.slot_pool.broadcast(_open_order(shared, restore))
+        orders = _OpenOrders(shared, restore)
+        for slot in range(self._slots):
+            shared.slot_pool.send(slot, orders.of(slot))
         ready = self._ready.wait()
         self._times.mark(Phase.RESTORE)
         self._states.served([served.queries for served in ready])
@@ -105,11 +110,28 @@ class AttemptSlots:
         pool.hang_up()
 
 
-def _open_order(shared: JobShared, restore: StoredCheckpoint | None) -> m.OpenJob:
-    if restore is None:
-        return m.OpenJob(None, shared.proxy_ports)
-    settings = shared.settings
-    own_files = restore.files is settings.checkpoint_files
-    root = None if own_files or restore.files is None else restore.files.root
-    own = own_files and restore.metadata.job_id == settings.job_id and not restore.metadata.savepoint
-    return m.OpenJob(m.RestoreOrder(restore.metadata, root, restore.directory, own), shared.proxy_ports)
+class _OpenOrders:
+    """Tell each slot what to restore.
+
+    Args:
+        shared: The job.
+        restore: The checkpoint; None: nothing is restored.
+    """
+
+    def __init__(self, shared: JobShared, restore: StoredCheckpoint | None) -> None:
+        self._proxies = shared.proxy_ports
+        self._order: m.RestoreOrder | None = None
+        if restore is None:
+            return
+        settings = shared.settings
+        own_files = restore.files is settings.checkpoint_files
+        root = None if own_files or restore.files is None else restore.files.root
+        own = own_files and restore.metadata.job_id == settings.job_id and not restore.metadata.savepoint
+        self._order = m.RestoreOrder(restore.metadata, root, restore.directory, own)
+        self._shares = SlotShares(restore.metadata, {node.uid: node.parallelism for node in shared.graph.nodes})
+
+    def of(self, slot: int) -> m.OpenJob:
+        """Return what a slot is told."""
+        if self._order is None:
+            return m.OpenJob(None, self._proxies)
+        return m.OpenJob(msgspec.structs.replace(self._order, metadata=self._shares.of(slot)), self._proxies)

@@ -82,6 +82,10 @@ class ProcessSlotPool:
         """Send a message to every slot."""
         self._server.broadcast(message)
 
+    def send(self, slot: int, message: m.ToSlot) -> None:
+        """Send a message to one slot."""
+        self._server.send(slot, message)
+
     def hang_up(self) -> None:
         """Cut the connections of the current attempt; slots of this machine that are still there are killed."""
         here = socket.gethostname()

@@ -69,6 +69,9 @@ class SlotPool(Protocol):
     def broadcast(self, message: m.ToSlot) -> None:
         """Send a message to every slot of the current attempt."""
 
+    def send(self, slot: int, message: m.ToSlot) -> None:
+        """Send a message to one slot of the current attempt; nothing happens if it is gone."""
+
     def hang_up(self) -> None:
         """Fence off the current attempt: none of its slots is heard any more, and those still there are ended."""
 
