@@ -385,6 +385,17 @@ class TestLostSlots:
             assert slot.is_turned_away()
             assert scene.server.connections() == {}
 
+    def test_what_a_listener_raises_is_named_as_the_reason(self, scene: Scene) -> None:
+        slot = scene.registered(1)
+
+        def fail(slot: int, message: m.ToMaster) -> None:
+            raise ValueError("not that")
+
+        scene.listener.slot_said = fail  # type: ignore[method-assign]
+        slot.say(READY)
+        why = "a message of its could not be handled by the driver (ValueError: not that)"
+        assert scene.listener.next() == Lost(1, why)
+
     def test_a_slot_that_speaks_gibberish_is_missed(self, scene: Scene) -> None:
         slot = scene.registered(1)
         send_frame(slot.socket, MESSAGE, 0, b"\xff\xff not a message")

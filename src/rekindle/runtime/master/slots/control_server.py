@@ -51,7 +51,10 @@ class SlotConnection:
                 self._send(data)
 
     def messages(self) -> Iterator[m.ToMaster]:
-        """Wait for one message after the other; while one is handled, the slot is not silent."""
+        """Wait for one message after the other; while one is handled, the slot is not silent.
+
+        That may take long: what a slot prints waits for a terminal.
+        """
         while True:
             self._hear()
             data = receive_frame(self._socket, progress=self._hear)[2]
@@ -177,7 +180,7 @@ class ControlServer:
                 connection.close()
 
     def _serve(self, sock: socket.socket, first: bytes) -> None:
-        connection = None
+        connection, why = None, "its process ended or its connection broke"
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             registration = m.decode_to_master(first)
@@ -187,12 +190,13 @@ class ControlServer:
                     self._hear(connection)
         except (OSError, EOFError, msgspec.MsgspecError):
             pass
-        except Exception:
+        except Exception as error:
             log.exception("a message from a slot could not be handled: its connection is closed")
+            why = f"a message of its could not be handled by the driver ({type(error).__name__}: {error})"
         finally:
             sock.close()
         if connection is not None:
-            self._lost(connection, "its process ended or its connection broke")
+            self._lost(connection, why)
 
     def _register(self, connection: SlotConnection) -> bool:
         """Let a slot be one of its attempt's; it is told so by its first heartbeat."""
