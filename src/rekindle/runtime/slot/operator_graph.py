@@ -386,6 +386,22 @@ class OperatorGraph:
         for timed in self._timed:
             timed.clock_set(by)
 
+    def advance_time(self, level: int, now: int, output: TaskOutput) -> None:
+        """Fire the timers of a level that are due, among the records of an epoch."""
+        if self._batch:
+            return  # it has no time before its end
+        for running in self._levels[level]:
+            timed = running.timed
+            if timed is None or running.node.cluster_fed or running.finished:
+                continue
+            due = timed.next_processing_timer()
+            if due is not None and due <= now:
+                with working(running):
+                    result = timed.advance_processing_time(now)
+                self.emit(running, result, output)
+                if running.early:
+                    self._announce(running, output)
+
     def next_processing_timer(self) -> int | None:
         """Return when the next processing-time timer of the slot is due."""
         return min((t for timed in self._timed if (t := timed.next_processing_timer()) is not None), default=None)

@@ -58,6 +58,8 @@ from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.state_owner import StateOwner
 
 _POLL_RECORDS = 10_000
+_TURN_MS = 200  # where no periodic watermarks are wanted
+_HANDING_OVER_SECONDS = 0.0001
 _EPOCH_WAIT_SECONDS = 60.0
 _DONE = object()
 _WRITTEN = "wrote a crash record; to call the function with it again: rekindle reproduce {path}"
@@ -99,7 +101,11 @@ class Slot:
         self._graph = OperatorGraph(job.graph, slot)
         self._iterations = SlotIterations(job.graph, self._graph)
         self._exchanges = Exchanges(job.graph, slot)
-        self._portions = Portions()
+        self._turn = (job.watermark_interval_ms or _TURN_MS) / 1000  # how often work other than records has its turn
+        self._portions = Portions(self._turn, lambda: self._worked)
+        self._worked = 0.0  # how long the last portion took
+        self._turned = time.monotonic()
+        self._order_waits = False
         local_name = job.local_name or job.job_id
         self._local = LocalDirectory(job.backend.local_directories, local_name, slot, attempt)
         self._databases = LocalDirectory(job.backend.database_directories, local_name, slot, attempt)
@@ -237,7 +243,7 @@ class Slot:
     def snapshot(self, order: m.TriggerSnapshot) -> None:
         """Take a snapshot between two chunks; none after a failure, of which the job master is about to hear."""
         heard = self._clock.now()
-        with self._lock:
+        with self._ordered():
             if self._broken:
                 return
             delays = (max(0, heard - order.timestamp), max(0, self._clock.now() - heard))
@@ -247,7 +253,7 @@ class Slot:
 
     def notify_complete(self, order: m.NotifyComplete) -> None:
         """Commit what was pending up to a checkpoint; keep it safe for a savepoint in passing."""
-        with self._lock:
+        with self._ordered():
             if order.restore_point:
                 self._snapshotter.completed(order.checkpoint_id)
                 if self._crashes is not None:
@@ -261,7 +267,7 @@ class Slot:
 
     def notify_aborted(self, order: m.NotifyAborted) -> None:
         """Forget a checkpoint."""
-        with self._lock:
+        with self._ordered():
             self._snapshotter.aborted(order.checkpoint_id)
             if self._queries is not None:
                 self._queries.checkpoints.aborted(order.checkpoint_id)
@@ -314,7 +320,7 @@ class Slot:
 
     def report_metrics(self, order: m.AskMetrics) -> None:
         """Answer what this slot counts and measures."""
-        with self._lock:
+        with self._ordered():
             numbers = self._counted.numbers(self.index, self._clock.now())
             report = metrics_report(order.request, numbers, self._metrics.values())
         self._send(report)
@@ -345,7 +351,8 @@ class Slot:
                 for portion in portions:
                     with self._at_work(task):
                         self._receive(edge, portion, counts, task, output)
-                        ready = output.take() if output.unsent >= PAYLOAD_BYTES else ()
+                        turn = self._has_turn(task, output)
+                        ready = output.take() if turn or output.unsent >= PAYLOAD_BYTES else ()
                     for envelope in ready:
                         send(envelope)
             for envelope in output.take():
@@ -442,9 +449,28 @@ class Slot:
                 with self._watching():
                     self._finish_spark_fed()
 
+    def _has_turn(self, task: m.OpenTask, output: TaskOutput) -> bool:
+        """Fire timers that are due, if it is time to look; return whether it is, and results should go on."""
+        now = time.monotonic()
+        if now - self._turned < self._turn:
+            return False
+        self._graph.advance_time(task.level, self._now(), output)
+        self._turned = now
+        return True
+
+    @contextmanager
+    def _ordered(self) -> Iterator[None]:
+        """Carry out an order while nothing else runs: next, if a task has more portions to process."""
+        self._order_waits = True
+        with self._lock:
+            self._order_waits = False
+            yield
+
     @contextmanager
     def _at_work(self, task: m.OpenTask) -> Iterator[None]:
         """Do something for a task, and nothing else meanwhile."""
+        while self._order_waits:  # to let go of a lock is not enough: who lets go of it mostly has it again first
+            time.sleep(_HANDING_OVER_SECONDS)
         with self._lock:
             self._check_current(task)
             started = time.monotonic()
@@ -452,7 +478,7 @@ class Slot:
                 with self._watching():
                     yield
             finally:
-                worked = time.monotonic() - started
+                worked = self._worked = time.monotonic() - started
                 self._busy += worked
             if self._reads.waiting:
                 self._reads.after_chunk(worked)
@@ -519,6 +545,7 @@ class Slot:
                 for portion in self._portions.of(~running.node.id, chunk, output):
                     with self._at_work(task):
                         self._graph.receive_polled(running, portion, output)
+                        self._has_turn(task, output)
                         ready = output.take()
                     for envelope in ready:
                         send(envelope)
