@@ -58,10 +58,11 @@ from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart,
 from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.settings.row_staging_settings import settle_row_staging
 from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
-from rekindle.runtime.master.views.job_archiver import JobArchiver, archived
-from rekindle.runtime.master.views.job_history import JobHistory, recorded
+from rekindle.runtime.master.views.job_archiver import ArchiveObserver, JobArchiver
+from rekindle.runtime.master.views.job_history import HistoryObserver, JobHistory
+from rekindle.runtime.master.views.job_reporter import job_reporter
+from rekindle.runtime.master.views.observers import JobObservers
 from rekindle.runtime.master.views.progress import ProgressView
-from rekindle.runtime.master.views.reported_view import reported
 from rekindle.runtime.master.views.start_times import Phase, StartTimes
 from rekindle.runtime.slot.local_directory import job_directory
 from rekindle.runtime.wire.handshake import new_secret
@@ -93,15 +94,16 @@ class JobMaster(ObservedJob):
         self._ownership = self._takeover.ownership
         self.settings = settings = self._takeover.settings
         self.plan = plan
-        self.history = JobHistory(clock, self._slot_places, settings.exception_history_size)
+        self.history = JobHistory(clock, self._slot_places, settings.exception_history_size, settings.job_name)
         self.result: Future[JobExecutionResult] = Future()
-        view.job_id = settings.job_id
         self._cluster = cluster
         self._clock = clock
         recoverable = settings.high_availability is not None
         self._archiver = JobArchiver(settings, self.history, graph.slots)
-        reporting = reported(view, settings.job_id, recoverable)
-        self._view = recorded(archived(reporting, self._archiver), self.history)
+        reporter = job_reporter(settings.job_id, settings.job_name, recoverable)
+        then = (ArchiveObserver(self._archiver), *filter(None, [reporter]))
+        self._view = JobObservers(view, first=(HistoryObserver(self.history),), then=then)
+        self._view.of_job(settings.job_id)
         self._collected = collected
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
@@ -523,14 +525,11 @@ class JobMaster(ObservedJob):
             self.result.set_exception(error)
 
     def _show_end(self, status: JobStatus) -> None:
-        """Show how the job ended; that this fails is no reason to keep who waits for the job waiting."""
-        try:
-            fenced = status is JobStatus.SUSPENDED and not self._suspended
-            if status is not JobStatus.FINISHED and not fenced and not self.settings.batch:
-                self._view.notice(self._kept_checkpoints(status).describe())
-            self._view.ended(status.name)
-        except Exception:
-            log.exception("the end of job %s could not be shown", self.settings.job_id)
+        """Show how the job ended."""
+        fenced = status is JobStatus.SUSPENDED and not self._suspended
+        if status is not JobStatus.FINISHED and not fenced and not self.settings.batch:
+            self._view.notice(self._kept_checkpoints(status).describe())
+        self._view.ended(status.name)
 
 
 def _delay_of(decision: _Decision) -> int | None:
