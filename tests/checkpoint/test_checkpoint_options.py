@@ -449,7 +449,6 @@ ACCEPTED += [
     CheckpointingOptions.UNALIGNED,
     CheckpointingOptions.FORCE_UNALIGNED,
     CheckpointingOptions.ALIGNED_CHECKPOINT_TIMEOUT,
-    CheckpointingOptions.SNAPSHOT_COMPRESSION,
     CheckpointingOptions.WRITE_BUFFER_SIZE,
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,17 @@ def read_everything(data: bytes) -> tuple[Keyed, Lists]:
             assert stored is not None
             lists.append((op.uid, state.name, stored))
     return keyed, lists
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"three " * 1_000, random.Random(1).randbytes(10_000)])
+def test_what_is_compressed_is_read_back_as_it_was(data: bytes) -> None:
+    target = io.BytesIO()
+    writer = SnapshotWriter(target, compressed=True)
+    block = KeyGroupBlock("count", "value", 3, 2, data)
+    writer.keyed("counter", block)
+    writer.finish()
+    assert list(open_inline(target.getvalue(), NAME).keyed("counter", EVERYTHING)) == [block]
+    assert len(target.getvalue()) < len(data) / 2 + 300 or len(set(data)) > 100, "random bytes stay as they are"
 
 
 def test_blocks_are_read_in_the_order_in_which_they_were_written() -> None:

@@ -127,8 +127,8 @@ CASES: list[tuple[str, Effect, Any]] = [
     ),
     (
         "execution.checkpointing.snapshot-compression: true",
-        lambda env, job: env.get_config().is_use_snapshot_compression(),
-        True,
+        lambda env, job: (env.get_config().is_use_snapshot_compression(), job.compressed_snapshots),
+        (True, True),
     ),
     (
         "task.cancellation: {interval: 2 s, timeout: 9 s}",

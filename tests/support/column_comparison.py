@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.columns import evaluation
+from rekindle.config.configuration import Configuration
 from rekindle.graph.compilation import compiler
 from rekindle.graph.compilation.column_chains import ColumnPaths
 from rekindle.graph.job_graph import JobGraph
@@ -36,11 +37,9 @@ from rekindle.runtime.operators import column_folds
 from rekindle.runtime.operators.column_folds import WindowFolds
 from rekindle.runtime.slot.column_input import ColumnInput
 from rekindle.testing import LocalEnvironment
-from rekindle.testing.in_process.arrow_frames import ArrowFrame
 from rekindle.testing.in_process.cluster import InProcessCluster
 from rekindle.testing.in_process.epochs import FindSlot, InProcessEpochs
 from rekindle.testing.in_process.slot import InProcessSlot
-from rekindle.config.configuration import Configuration
 from support.column_cases import exact
 from support.random_column_programs import RandomProgram
 

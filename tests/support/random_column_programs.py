@@ -177,7 +177,9 @@ class _Author:
             return str(self.pick(1, 2, 3, 5, 7, 10, 100, -3, -1, rng.randint(-50, 50) or 4))
         if kind == FLOAT:
             if self.odd_constants and self.chance(0.4):
-                return self.pick("0.0", "-0.0", "math.inf", "-math.inf", "math.nan", "1e308", "5e-324", "9007199254740993.0")
+                return self.pick(
+                    "0.0", "-0.0", "math.inf", "-math.inf", "math.nan", "1e308", "5e-324", "9007199254740993.0"
+                )
             return repr(self.pick(0.5, 2.0, -1.5, 0.1, 1.0, 3.25, round(rng.uniform(-9, 9), 3)))
         if kind == TEXT:
             return repr(self.pick("", "a", "b", "x", "ä", "zz"))
@@ -230,7 +232,10 @@ class _Author:
                 return self.rng.choice(known)
             return self.constant(scope, kind)
         roll = self.rng.random()
-        one, other = (lambda k=kind: self.number(scope, depth - 1, k)), (lambda k=kind: self.number(scope, depth - 1, k))
+        one, other = (
+            (lambda k=kind: self.number(scope, depth - 1, k)),
+            (lambda k=kind: self.number(scope, depth - 1, k)),
+        )
         if roll < 0.5:
             left, right = one(), other()
             if kind == FLOAT and self.chance(0.3):
@@ -290,7 +295,9 @@ class _Author:
             return self.rng.choice(bools)
         symbol = self.pick("<", "<=", ">", ">=", "==", "!=")
         if texts and roll < 0.37:
-            return f"({self.rng.choice(texts)} {symbol} {self.rng.choice([self.literal(TEXT), self.rng.choice(texts)])})"
+            return (
+                f"({self.rng.choice(texts)} {symbol} {self.rng.choice([self.literal(TEXT), self.rng.choice(texts)])})"
+            )
         if roll < 0.42:
             return self.number(scope, depth - 1, self.pick(INT, FLOAT))
         if roll < 0.47:
@@ -307,9 +314,13 @@ class _Author:
         argument = self.number(scope, depth - 1, kind)
         roll = self.rng.random()
         if scope.form == "class" and roll < 0.5:
-            name = self.pick("scaled", "of", "helper", "trace", "fields", "_instance", "answer") + f"_{len(scope.helpers)}"
+            name = (
+                self.pick("scaled", "of", "helper", "trace", "fields", "_instance", "answer") + f"_{len(scope.helpers)}"
+            )
             if self.chance(0.3):
-                name = self.pick("of", "_copied", "record", "shape") + ("" if not scope.helpers else str(len(scope.helpers)))
+                name = self.pick("of", "_copied", "record", "shape") + (
+                    "" if not scope.helpers else str(len(scope.helpers))
+                )
             if self.chance(0.3):
                 scope.helpers += ["@staticmethod", f"def {name}(x):", f"    return {expression}", ""]
             elif self.hostile and self.chance(0.1):
@@ -318,14 +329,24 @@ class _Author:
             elif self.hostile and self.chance(0.25):
                 self.trait("a method with a side effect")
                 scope.attributes.setdefault("calls", "0")
-                scope.helpers += [f"def {name}(self, x):", "    self.calls += 1", f"    return {expression} + self.calls", ""]
+                scope.helpers += [
+                    f"def {name}(self, x):",
+                    "    self.calls += 1",
+                    f"    return {expression} + self.calls",
+                    "",
+                ]
             else:
                 scope.helpers += [f"def {name}(self, x):", f"    return {expression}", ""]
             return f"self.{name}({argument})"
         name = self.name("helper")
         if roll < 0.85 or not self.hostile:
             default = self.chance(0.3)
-            self.lines += [f"def {name}(x{', y=' + self.literal(INT) if default else ''}):", f"    return {expression}{' + y' if default else ''}", "", ""]
+            self.lines += [
+                f"def {name}(x{', y=' + self.literal(INT) if default else ''}):",
+                f"    return {expression}{' + y' if default else ''}",
+                "",
+                "",
+            ]
             if default and self.hostile and self.chance(0.3):
                 self.trait("defaults that are changed")
                 self.body.append(f"{name}.__defaults__ = (77,)")
@@ -368,7 +389,7 @@ class _Author:
             ("NaN in a tuple", f"(1 if {f} in ({f}, 2.0) else 2)"),
             ("text of a value", f"len(str({x}))"),
             ("formatting", f'len("{{0.__class__}}".format({x}))'),
-            ("an f-string", f"len(f\"{{{x}}}\")"),
+            ("an f-string", f'len(f"{{{x}}}")'),
             ("a type", f"(1 if type({x}) is int else 2)"),
             ("isinstance", f"(1 if isinstance({x}, float) else 2)"),
             ("a counter", "SEEN.__len__()"),
@@ -453,7 +474,15 @@ class _Author:
             forms = ["class"]
         form = self.rng.choice(forms)
         names = list(records)
-        kind = {"class": "class", "bound": "class", "callable": "class", "closure": "closure", "local": "closure", "defaults": "closure", "lambda": "lambda"}.get(form, "plain")
+        kind = {
+            "class": "class",
+            "bound": "class",
+            "callable": "class",
+            "closure": "closure",
+            "local": "closure",
+            "defaults": "closure",
+            "lambda": "lambda",
+        }.get(form, "plain")
         scope = _Scope(kind, **records)
         if form in ("lambda", "local"):
             if form == "local":
@@ -475,15 +504,45 @@ class _Author:
             return own
         if form == "closure":
             outer = ", ".join(scope.attributes)
-            self.lines += [f"def make_{own}({outer}):", f"    def {own}({parameters}):", *_indented(body, 2), "", f"    return {own}", "", ""]
+            self.lines += [
+                f"def make_{own}({outer}):",
+                f"    def {own}({parameters}):",
+                *_indented(body, 2),
+                "",
+                f"    return {own}",
+                "",
+                "",
+            ]
             return f"make_{own}({', '.join(scope.attributes.values())})"
         if form == "static":
-            self.lines += [f"class Holder_{own}:", "    @staticmethod", f"    def {own}({parameters}):", *_indented(body, 2), "", ""]
+            self.lines += [
+                f"class Holder_{own}:",
+                "    @staticmethod",
+                f"    def {own}({parameters}):",
+                *_indented(body, 2),
+                "",
+                "",
+            ]
             return f"Holder_{own}.{own}"
         if form == "decorated":
             decorator = self.name("decorator")
             counts = self.pick(["        SEEN[0] += 1"], ["        global COUNTER", "        COUNTER += 1"], [])
-            self.lines += [f"def {decorator}(function):", "    @functools.wraps(function)", "    def inner(*values):", *counts, "        return function(*values)", "", "    return inner", "", "", f"@{decorator}", f"def {own}({parameters}):", *_indented(body), "", ""]
+            self.lines += [
+                f"def {decorator}(function):",
+                "    @functools.wraps(function)",
+                "    def inner(*values):",
+                *counts,
+                "        return function(*values)",
+                "",
+                "    return inner",
+                "",
+                "",
+                f"@{decorator}",
+                f"def {own}({parameters}):",
+                *_indented(body),
+                "",
+                "",
+            ]
             self.trait("a decorator")
             return own
         if form == "partial":
@@ -492,7 +551,15 @@ class _Author:
             return f"functools.partial({own}, 5)"
         if form == "unbound":
             self.trait("an aliased method")
-            self.lines += [f"class Holder_{own}:", f"    def {own}({parameters}):", *_indented(body, 2), "", "", f"alias_{own} = Holder_{own}.{own}", ""]
+            self.lines += [
+                f"class Holder_{own}:",
+                f"    def {own}({parameters}):",
+                *_indented(body, 2),
+                "",
+                "",
+                f"alias_{own} = Holder_{own}.{own}",
+                "",
+            ]
             return f"alias_{own}"
         extends = "" if form in ("bound", "callable") else f"({base})"
         called = {"bound": "work", "callable": "__call__"}.get(form, method)
@@ -513,7 +580,13 @@ class _Author:
             if self.chance(0.5):
                 body += [f"if {condition}:", f"    return {one}"]
             else:
-                body += [f"if {condition}:", f"    found = {one}", "else:", f"    found = {result(scope)}", "return found"]
+                body += [
+                    f"if {condition}:",
+                    f"    found = {one}",
+                    "else:",
+                    f"    found = {result(scope)}",
+                    "return found",
+                ]
                 return body
         returned = result(scope)
         if body and "local" not in returned and self.chance(0.8):
@@ -526,7 +599,12 @@ class _Author:
         kinds |= {name: "class" for name, literal in scope.attributes.items() if literal == "CLASS"}
         values = {name: ("7" if literal == "CLASS" else literal) for name, literal in scope.attributes.items()}
         if any(kind == "base" for kind in kinds.values()):
-            self.lines += [f"class Base_{own}{extends}:", *(f"    {n} = {values[n]}" for n, k in kinds.items() if k == "base"), "", ""]
+            self.lines += [
+                f"class Base_{own}{extends}:",
+                *(f"    {n} = {values[n]}" for n, k in kinds.items() if k == "base"),
+                "",
+                "",
+            ]
             extends = f"(Base_{own})"
         written = [f"class {own}{extends}:", *(f"    {n} = {values[n]}" for n, k in kinds.items() if k == "class")]
         given = [n for n, k in kinds.items() if k == "given"]
@@ -603,7 +681,16 @@ class _Author:
             self.windows(keyed, records, late)
         else:
             self.running(keyed, records)
-        source = "\n".join([_HEAD, *self.lines, "def build(stream):", *_indented(self.globals_changed_in_build()), *_indented([*self.body, *self.after, "return stream"]), ""])
+        source = "\n".join(
+            [
+                _HEAD,
+                *self.lines,
+                "def build(stream):",
+                *_indented(self.globals_changed_in_build()),
+                *_indented([*self.body, *self.after, "return stream"]),
+                "",
+            ]
+        )
         tables = self.tables(schema)
         stop = rng.randint(1, len(tables) - 1) if self.chance(0.12) else None
         settings = {"pipeline.max-parallelism": "128"} if self.chance(0.2) else {}
@@ -657,7 +744,13 @@ class _Author:
         text = self.access("value", records, place)
         body = text if self.chance(0.8) else f"{text} {self.pick('+ 3', '* 2', '- RATE', '// 2')}"
         own = self.name("Times")
-        self.lines += [f"class {own}(TimestampAssigner):", "    def extract_timestamp(self, value, record_timestamp):", f"        return {body}", "", ""]
+        self.lines += [
+            f"class {own}(TimestampAssigner):",
+            "    def extract_timestamp(self, value, record_timestamp):",
+            f"        return {body}",
+            "",
+            "",
+        ]
         wait = self.pick(0, 20, 60, 150)
         if not late:
             made = "WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(90))"
@@ -669,7 +762,9 @@ class _Author:
 
     def step(self, records: Records, needs_time: bool) -> Records:
         if self.chance(0.5):
-            call = self.function("FilterFunction", "filter", {self.pick("row", "r", "value"): records}, lambda s: self.condition(s, 2))
+            call = self.function(
+                "FilterFunction", "filter", {self.pick("row", "r", "value"): records}, lambda s: self.condition(s, 2)
+            )
             self.body.append(f"stream = stream.filter({call})")
             return records
         return self.mapped(records, needs_time)
@@ -759,7 +854,13 @@ class _Author:
         if self.chance(0.2):
             own = self.name("Key")
             scope = _Scope("plain", **{variable: records})
-            self.lines += [f"class {own}(KeySelector):", f"    def get_key(self, {variable}):", f"        return {result(scope)}", "", ""]
+            self.lines += [
+                f"class {own}(KeySelector):",
+                f"    def get_key(self, {variable}):",
+                f"        return {result(scope)}",
+                "",
+                "",
+            ]
             return f"{stream}.key_by({own}())"
         typed = ""
         if self.chance(0.05):
@@ -815,7 +916,9 @@ class _Author:
         value = own if self.chance(0.55) else self.number(scope, 1, kind)
         roll = self.rng.random()
         if self.chance(0.02):
-            return self.pick(f"{old} * 2 + {value}", f"{value} - {old}", f"-{old}", f"{value} if {value} > 0 else {old}")
+            return self.pick(
+                f"{old} * 2 + {value}", f"{value} - {old}", f"-{old}", f"{value} if {value} > 0 else {old}"
+            )
         if roll < 0.35:
             return self.pick(f"{old} + {value}", f"{old} + {value}", f"{value} + {old}", f"{old} - {value}")
         if roll < 0.75:
@@ -849,11 +952,20 @@ class _Author:
             fold = f"aggregate({self.aggregation(records)})"
         if fold.startswith(("aggregate", "reduce")) and self.chance(0.1):
             self.trait("a window function")
-            self.lines += ["class Framed(ProcessWindowFunction):", "    def process(self, key, context, elements):", "        for element in elements:", "            yield key, context.window().start, element", "", ""]
+            self.lines += [
+                "class Framed(ProcessWindowFunction):",
+                "    def process(self, key, context, elements):",
+                "        for element in elements:",
+                "            yield key, context.window().start, element",
+                "",
+                "",
+            ]
             fold = fold[:-1] + ", Framed())"
         self.body.append(f"results = {text}.{fold}")
         if side:
-            self.body.append("stream = results.map(lambda v: ('in time', v)).union(results.get_side_output(LATE).map(lambda v: ('late', v)))")
+            self.body.append(
+                "stream = results.map(lambda v: ('in time', v)).union(results.get_side_output(LATE).map(lambda v: ('late', v)))"
+            )
         else:
             self.body.append("stream = results")
 
@@ -880,8 +992,10 @@ class _Author:
                 parts.append(self.access(value, records, place_of))
                 continue
             field_text = self.access(value, records, self.rng.choice(places))
-            begin = self.pick("0", "0", "0.0", "1 << 40", "-(1 << 40)") if kind == INT else self.pick(
-                "0.0", "0", "0.0", "math.inf", "-math.inf", "1e9", "-1e9", "-0.0"
+            begin = (
+                self.pick("0", "0", "0.0", "1 << 40", "-(1 << 40)")
+                if kind == INT
+                else self.pick("0.0", "0", "0.0", "math.inf", "-math.inf", "1e9", "-1e9", "-0.0")
             )
             initial.append(begin if self.chance(0.95) else self.pick("RATE", "None", "True", "SCALE", "1 << 70"))
             parts.append(self.fold(old, scope, kind, field_text))
@@ -891,13 +1005,31 @@ class _Author:
         if self.hostile and self.chance(0.3):
             self.trait("an attribute that another method changes")
             scope.attributes.setdefault("rate", self.literal(INT))
-            line = self.pick("self.rate += 1", "self.rate = 11", "type(self).rate = 12", "self.__dict__['rate'] = 13", "setattr(self, 'rate', self.rate + 1)", "vars(self).update(rate=14)")
+            line = self.pick(
+                "self.rate += 1",
+                "self.rate = 11",
+                "type(self).rate = 12",
+                "self.__dict__['rate'] = 13",
+                "setattr(self, 'rate', self.rate + 1)",
+                "vars(self).update(rate=14)",
+            )
             (create if self.chance(0.4) else finish).append(line)
             old = accumulator if single else f"{accumulator}[0]"
-            added = f"{old} + self.rate" if single else f"({old} + self.rate, {', '.join(parts[1:])})" if len(parts) > 1 else f"({old} + self.rate,)"
+            added = (
+                f"{old} + self.rate"
+                if single
+                else f"({old} + self.rate, {', '.join(parts[1:])})"
+                if len(parts) > 1
+                else f"({old} + self.rate,)"
+            )
         result = accumulator
         if not single and self.chance(0.3):
-            result = self.pick(f"{accumulator}[0]", f"({accumulator}[0], {accumulator}[-1])", f"[*{accumulator}]", f"str({accumulator})")
+            result = self.pick(
+                f"{accumulator}[0]",
+                f"({accumulator}[0], {accumulator}[-1])",
+                f"[*{accumulator}]",
+                f"str({accumulator})",
+            )
         scope.helpers += [
             "def create_accumulator(self):",
             *_indented(create),
@@ -920,7 +1052,14 @@ class _Author:
 
     def in_any_order(self, records: Records, value: str, old: str) -> tuple[str, str]:
         """Draw a fold that gives the same whatever the order of records is: what it begins with, and its step."""
-        scope = _Scope("plain", **{value: Records(records.shape, tuple(replace(c, kind=c.kind if c.kind == INT else OTHER) for c in records.columns))})
+        scope = _Scope(
+            "plain",
+            **{
+                value: Records(
+                    records.shape, tuple(replace(c, kind=c.kind if c.kind == INT else OTHER) for c in records.columns)
+                )
+            },
+        )
         own = self.rng.choice(self.fields(scope, INT) or ["1"])
         if self.chance(0.3):
             own = f"({own} {self.pick('+', '-', '*')} {self.literal(INT) if not self.odd_constants else 3})"
@@ -942,7 +1081,11 @@ class _Author:
             f"class {own}(KeyedBatchFunction):",
             "    def open(self, runtime_context):",
             "        self.seen = ValueStateDescriptor('seen', Types.LONG())",
-            *(["        self.seen.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())"] if ttl else []),
+            *(
+                ["        self.seen.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())"]
+                if ttl
+                else []
+            ),
             "",
             "    def process_batch(self, batch, ctx):",
             "        state = ctx.get_state(self.seen)",
@@ -992,7 +1135,10 @@ class _Author:
     def column_values(self, kind: str, count: int, odd: str) -> list:  # type: ignore[type-arg]
         rng = self.rng
         if odd == "beyond" and kind == "int64":
-            return [rng.choice([(1 << 53) + 1, -(1 << 53) - 1, (1 << 31), -(1 << 31) - 1, (1 << 62) + 1, 3]) for _ in range(count)]
+            return [
+                rng.choice([(1 << 53) + 1, -(1 << 53) - 1, (1 << 31), -(1 << 31) - 1, (1 << 62) + 1, 3])
+                for _ in range(count)
+            ]
         if odd == "one null":
             made = values_of(kind, count, "plain", rng)
             if made and rng.random() < 0.4:
@@ -1000,7 +1146,9 @@ class _Author:
             return made
         if odd == "small" and kind.startswith("int"):
             return [rng.randint(0, 2) for _ in range(count)]
-        return values_of(kind, count, odd if odd in ("nulls", "extremes", "nan", "negative zero", "wide") else "plain", rng)
+        return values_of(
+            kind, count, odd if odd in ("nulls", "extremes", "nan", "negative zero", "wide") else "plain", rng
+        )
 
 
 def _indented(lines: list[str], times: int = 1) -> list[str]:

@@ -2,7 +2,7 @@
 
     "RKSN" version(u16) | block block … | index (msgpack) | index length (u32) index crc32 (u32) "RKSN"
 
-A reader fetches the index and then only the blocks of its own key groups.
+A reader fetches the index and then only the blocks of its own key groups. Blocks of keyed state may be compressed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -25,19 +25,20 @@ from rekindle.state.state_serializers import StoredSerializers
 
 MAGIC = b"RKSN"
 VERSION = 4
-_READABLE = (3, VERSION)  # 3: without lists that have an owner
+_READABLE = (3, VERSION)  # 3: without lists that have an owner and blocks that are compressed
 _HEADER = struct.Struct("<4sH")
 _TRAILER = struct.Struct("<II4s")
 
 
 class BlockIndex(msgspec.Struct, frozen=True, array_like=True):
-    """Locate one block."""
+    """Locate one block. ``plain``: its length before it was compressed; 0: it is not."""
 
     key_group: int
     entries: int
     offset: int
     length: int
     crc: int
+    plain: int = 0
 
 
 class KeyedStateIndex(msgspec.Struct, frozen=True):
@@ -91,10 +92,16 @@ class SnapshotIndex(msgspec.Struct, frozen=True):
 
 
 class SnapshotWriter:
-    """Write a snapshot file, block by block."""
+    """Write a snapshot file, block by block.
 
-    def __init__(self, target: BinaryIO) -> None:
+    Args:
+        target: Where it goes.
+        compressed: Whether keyed state is compressed, if that makes it smaller.
+    """
+
+    def __init__(self, target: BinaryIO, compressed: bool = False) -> None:
         self._target = target
+        self._codec = block_codec() if compressed else None
         self._offset = target.write(_HEADER.pack(MAGIC, VERSION))
         self._keyed: dict[str, dict[tuple[object, ...], KeyedStateIndex]] = {}
         self._lists: dict[str, list[ListStateIndex]] = {}
@@ -106,7 +113,11 @@ class SnapshotWriter:
         state = states.get((block.state, *written))
         if state is None:
             state = states[(block.state, *written)] = KeyedStateIndex(block.state, block.kind, [], *written)
-        state.blocks.append(self._block(block.key_group, block.entries, block.data))
+        packed = block.data if self._codec is None else self._codec.compress(block.data, asbytes=True)
+        if len(packed) < len(block.data):
+            state.blocks.append(self._block(block.key_group, block.entries, packed, plain=len(block.data)))
+        else:
+            state.blocks.append(self._block(block.key_group, block.entries, block.data))
 
     def operator_list(self, uid: str, name: str, state: StoredList) -> None:
         """Add an operator list state."""
@@ -132,8 +143,8 @@ class SnapshotWriter:
         self._target.write(_TRAILER.pack(len(index), zlib.crc32(index), MAGIC))
         return self._offset + len(index) + _TRAILER.size
 
-    def _block(self, key_group: int, entries: int, data: bytes) -> BlockIndex:
-        block = BlockIndex(key_group, entries, self._offset, len(data), zlib.crc32(data))
+    def _block(self, key_group: int, entries: int, data: bytes, plain: int = 0) -> BlockIndex:
+        block = BlockIndex(key_group, entries, self._offset, len(data), zlib.crc32(data), plain)
         self._target.write(data)
         self._offset += len(data)
         return block
@@ -216,12 +227,22 @@ class SnapshotReader:
         data = self._source.read(block.length)
         if len(data) != block.length or zlib.crc32(data) != block.crc:
             raise self._corrupt(f"the checksum of {where}, key group {block.key_group}, is wrong")
+        if block.plain:
+            plain: bytes = block_codec().decompress(data, block.plain, asbytes=True)
+            return plain
         return data
 
     def _corrupt(self, why: str) -> CheckpointCorruptError:
         return CheckpointCorruptError(
             f"snapshot file {self._name} cannot be read: {why}. Restore from another checkpoint"
         )
+
+
+def block_codec() -> Any:
+    """Return what compresses blocks; pyarrow takes a while to import, and has it anyway."""
+    import pyarrow as pa
+
+    return pa.Codec("zstd")
 
 
 def open_inline(data: bytes, name: str) -> SnapshotReader:

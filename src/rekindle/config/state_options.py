@@ -113,7 +113,7 @@ class CheckpointingOptions(AcceptedCheckpointingOptions):
         _key("execution.checkpointing.snapshot-compression")
         .boolean_type()
         .default_value(False)
-        .with_description("Whether keyed state is compressed in full checkpoints and savepoints.")
+        .with_description("Whether keyed state of the heap, and all of savepoints, is compressed by zstd.")
     )
     FORCE_CHECKPOINTING = (
         _key("execution.checkpointing.force")

@@ -23,7 +23,8 @@ class SnapshotSettings:
     """Say how and where a slot keeps its snapshots.
 
     ``files`` None: in the job master's memory. ``tolerates_errors``: a function or sink that raises in its snapshot
-    declines the checkpoint, and fails the attempt only if too many checkpoints in a row are declined.
+    declines the checkpoint, and fails the attempt only if too many checkpoints in a row are declined. ``compressed``:
+    keyed state is compressed.
     """
 
     files: CheckpointFiles | None
@@ -31,6 +32,7 @@ class SnapshotSettings:
     inline_limit: int
     asynchronous: bool = True
     tolerates_errors: bool = False
+    compressed: bool = False
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from typing import BinaryIO, cast
 
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, NativeState, StateHandle, StoredFile
-from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter
+from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter, block_codec
 from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.exceptions import CheckpointStorageError, OutputLostError
 from rekindle.graph.job_graph import JobNode
@@ -102,6 +102,8 @@ class Snapshotter:
         self._under_way: dict[int, TakenSnapshot] = {}
         self._copied: dict[int, set[str]] = {}
         self._uploads = ThreadPoolExecutor(UPLOADS, thread_name_prefix="snapshot")
+        if job.snapshots.compressed:
+            block_codec()  # a forked child imports nothing
 
     def take(self, order: TriggerSnapshot, positions: Lists, start_delay_ms: int = 0, alignment_ms: int = 0) -> None:
         """Take a snapshot. Returns after the synchronous part; nothing else may run in the slot until then.
@@ -225,8 +227,10 @@ class Snapshotter:
     def _begin(self, buffer: BinaryIO, parts: list[SnapshotPart], costs: SnapshotCosts) -> ForkedEncoder | None:
         """Encode what is in memory, in a child or here."""
 
+        compressed = self._job.snapshots.compressed
+
         def encode() -> None:
-            writer = SnapshotWriter(buffer)
+            writer = SnapshotWriter(buffer, compressed)
             for part in parts:
                 with costs.stop(part.node.uid):
                     part.write(writer)
@@ -308,7 +312,7 @@ class Snapshotter:
         if not any(part.keyed.exported is not None for part in parts):
             return None
         with tempfile.TemporaryFile("w+b", _BUFFER) as buffer:
-            writer = SnapshotWriter(cast(BinaryIO, buffer))
+            writer = SnapshotWriter(cast(BinaryIO, buffer), self._job.snapshots.compressed)
             for part in parts:
                 if part.keyed.exported is None:
                     continue

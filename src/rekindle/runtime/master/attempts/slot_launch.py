@@ -73,6 +73,7 @@ def _slot_job(shared: JobShared) -> SlotJob:
             settings.memory_limit,
             settings.asynchronous_snapshots,
             settings.checkpoints.tolerable_failures > 0,
+            settings.compressed_snapshots,
         ),
         checkpointing=settings.checkpointing,
         restore=None,

@@ -59,6 +59,7 @@ class JobSettings:
     memory_limit: int
     inline_below: int
     asynchronous_snapshots: bool
+    compressed_snapshots: bool
     retention: ExternalizedCheckpointRetention
     restore_path: str | None
     consent: Consent  # to dropping what the program has no place for
@@ -171,6 +172,7 @@ def settle(
         memory_limit=_memory_limit(storage),
         inline_below=_inline_below(storage, configuration),
         asynchronous_snapshots=settle_asynchronous(state_backend, configuration),
+        compressed_snapshots=execution_config.is_use_snapshot_compression(),
         retention=retention,
         restore_path=restore_path,
         consent=Consent(
