@@ -34,7 +34,7 @@ lint: install ## Check style and format (ruff), types (mypy) and that packages o
 	@$(BIN)/lint-imports --no-logo --no-cache
 
 BENCH ?= keyed_state
-bench: install java ## Measure keyed_state, or BENCH=api, checkpoints, columns, connectors, faults, latency, queryable, recovery, scaling, serialization, state_backends.
+bench: install java ## Measure keyed_state, or BENCH=api, checkpoints, columns, connectors, faults, latency, queryable, recovery, scaling, serialization, state_backends, targets.
 	@$(BIN)/python benchmarks/$(BENCH).py $(ARGS)
 
 clean: ## Remove what tools, tests and Spark leave behind; the environments stay.

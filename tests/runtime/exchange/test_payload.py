@@ -271,7 +271,7 @@ class TestBatches:
         columns = list(batch.columns)
         keys = [columns[place] for place in key]
         rows = KeyedRows(columns, Shape.row(batch.schema.names), keys, None, batch.num_rows)
-        payload = bytearray(encode_rows(rows, single_key, None) if key else encode_batch(batch))
+        payload = bytearray(encode_rows(rows, single_key, None)[0][1] if key else encode_batch(batch))
         assert is_batch(payload)
         received = decode(payload)
         assert isinstance(received, Chunk)

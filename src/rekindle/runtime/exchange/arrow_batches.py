@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from rekindle.columns.combining import FoldedRows
@@ -17,7 +19,7 @@ from rekindle.runtime.exchange.dealing import Deal
 from rekindle.runtime.exchange.key_routes import KeyRoutes
 from rekindle.runtime.exchange.payload import ARROW_TAG
 
-_HEADER = b"rekindle"
+_HEADER = struct.Struct("<I")
 _KEY_COLUMNS = {int: pa.int64(), str: pa.string()}
 
 
@@ -46,32 +48,36 @@ class _Header(msgspec.Struct, frozen=True, array_like=True):
     firsts: list[int] = []
 
 
-def encode_batch(batch: pa.RecordBatch) -> pa.Buffer:
+def encode_batch(batch: pa.RecordBatch) -> bytes:
     """Encode rows as Spark read them."""
     header = _Header(ShapeKind.ROW.value, list(range(batch.num_columns)), names=batch.schema.names)
-    return _encoded(batch.columns, header)
+    ((_, payload),) = _encoded(batch.columns, _all_to(0, batch.num_rows), lambda start, stop: header)
+    return payload
 
 
-def encode_rows(rows: KeyedRows, single_key: bool, places: pa.Array | None) -> pa.Buffer:
-    """Encode records with their keys, all or those in some places."""
-    columns = _Columns(places)
+def encode_rows(rows: KeyedRows, single_key: bool, deal: Deal | None) -> list[tuple[int, bytes]]:
+    """Encode records with their keys, for each target that gets some; without a deal, all for the first."""
+    columns = _Columns()
     fields = [columns.add(field) for field in rows.fields]
     keys = [columns.add(key) for key in rows.keys]
     times = -1 if rows.timestamps is None else columns.add(pa.array(rows.timestamps))
     header = _Header(rows.shape.kind.value, fields, keys, single_key, times, names=list(rows.shape.names))
-    return _encoded(columns.columns, header)
+    return _encoded(columns.columns, deal or _all_to(0, rows.rows), lambda start, stop: header)
 
 
-def encode_folded(rows: FoldedRows, single_key: bool, places: pa.Array | None) -> pa.Buffer:
-    """Encode what is left of folded records, all or those in some places."""
-    columns = _Columns(places)
+def encode_folded(rows: FoldedRows, single_key: bool, deal: Deal | None) -> list[tuple[int, bytes]]:
+    """Encode what is left of folded records, for each target that gets some; without a deal, all for the first."""
+    columns = _Columns()
     fields = [-1 if value is None else columns.add(value) for value in rows.values]
     keys = [columns.add(key) for key in rows.keys]
     times = columns.add(pa.array(rows.starts))
     firsts = [columns.add(first) for first in (*rows.firsts, pa.array(rows.stamps))] if rows.firsts else []
-    records = rows.records if places is None else rows.records[places.to_numpy()]
-    header = _Header("", fields, keys, single_key, times, int(records.sum()), firsts=firsts)
-    return _encoded(columns.columns, header)
+    records = rows.records if deal is None else rows.records[deal.order]
+
+    def header(start: int, stop: int) -> _Header:
+        return _Header("", fields, keys, single_key, times, int(records[start:stop].sum()), firsts=firsts)
+
+    return _encoded(columns.columns, deal or _all_to(0, len(rows.starts)), header)
 
 
 def encode_parts(chunk: Chunk, keys: list[Any], routes: KeyRoutes) -> list[tuple[int, bytes]] | None:
@@ -88,18 +94,8 @@ def encode_parts(chunk: Chunk, keys: list[Any], routes: KeyRoutes) -> list[tuple
         return None
     rows = KeyedRows(list(chunk.fields), chunk.shape, [column], chunk.stamps, chunk.rows)
     numbers = pa.types.is_integer(column.type)
-    deal = Deal.of(routes.targets_of_longs(column.to_numpy()) if numbers else routes.targets(keys))
-    return [(target, encode_rows(rows, True, places).to_pybytes()) for target, places in parts_of(deal)]
-
-
-def parts_of(deal: Deal) -> Iterator[tuple[int, pa.Array | None]]:
-    """Return the targets that get rows, and the places of these; None: all."""
-    if len(deal.parts) == 1:
-        yield deal.parts[0][0], None
-        return
-    order = pa.array(deal.order)
-    for target, start, stop in deal.parts:
-        yield target, order.slice(start, stop - start)
+    targets = routes.targets_of_longs(column.to_numpy()) if numbers else routes.targets(keys)
+    return encode_rows(rows, True, Deal.of(targets))
 
 
 def _key_column(keys: Sequence[Any]) -> pa.Array | None:
@@ -116,36 +112,43 @@ def _key_column(keys: Sequence[Any]) -> pa.Array | None:
 class _Columns:
     """Gather columns, each once."""
 
-    def __init__(self, places: pa.Array | None) -> None:
+    def __init__(self) -> None:
         self.columns: list[pa.Array] = []
-        self._places = places
         self._known: dict[int, int] = {}
-        self._kept: list[pa.Array] = []  # an id is that of an object as long as it lives
 
     def add(self, column: pa.Array) -> int:
         place = self._known.get(id(column))
         if place is None:
             place = self._known[id(column)] = len(self.columns)
-            self._kept.append(column)
-            self.columns.append(column if self._places is None else column.take(self._places))
+            self.columns.append(column)
         return place
 
 
-def _encoded(columns: Sequence[pa.Array], header: _Header) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    sink.write(ARROW_TAG)
+def _all_to(target: int, rows: int) -> Deal:
+    return Deal(np.empty(0, np.int64), [(target, 0, rows)])
+
+
+def _encoded(columns: Sequence[pa.Array], deal: Deal, header: Callable[[int, int], _Header]) -> list[tuple[int, bytes]]:
+    """Encode the rows of each target: they are put in order once, and cut up without being copied again."""
+    if len(deal.parts) > 1:
+        order = pa.array(deal.order)
+        columns = [column.take(order) for column in columns]
     batch = pa.RecordBatch.from_arrays(list(columns), names=[str(place) for place in range(len(columns))])
-    schema = batch.schema.with_metadata({_HEADER: msgspec.msgpack.encode(header)})
-    with pa.ipc.new_stream(sink, schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue()
+    schema = batch.schema.serialize()
+    payloads = []
+    for target, start, stop in deal.parts:
+        head = msgspec.msgpack.encode(header(start, stop))
+        rows = batch.slice(start, stop - start).serialize()
+        payloads.append((target, b"".join((ARROW_TAG, _HEADER.pack(len(head)), head, schema, rows))))
+    return payloads
 
 
 def decode_batch(body: memoryview) -> Chunk:
     """Decode a batch; its payload without the tag."""
-    with pa.ipc.open_stream(body) as reader:
+    (length,) = _HEADER.unpack_from(body)
+    header = msgspec.msgpack.decode(body[_HEADER.size : _HEADER.size + length], type=_Header)
+    with pa.ipc.open_stream(body[_HEADER.size + length :]) as reader:
         batch = reader.read_next_batch()
-    header = msgspec.msgpack.decode(batch.schema.metadata[_HEADER], type=_Header)
     columns = batch.columns
     keys = [columns[place] for place in header.keys]
     times = None if header.times < 0 else as_stamps(columns[header.times])

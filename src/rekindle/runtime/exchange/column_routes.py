@@ -21,7 +21,7 @@ from rekindle.columns.combining import combined
 from rekindle.columns.evaluation import NotColumnar, columnar
 from rekindle.columns.pipeline import KeyedRows, Observed, joined, keyed_rows
 from rekindle.graph.job_graph import JobGraph
-from rekindle.runtime.exchange.arrow_batches import encode_batch, encode_folded, encode_rows, parts_of
+from rekindle.runtime.exchange.arrow_batches import encode_batch, encode_folded, encode_rows
 from rekindle.runtime.exchange.dealing import Deal
 from rekindle.runtime.exchange.payload import Passed, encode_passed
 from rekindle.state.key_hash import key_group_of, key_groups_of_longs
@@ -61,7 +61,7 @@ class ColumnRoute:
                 yield from self._sent(gathered)
                 gathered, size = [], 0
                 observed.count(0, batch.num_rows)
-                yield self._to_all(encode_batch(batch).to_pybytes())
+                yield self._to_all(encode_batch(batch))
                 continue
             if not rows.rows:
                 continue
@@ -92,26 +92,19 @@ class ColumnRoute:
 
     def _rows(self, rows: KeyedRows) -> list[Envelope]:
         single = self.chain.single_key
-        return [
-            (self.chain.edge, target, encode_rows(rows, single, places).to_pybytes())
-            for target, places in self._parts(rows.keys, rows.rows)
-        ]
+        parts = encode_rows(rows, single, self._deal(rows.keys, rows.rows))
+        return [(self.chain.edge, target, payload) for target, payload in parts]
 
     def _folded(self, rows: KeyedRows) -> list[Envelope]:
         assert self.chain.combined is not None
         folded = combined(self.chain.combined, rows)
         single = self.chain.single_key
-        return [
-            (self.chain.edge, target, encode_folded(folded, single, places).to_pybytes())
-            for target, places in self._parts(folded.keys, len(folded.starts))
-        ]
+        parts = encode_folded(folded, single, self._deal(folded.keys, len(folded.starts)))
+        return [(self.chain.edge, target, payload) for target, payload in parts]
 
-    def _parts(self, keys: list[pa.Array], rows: int) -> Iterator[tuple[int, pa.Array | None]]:
-        """Return the targets that get rows, and which; None: all."""
-        if self.parallelism == 1:
-            yield 0, None
-            return
-        yield from parts_of(Deal.of(self._targets(keys, rows)))
+    def _deal(self, keys: list[pa.Array], rows: int) -> Deal | None:
+        """Return which rows go to which target; None: all to the only one."""
+        return None if self.parallelism == 1 else Deal.of(self._targets(keys, rows))
 
     def _targets(self, keys: list[pa.Array], rows: int) -> npt.NDArray[np.int64]:
         column = keys[0]

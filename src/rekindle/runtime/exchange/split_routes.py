@@ -62,7 +62,7 @@ class SplitRoute:
             if batch.num_rows:
                 rows += batch.num_rows
                 target = split_owner(split_of(batch), self.parallelism)
-                yield [(self.edge, target, encode_batch(batch).to_pybytes())]
+                yield [(self.edge, target, encode_batch(batch))]
         if rows:
             yield [(self.edge, target, encode_passed(Passed([rows], [])))]
 
