@@ -79,9 +79,10 @@ class Output:
         lineage: str = "job-sink",
         configure: Callable[[FileSink.RowFormatBuilder], object] | None = None,
         job_id: str = "job",
+        successor_of: str = "",
     ) -> SinkWriter:
         sink = self.sink(configure)
-        context = SinkWriterContext(subtask, parallelism, 0, lineage, self.clock, job_id=job_id)
+        context = SinkWriterContext(subtask, parallelism, 0, lineage, self.clock, None, job_id, successor_of)
         if self.kind == "arrow":
             files = ArrowSinkFiles(pyarrow.fs.LocalFileSystem(), str(self.path), "test://out")
             files.create_base()
@@ -449,7 +450,18 @@ def test_leftovers_of_other_subtasks_and_lineages_stay(output: Output) -> None:
     assert set(output.all()) == other_subtask | other_lineage
 
 
-def test_two_jobs_from_one_snapshot_leave_each_others_files_alone(
+def test_a_job_that_is_started_from_the_checkpoint_of_another_removes_what_that_left(output: Output) -> None:
+    for job_id in ("first", "second", "third"):
+        before = output.writer(job_id=job_id)
+        before.write(["a"], None)
+        before.prepare_commit(1)
+    output.writer(job_id="third", successor_of="second").abort_leftovers()
+    assert len(output.hidden()) == 1, "that of the first job"
+    output.writer(job_id="second", successor_of="first").abort_leftovers()
+    assert not output.hidden()
+
+
+def test_two_jobs_from_one_savepoint_leave_each_others_files_alone(
     output: Output, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = output.writer(job_id="first")
