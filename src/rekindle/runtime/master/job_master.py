@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -61,6 +62,7 @@ from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
 from rekindle.runtime.master.views.job_archiver import ArchiveObserver, JobArchiver
 from rekindle.runtime.master.views.job_history import HistoryObserver, JobHistory
 from rekindle.runtime.master.views.job_reporter import job_reporter
+from rekindle.runtime.master.views.observer_guard import ObserverGuard
 from rekindle.runtime.master.views.observers import JobObservers
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.master.views.start_times import Phase, StartTimes
@@ -108,6 +110,8 @@ class JobMaster(ObservedJob):
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
         self._lock = threading.Lock()
+        self._guard = ObserverGuard(settings.job_name)
+        self._at_end: list[Callable[[], None]] | None = []  # None: it has begun
         self._keeps_all = False
         self._suspended = False
         self._thread: threading.Thread | None = None
@@ -161,6 +165,25 @@ class JobMaster(ObservedJob):
             self._view.notice(f"job {self.settings.job_id} is taken over from {self._takeover.before.describe()}")
         self._thread = threading.Thread(target=self._run, name=f"job-{self.settings.job_name}", daemon=True)
         self._thread.start()
+
+    def at_end(self, finish: Callable[[], None]) -> None:
+        """Have something done when the job has ended, before its result is there; now if it has done all of that.
+
+        Args:
+            finish: Does it, and returns when nothing of it is left to be done.
+        """
+        with self._lock:
+            if self._at_end is not None:
+                self._at_end.append(finish)
+                return
+        finish()
+
+    def _finish(self) -> None:
+        """Do what was left for the end of the job."""
+        with self._lock:
+            finishing, self._at_end = self._at_end or [], None
+        for finish in finishing:
+            self._guard.call("what was to be done at the end", finish)
 
     @property
     def alive(self) -> bool:
@@ -512,6 +535,7 @@ class JobMaster(ObservedJob):
             )
         self._show_end(status)
         self._archiver.end()
+        self._finish()
         self._savepoints.job_ended(status.name)
         self._requested.job_ended(status.name)
         self._stopping.job_ended(status.name)

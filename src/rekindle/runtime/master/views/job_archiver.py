@@ -31,7 +31,6 @@ from rekindle.runtime.master.views.progress import JobObserver
 log = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 1.0
-_PATIENCE_SECONDS = 5.0
 _LINES = 5
 _CHARACTERS = 1_000
 
@@ -115,7 +114,7 @@ class JobArchiver:
         self._over.set()
         self._news.set()
         if self._thread is not None:
-            self._thread.join(_PATIENCE_SECONDS)
+            self._thread.join()  # nothing is written when the result is there
             try:
                 self._write()
             except Exception as error:  # whatever it is, somebody waits for the job's result
