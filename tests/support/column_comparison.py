@@ -48,6 +48,7 @@ ON, OFF, PLAIN = "on", "off", "plain"
 """Whether columns are on; or off and, what is more, keys are made in the slots as those of any other stream."""
 
 _WAITING = 4_000  # epochs without rows, in which a savepoint is taken
+_USER_FRAME = re.compile(r'File ".*?(program_\w+\.py", line \d+, in .*\n.*)')
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
@@ -321,7 +322,10 @@ def _described(error: BaseException) -> list[str]:
     lines = []
     at: BaseException | None = error
     while at is not None:
-        lines.append(_ADDRESS.sub("0x", f"{type(at).__name__}: {at}"))
+        text = _ADDRESS.sub("0x", f"{type(at).__name__}: {at}")
+        head, *shown = text.split("; the traceback there was:\n")
+        lines.append(re.sub(r"subtask \d+", "subtask", head))
+        lines += [frame for trace in shown for frame in _USER_FRAME.findall(trace)]
         at = at.__cause__
     return lines
 
@@ -349,3 +353,66 @@ def fewer(program: RandomProgram, directory: Path) -> RandomProgram:
                 break
             size //= 2
     return replace(program, tables=tables)
+
+
+def difference(program: RandomProgram, directory: Path, ran: Counter[str]) -> str | None:
+    """Compare a program with columns on and off.
+
+    Args:
+        program: The program.
+        directory: Where its files go.
+        ran: Is told what was run by columns: "by columns" are programs whose folds or windows were.
+
+    Returns:
+        What is different; None: nothing is.
+    """
+    off, on = run(program, directory, program.golden), run(program, directory, ON)
+    ran["programs"] += 1
+    ran["failed"] += off.error is not None
+    ran.update(dict.fromkeys(on.ran, 1))
+    ran["by columns"] += any(name in on.ran for name in ("combined", "fold", "window"))
+    if off.error is not None and on.error is not None and off.error != on.error:
+        # Of several records that fail any may be the first. If it is only one, it is the same.
+        program = fewer(program, directory)
+        off, on = run(program, directory, program.golden), run(program, directory, ON)
+    found = _told(off, on)
+    if found is None and program.stop_after is not None and off.error is None:
+        ran["gone on"] += 1
+        found = _after_savepoint(program, directory)
+    return found
+
+
+def _after_savepoint(program: RandomProgram, directory: Path) -> str | None:
+    """Stop a program in the middle and go on, on each path, and from each to the other."""
+    halves = {mode: run(program, directory, mode, stop_at=str(directory / "savepoints")) for mode in (OFF, ON)}
+    found = _told(halves[OFF], halves[ON])
+    if found is not None:
+        return f"up to the savepoint: {found}"
+    assert halves[OFF].savepoint is not None and halves[ON].savepoint is not None
+    golden = run(program, directory, OFF, go_on=halves[OFF].savepoint)
+    for before, after in ((ON, OFF), (OFF, ON), (ON, ON)):
+        found = _told(golden, run(program, directory, after, go_on=halves[before].savepoint))
+        if found is not None:
+            return f"columns {before}, then {after}: {found}"
+    return None
+
+
+def _told(off: Outcome, on: Outcome) -> str | None:
+    if off.error != on.error:
+        return f"error without columns: {off.error}\nwith columns: {on.error}"
+    if off.error is not None:
+        return None
+    if off.results != on.results:
+        one, other = Counter(map(repr, off.results)), Counter(map(repr, on.results))
+        if one == other:
+            return "results come in another order"
+        return f"results only without columns: {_some(one - other)}\nonly with: {_some(other - one)}"
+    for place, (before, after) in enumerate(zip(off.states, on.states, strict=True)):
+        if before != after:
+            one, other = Counter(map(repr, before)), Counter(map(repr, after))
+            return f"state behind table {place}, only without columns: {_some(one - other)}\nonly with: {_some(other - one)}"
+    return None
+
+
+def _some(found: Counter[str]) -> str:
+    return f"{sum(found.values())}, {' | '.join(list(found)[:2])[:1000]}"

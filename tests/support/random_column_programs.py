@@ -88,7 +88,7 @@ class RandomProgram:
         batch_rows: Of how many rows the batches are that a task reads.
         settings: Of the environment.
         stop_after: After how many tables it is stopped, and goes on from its savepoint; None: never.
-        fail_at: At which result it fails once, and goes on from a checkpoint; None: never.
+        golden: What it is compared with: columns "off"; or "plain", where keys, too, are made as for any stream.
         traits: What is odd about it, in words.
     """
 
@@ -101,7 +101,7 @@ class RandomProgram:
     batch_rows: int
     settings: dict[str, str] = field(default_factory=dict)
     stop_after: int | None = None
-    fail_at: int | None = None
+    golden: str = "off"
     traits: list[str] = field(default_factory=list)
 
 
@@ -619,7 +619,7 @@ class _Author:
             self.pick(1, 3, 7, 40, 40, 40),
             settings,
             stop,
-            None,
+            self.pick("off", "off", "plain"),
             self.traits,
         )
 
@@ -825,7 +825,7 @@ class _Author:
         return self.pick(old, value)
 
     def windows(self, keyed: str, records: Records, late: bool) -> None:
-        size = self.pick(50, 100, 120, 7, 1000)
+        size = self.pick(50, 100, 120, 7, 1000, 200, 300, 1000)
         if self.chance(0.5):
             offset = f", Time.milliseconds({self.pick(3, 30, 49)})" if size >= 50 and self.chance(0.3) else ""
             window = f"TumblingEventTimeWindows.of(Time.milliseconds({size}){offset})"
@@ -833,8 +833,8 @@ class _Author:
             slide = self.pick(30, 50, size, size * 2, size + 17, max(1, size // 3))
             window = f"SlidingEventTimeWindows.of(Time.milliseconds({size}), Time.milliseconds({slide}))"
         text = f"{keyed}.window({window})"
-        side = self.chance(0.25)
-        if self.chance(0.2):
+        side = self.chance(0.2)
+        if self.chance(0.15):
             text += f".allowed_lateness({self.pick(40, 90, 400)})"
         if side:
             text += ".side_output_late_data(LATE)"
@@ -880,11 +880,14 @@ class _Author:
                 parts.append(self.access(value, records, place_of))
                 continue
             field_text = self.access(value, records, self.rng.choice(places))
-            begin = self.pick("0", "0", "0.0", "1 << 40", "-(1 << 40)") if kind == INT else self.pick(
-                "0.0", "0", "0.0", "math.inf", "-math.inf", "1e9", "-1e9", "-0.0"
-            )
+            part = self.fold(old, scope, kind, field_text)
+            begins = {
+                INT: ("0", "0", "1 << 40", "-(1 << 40)") if kind == INT else ("0",),
+                FLOAT: ("0.0", "0.0", "math.inf", "-math.inf", "1e9", "-1e9", "-0.0"),
+            }
+            begin = self.rng.choice(begins[kind if self.chance(0.85) else self.pick(INT, FLOAT)])
             initial.append(begin if self.chance(0.95) else self.pick("RATE", "None", "True", "SCALE", "1 << 70"))
-            parts.append(self.fold(old, scope, kind, field_text))
+            parts.append(part)
         begin_text = initial[0] if single else f"({', '.join(initial)},)"
         added = parts[0] if single else f"({', '.join(parts)},)"
         create, finish = [], []
@@ -964,12 +967,15 @@ class _Author:
         odd_program = self.chance(0.6)
         odds = {f.name: self.column_oddity(f) if odd_program and self.chance(0.45) else "plain" for f in schema}
         made = []
+        large = not self.unique and rng.random() < 0.55  # so many records of a key that it is worthwhile to fold them early
+        keys = rng.choice([0, 1, 2, 6])
         for epoch in range(rng.randint(2, 4)):
             count = rng.choice([0, 1, 3, 12, 40]) if rng.random() < 0.5 else rng.randint(1, 40)
+            count *= 4 if large else 1
             columns = []
             for each in schema:
                 if each.name == "k":
-                    values = rng.sample(range(60), count) if self.unique else [rng.randint(0, 6) for _ in range(count)]
+                    values = rng.sample(range(60), count) if self.unique else [rng.randint(0, keys) for _ in range(count)]
                     if odds["k"] == "nulls":
                         values = [None if rng.random() < 0.05 else v for v in values]
                 elif each.name == "t":
