@@ -42,7 +42,7 @@ from rekindle.testing.in_process.epochs import FindSlot, InProcessEpochs
 from rekindle.testing.in_process.slot import InProcessSlot
 from rekindle.config.configuration import Configuration
 from support.column_cases import exact
-from support.random_column_programs import RandomProgram
+from support.random_column_programs import SHARED_MODULE, RandomProgram
 
 ON, OFF, PLAIN = "on", "off", "plain"
 """Whether columns are on; or off and, what is more, keys are made in the slots as those of any other stream."""
@@ -138,8 +138,8 @@ class _Cluster(InProcessCluster):
         return _Epochs(graph, self._by_name.get, self)
 
     def _make_slot(self, attempt: int, index: int, job: bytes, name: str) -> InProcessSlot:
-        if self.module is not None:
-            sys.modules.pop(self.module, None)
+        for imported in (self.module, "shared_module"):
+            sys.modules.pop(imported or "", None)
         return super()._make_slot(attempt, index, job, name)
 
 
@@ -252,6 +252,7 @@ def run(
     file = directory / f"{name}.py"
     if not file.exists() or file.read_text() != program.source:
         file.write_text(program.source)
+        (directory / "shared_module.py").write_text(SHARED_MODULE)
     stopped = program.stop_after or 0
     tables = program.tables[:stopped] if stop_at is not None else program.tables
     cluster = _Cluster(name if program.module else None, program.batch_rows, len(tables), stopped if go_on else 0)
@@ -285,6 +286,8 @@ def run(
         outcome.states, outcome.paths = cluster.states, env.paths if env is not None else []
     if program.parallelism > 1:
         outcome.results.sort(key=repr)
+    elif program.side:  # which of a chunk's results come first, those in time or those that are late, is not defined
+        outcome.results.sort(key=lambda result: repr(result[2][0]))
     return outcome
 
 
@@ -304,13 +307,15 @@ def _on_path(directory: Path, name: str) -> Iterator[None]:
     finally:
         logging.disable(disabled)
         sys.path.remove(str(directory))
-        sys.modules.pop(name, None)
+        for imported in (name, "shared_module"):
+            sys.modules.pop(imported, None)
         sys.dont_write_bytecode = writes
 
 
 def _loaded(program: RandomProgram, file: Path, name: str) -> Any:
+    for imported in (name, "shared_module"):
+        sys.modules.pop(imported, None)
     if program.module:
-        sys.modules.pop(name, None)
         return importlib.import_module(name).build
     script: dict[str, Any] = {"__name__": "__main__", "__file__": str(file)}
     exec(compile(program.source, str(file), "exec"), script)
