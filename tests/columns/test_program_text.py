@@ -252,10 +252,26 @@ class TestOtherModules:
         with pytest.raises(NotTraceable, match="line 2 of text_imported"):
             USES[use](load(f"import text_imported\n{PROGRAM}"))
 
-    def test_so_may_one_that_is_imported_in_a_function_later(self, load: Load, use: str) -> None:
+    @pytest.mark.parametrize("imported", ["import text_later", "from text_package import later", "from . import later"])
+    def test_so_may_one_that_is_imported_in_a_function_later(
+        self, load: Load, use: str, imported: str, tmp_path: Path
+    ) -> None:
+        package = tmp_path / "text_package"
+        package.mkdir()
+        (package / "__init__.py").write_text("raise AssertionError('imported for nothing')")
+        (package / "later.py").write_text(self.CHANGE)
         load(self.CHANGE, "text_later", load=False)
-        with pytest.raises(NotTraceable, match="text_later may change, which is not loaded yet"):
-            USES[use](load(f"{PROGRAM}\ndef f():\n    import text_later"))
+        module = load(f"{PROGRAM}\ndef f():\n    {imported}")
+        if imported.startswith("from . "):  # as if the function were in the package
+            (package / "__init__.py").write_text(f"{PROGRAM}\ndef f():\n    {imported}")
+            module = load(f"{PROGRAM}\n\ndef f():\n    import text_package")
+        with pytest.raises(NotTraceable, match=r"line 2 of text_(package\.)?later"):
+            USES[use](module)
+
+    def test_so_may_one_without_source(self, load: Load, use: str, tmp_path: Path) -> None:
+        (tmp_path / "text_broken.py").write_text("def f(:")
+        with pytest.raises(NotTraceable, match="text_broken may change, whose source cannot be read"):
+            USES[use](load(f"{PROGRAM}\ndef f():\n    import text_broken"))
 
     def test_so_may_the_main_program(
         self, load: Load, use: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
