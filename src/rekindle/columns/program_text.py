@@ -40,7 +40,7 @@ _HARMFUL = frozenset({*_SETTERS, *_GETTERS, "__dict__", "__init__"})
 _NAMED = frozenset({*_WORDS, *_SETTERS, "__dict__"})
 _MODULES = frozenset({"importlib", "ctypes", "runpy", "mock", "unittest.mock"})
 _REACHING_CELLS = frozenset(
-    {"exec", "eval", "__closure__", "cell_contents", "get_referrers", "get_referents", "ctypes"}
+    {"exec", "eval", "__closure__", "cell_contents", "get_referrers", "get_referents", "get_objects", "ctypes"}
 )
 
 
@@ -347,9 +347,9 @@ class _Changes(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
-        names = node.args[1:2] if called in _SETTERS | {"getattr"} else node.args
+        names = {"attrgetter": node.args, "methodcaller": node.args[:1]}.get(called or "", node.args[1:2])
         literal = [part.value for part in names if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-        if called in _SETTERS | _GETTERS and literal and (called != "attrgetter" or len(literal) == len(names)):
+        if called in _SETTERS | _GETTERS and literal and len(literal) == len(names):
             self._harmless.add(id(node.func))
             if called in _SETTERS:
                 self.stored.setdefault(literal[0], node.lineno)
