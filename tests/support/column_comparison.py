@@ -271,10 +271,10 @@ def run(
         stack.enter_context(_counted(outcome.ran, outcome.failures))
         if mode == PLAIN:
             stack.enter_context(patch.object(compiler, "find_column_paths", lambda nodes, *rest: _no_paths(nodes)))
-        stack.enter_context(_on_path(directory, name))
+        stack.enter_context(on_path(directory, name))
         env: _Environment | None = None
         try:
-            build = _loaded(program, file, name)
+            build = loaded(program, file, name)
             env = _Environment(Configuration.from_dict(settings), cluster)
             env.set_parallelism(program.parallelism)
             stream = build(env.from_data_frame(given, "rows"))
@@ -296,7 +296,7 @@ def _no_paths(nodes: Any) -> ColumnPaths:
 
 
 @contextmanager
-def _on_path(directory: Path, name: str) -> Iterator[None]:
+def on_path(directory: Path, name: str) -> Iterator[None]:
     writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     sys.path.insert(0, str(directory))
     disabled = logging.root.manager.disable
@@ -312,7 +312,7 @@ def _on_path(directory: Path, name: str) -> Iterator[None]:
         sys.dont_write_bytecode = writes
 
 
-def _loaded(program: RandomProgram, file: Path, name: str) -> Any:
+def loaded(program: RandomProgram, file: Path, name: str) -> Any:
     for imported in (name, "shared_module"):
         sys.modules.pop(imported, None)
     if program.module:
