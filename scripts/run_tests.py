@@ -147,6 +147,8 @@ class Lanes:
             )
             self._running.add(process)
         part.output += process.communicate()[0]
+        if process.returncode < 0:  # nothing else in the output tells
+            part.output += f"\n{command[0]} was ended by {signal.Signals(-process.returncode).name}\n"
         with self._lock:
             self._running.discard(process)
         return process.returncode == 0

@@ -12,6 +12,7 @@ from rekindle.columns.chains import ColumnChain, FilterStep, MapStep, TimestampS
 from rekindle.columns.evaluation import NotColumnar, column, numbers, truth
 from rekindle.columns.grouping import Codes
 from rekindle.columns.shapes import Shape
+from rekindle.columns.typed_records import leaves_unchanged
 
 _SCATTER = 0x9E3779B1  # spreads epochs, also if every second one brings nothing
 
@@ -104,6 +105,8 @@ def keyed_rows(chain: ColumnChain, batch: pa.RecordBatch, observed: Observed) ->
                     raise NotColumnar("timestamps that are no integers")
                 seen = timestamps
     counts.append(rows)
+    if chain.type_info is not None and not leaves_unchanged(chain.type_info, shape, fields):
+        raise NotColumnar("values that their type changes or refuses")
     keys = [column(expression, fields, rows) for expression in chain.key]
     for place, count in enumerate(counts):
         observed.count(place, count)

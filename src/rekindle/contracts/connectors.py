@@ -43,6 +43,7 @@ class SinkWriterContext:
         lineage: Name of this sink in this run of the job, the same after every restart and restore.
         clock: The time.
         type_info: The type of the records, None if the program gave none.
+        job_id: The job. Others that were started from the same snapshot share the lineage, and may run, too.
     """
 
     subtask: int
@@ -51,6 +52,7 @@ class SinkWriterContext:
     lineage: str
     clock: Clock
     type_info: TypeInformation | None = None
+    job_id: str = ""
 
 
 class SinkWriter(ABC):

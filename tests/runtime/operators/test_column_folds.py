@@ -82,6 +82,28 @@ class Total(Average):
         return accumulator + value[1] * 2
 
 
+class Less(Average):
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return accumulator[0] - value[1], accumulator[1] - 1
+
+
+class Spelled(Average):
+    """Keeps extremes of several spellings."""
+
+    def create_accumulator(self) -> Any:
+        return self.start, self.start, self.start, self.start
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        a, b, c, d, v = accumulator[0], accumulator[1], accumulator[2], accumulator[3], value[1]
+        return min(a, v), min(v, b), max(c, v), max(v, d)
+
+
+class SpelledOut(Spelled):
+    def add(self, value: Any, accumulator: Any) -> Any:
+        a, b, c, d, v = accumulator[0], accumulator[1], accumulator[2], accumulator[3], value[1]
+        return v if v <= a else a, v if b <= v else b, c if not v > c else v, d if not d > v else v
+
+
 by = _Described()
 REDUCTIONS: dict[str, Any] = {
     "sum": lambda: by.sum("v"),
@@ -93,6 +115,8 @@ REDUCTIONS: dict[str, Any] = {
     "max_by last": lambda: by.max_by("v", False),
     "tuples of rows": lambda: as_reduce_function(lambda a, b: (a[0], a[1] + b[1], b[2])),
     "doubled": lambda: as_reduce_function(lambda a, b: (a[0], a[1] + b[1] * 2, a[2])),
+    "min of the other": lambda: as_reduce_function(lambda a, b: (a[0], min(b[1], a[1]), a[2])),
+    "max of the other": lambda: as_reduce_function(lambda a, b: (a[0], max(b[1], a[1]), b[2])),
     "less": lambda: as_reduce_function(lambda a, b: (b[0], a[1] - b[1], max(a[2], b[2]))),
     "last": lambda: as_reduce_function(lambda a, b: b),
     "first": lambda: as_reduce_function(lambda a, b: a),
@@ -103,6 +127,12 @@ AGGREGATIONS: dict[str, Any] = {
     "total from 0": lambda: Total(0),
     "extremes from 0": lambda: Extremes(0),
     "extremes from 0.0": lambda: Extremes(0.0),
+    "less from 0": lambda: Less(0),
+    "less from -0.0": lambda: Less(-0.0),
+    "spelled from 0": lambda: Spelled(0),
+    "spelled from NaN": lambda: Spelled(float("nan")),
+    "spelled out from -0.0": lambda: SpelledOut(-0.0),
+    "spelled out from NaN": lambda: SpelledOut(float("nan")),
 }
 KEYS: dict[str, Any] = {
     "many": lambda rng: rng.randint(0, 30),
@@ -290,6 +320,7 @@ class TestFoldedBefore:
     FUNCTIONS = AGGREGATIONS | {
         name: REDUCTIONS[name] for name in ("sum", "min", "max", "min_by first", "max_by last", "last")
     }
+    NEVER = ("less from -0.0",)  # begins with a float
 
     @pytest.mark.parametrize("odd", ["plain", "extremes", "wide", "negative zero", "nan", "nulls"])
     @pytest.mark.parametrize("kind", ["int32", "int64", "float64"])
@@ -300,6 +331,8 @@ class TestFoldedBefore:
         fold = fold_of(function, ROW)
         kinds = (Kind.INT, Kind.INT if kind.startswith("int") else Kind.FLOAT, Kind.INT)
         if not may_combine(fold, kinds, False):
+            if name in self.NEVER:
+                return
             assert kind == "float64" or name.endswith("from 0.0"), "sums of integers are folded before they are sent"
             return
         described = windowing(function, assigner)(False).windowing
@@ -317,7 +350,8 @@ class TestFoldedBefore:
             left = combined(windowed, rows)
         except NotColumnar:
             return chunk
-        return FoldedChunk(left.keys, True, left.starts, left.values, int(left.records.sum()))
+        records = int(left.records.sum())
+        return FoldedChunk(left.keys, True, left.starts, left.values, records, left.firsts, left.stamps)
 
     @staticmethod
     def _results(operator: WindowOperator, chunks: list[Any]) -> list[Any]:

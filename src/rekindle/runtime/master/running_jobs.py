@@ -44,6 +44,7 @@ class OperableJob(Protocol):
     def trigger_checkpoint(self, kind: CheckpointKind) -> Future[int]: ...
     def cancel_with_savepoint(self, directory: str | None) -> Future[str]: ...
     def stop_with_savepoint(self, directory: str | None, drain: bool) -> Future[str]: ...
+    def at_end(self, finish: Callable[[], None]) -> None: ...
     def cancel(self) -> None: ...
     def suspend(self) -> None: ...
 
@@ -132,6 +133,14 @@ class RegisteredJob:
         master = self._master
         if master is not None:
             master.suspend()
+
+    def at_end(self, finish: Callable[[], None]) -> None:
+        """Have something done when the job has ended, before its result is there; now if it is there."""
+        master = self._master
+        if master is None:
+            finish()
+        else:
+            master.at_end(finish)
 
     def let_go(self) -> None:
         """Keep the last statistics, and nothing else of the job master."""

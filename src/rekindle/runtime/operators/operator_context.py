@@ -64,6 +64,7 @@ class SlotServices:
         request_epoch: Called, by any thread, when there is something to emit and no epoch may come by itself.
         fresh_directory: Makes a directory on local disk that goes with the attempt, given what for.
         staging: Where rows for the driver go; None: no sink has any.
+        steady: Tells how much time has passed, whoever sets the clock; None: that one does.
     """
 
     clock: Clock
@@ -71,6 +72,7 @@ class SlotServices:
     request_epoch: Callable[[], None]
     fresh_directory: Callable[[str], str]
     staging: RowStaging | None = None
+    steady: Clock | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from pyspark import SparkConf, SparkContext
 
+from rekindle.runtime.spark.file_names import letters_in_file_names
 from rekindle.runtime.spark.submitted_settings import for_the_start
 
 _LOGGING = os.path.join(os.path.dirname(__file__), "log4j2.properties")
@@ -39,7 +40,7 @@ def start_jvm(settings: Mapping[str, str]) -> None:
     first = not has_jvm()
     for key, value in (for_the_start(settings) if first else settings).items():
         configuration.set(key, value)
-    with _quiet_from_the_beginning():
+    with _quiet_from_the_beginning(), letters_in_file_names():
         SparkContext._ensure_initialized(conf=configuration)
     if first:
         _given.clear()
