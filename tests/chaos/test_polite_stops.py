@@ -18,6 +18,7 @@ from support.command_line import rekindle_command
 from support.driver import Driver, driver, python_path
 from support.processes import command_line, tagged_pids, wait_until
 
+PROGRAMS = Path(__file__).parent.parent / "support" / "programs"
 EVENTS = 2_000
 RUN = ("-m", "rekindle.cli", "run")
 HERE = ("spark=no", "rekindle.epoch.max-records=100", "pause=0.002")  # in one process, and not over in a moment
@@ -57,13 +58,11 @@ def line_to_go_on(running: Driver) -> str:
     return line
 
 
-def go_on(line: str, directory: Path) -> None:
-    """Run the line as it was printed, and hold what comes out against the golden result."""
-    before = len(read_output(f"{directory}/out"))
-    assert before < EVENTS, "the job was over before it was stopped: the test proves nothing"
+def continued(line: str) -> subprocess.CompletedProcess[str]:
+    """Run a line that begins with the name of the command."""
     words = shlex.split(line)
     assert words[0] == "rekindle"
-    ended = subprocess.run(
+    return subprocess.run(
         rekindle_command(*words[1:]),
         env={**os.environ, "PYTHONPATH": python_path(Path(__file__).parent.parent)},
         capture_output=True,
@@ -71,6 +70,13 @@ def go_on(line: str, directory: Path) -> None:
         timeout=300,
         check=False,
     )
+
+
+def go_on(line: str, directory: Path) -> None:
+    """Run the line as it was printed, and hold what comes out against the golden result."""
+    before = len(read_output(f"{directory}/out"))
+    assert before < EVENTS, "the job was over before it was stopped: the test proves nothing"
+    ended = continued(line)
     assert ended.returncode == 0, ended.stderr[-4000:]
     assert re.search(r"attempt 1 runs, from checkpoint \d+", ended.stderr), ended.stderr[-4000:]
     assert_exactly_once(EVENTS, f"{directory}/out")
@@ -204,3 +210,23 @@ def test_the_second_signal_that_somebody_sends_cancels_at_once(tmp_path: Path) -
         assert running.wait() == 143
         line = line_to_go_on(running)
     go_on(line.replace(" hold=yes", ""), tmp_path)
+
+
+def test_a_driver_killed_in_the_middle_of_its_stop_leaves_no_savepoint_that_could_be_taken_for_one(
+    tmp_path: Path,
+) -> None:
+    settings = (f"{ACTION}=stop-with-savepoint", f"state.savepoints.dir=file://{tmp_path}/savepoints", "hold=yes")
+    with driver("numbering.py", *arguments(tmp_path, *HERE, *settings)) as running:
+        wait_for_progress(running, tmp_path)
+        running.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: "the savepoint is held" in running.output(), "the savepoint has begun")
+        running.process.kill()
+        running.wait()
+    program = str(PROGRAMS / "numbering.py")
+    (tmp_path / "savepoints" / "savepoint-0a1b2c-0a1b2c3d4e5f").mkdir(parents=True, exist_ok=True)  # as far as it came
+    assert not list(tmp_path.glob("savepoints/*/_metadata"))
+    for interrupted in (tmp_path / "savepoints").iterdir():
+        refused = continued(f"rekindle run -s {interrupted} {program} {EVENTS} {tmp_path} retain=no spark=no")
+        assert refused.returncode == 3, refused.stderr
+        assert str(interrupted) in refused.stderr
+    go_on(f"rekindle run -s {tmp_path}/checkpoints {program} {EVENTS} {tmp_path} retain=no spark=no", tmp_path)
