@@ -1,4 +1,4 @@
-"""Where checkpoint files go: what every storage promises, on a local directory and through pyarrow."""
+"""Where checkpoint files go: what every storage promises, on a local directory and on the clients of remote ones."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import errno
 import io
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,20 +15,22 @@ from typing import Any
 
 import pytest
 
-from rekindle.checkpoint import storage
 from rekindle.checkpoint.storage import (
-    ArrowCheckpointFiles,
     CheckpointFiles,
     LocalCheckpointFiles,
+    RemoteCheckpointFiles,
     checkpoint_files,
 )
 from rekindle.exceptions import CheckpointStorageError, ConfigurationError
+from rekindle.storage.hdfs_files import HdfsFiles
+from rekindle.storage.object_files import ObjectFiles
+from support.disk_storage import DiskObjects
 
 
-@pytest.fixture(params=["local", "arrow"])
+@pytest.fixture(params=["local", "objects"])
 def files(request: pytest.FixtureRequest, tmp_path: Path) -> CheckpointFiles:
     root = tmp_path / "checkpoints"
-    return LocalCheckpointFiles(str(root)) if request.param == "local" else ArrowCheckpointFiles(f"file://{root}")
+    return LocalCheckpointFiles(str(root)) if request.param == "local" else RemoteCheckpointFiles(DiskObjects(root))
 
 
 def everything_below(tmp_path: Path) -> set[str]:
@@ -95,11 +99,12 @@ class TestEveryStorage:
         files.delete("missing/chk-1")
 
     def test_reading_what_is_not_there_raises_naming_it(self, files: CheckpointFiles) -> None:
-        with pytest.raises(CheckpointStorageError, match=r"cannot read .*checkpoints/job/x.*Check the path"):
+        with pytest.raises(CheckpointStorageError, match=rf"cannot read {files.root}/job/x.*Check the path"):
             files.open("job/x")
 
     def test_a_file_is_described_by_its_full_name(self, files: CheckpointFiles, tmp_path: Path) -> None:
-        assert files.describe("job/chk-1").endswith(f"{tmp_path}/checkpoints/job/chk-1")
+        assert files.root in ("test://out", f"{tmp_path}/checkpoints")
+        assert files.describe("job/chk-1") == f"{files.root}/job/chk-1"
 
     def test_it_can_be_sent_to_the_slots(self, files: CheckpointFiles) -> None:
         files.write("file", io.BytesIO(b"x"))
@@ -259,45 +264,44 @@ class TestErrorsOfTheLocalStorage:
             local.write("job/chk-1/x", io.BytesIO(b"x"))
 
 
-class FailingFileSystem:
-    """Pass everything on to a file system of pyarrow, but for one operation that fails."""
-
-    def __init__(self, real: Any, operation: str, code: int) -> None:
-        self._real, self._operation, self._code = real, operation, code
-
-    def __getattr__(self, name: str) -> Any:
-        return failing(self._code) if name == self._operation else getattr(self._real, name)
-
-
-class TestErrorsOfTheArrowStorage:
-    @pytest.fixture
-    def arrow(self, tmp_path: Path) -> ArrowCheckpointFiles:
-        return ArrowCheckpointFiles(f"file://{tmp_path}/checkpoints")
-
+class TestErrorsOfRemoteStorages:
     @pytest.mark.parametrize(("code", "text", "advice"), ERRNOS, ids=lambda value: str(value)[:12])
     def test_an_error_is_explained_with_file_reason_and_advice(
-        self, arrow: ArrowCheckpointFiles, code: int, text: str, advice: str
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int, text: str, advice: str
     ) -> None:
-        arrow._filesystem = FailingFileSystem(arrow._filesystem, "open_output_stream", code)
-        with pytest.raises(CheckpointStorageError, match=rf"(?i)cannot write file://.*/slot-0: .*{text}.*{advice}"):
-            arrow.write("job/slot-0", io.BytesIO(b"x"))
+        remote = DiskObjects(tmp_path)
+        monkeypatch.setattr(remote, "write", failing(code))
+        with pytest.raises(CheckpointStorageError, match=rf"(?i)cannot write test://out/job/s: .*{text}.*{advice}"):
+            RemoteCheckpointFiles(remote).write("job/s", io.BytesIO(b"x"))
 
-    @pytest.mark.parametrize("operation", ["create_dir", "open_output_stream", "move", "get_file_info"])
-    def test_a_file_that_could_not_be_created_is_not_there_and_leaves_nothing(
-        self, arrow: ArrowCheckpointFiles, tmp_path: Path, operation: str
+    def test_an_error_in_the_middle_of_reading_is_explained_too(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        working = arrow._filesystem
-        arrow._filesystem = FailingFileSystem(working, operation, errno.ENOSPC)
-        with pytest.raises(CheckpointStorageError, match=r"cannot create .*_metadata.*Free some space"):
-            arrow.create("job/_metadata", b"x")
-        assert everything_below(tmp_path) == set()
-        arrow._filesystem = working
-        arrow.create("job/_metadata", b"second try")
-        assert everything_below(tmp_path) == {"job/_metadata"}
+        remote = DiskObjects(tmp_path)
+        remote.write("file", io.BytesIO(b"x"))
+        monkeypatch.setattr(remote, "read_range", failing(errno.EIO))
+        with pytest.raises(CheckpointStorageError, match=r"cannot read test://out/file: Input/output error"):
+            RemoteCheckpointFiles(remote).read("file")
 
-    def test_a_uri_that_pyarrow_does_not_know_is_refused_naming_it(self) -> None:
-        with pytest.raises(ConfigurationError, match="'nosuchscheme://bucket/x' cannot be used"):
-            ArrowCheckpointFiles("nosuchscheme://bucket/x")
+    @pytest.mark.parametrize("scheme", ["nosuchscheme", "wasb", "mock"])
+    def test_a_uri_that_no_client_knows_is_refused_naming_it(self, scheme: str) -> None:
+        with pytest.raises(ConfigurationError, match=f"'{scheme}://bucket/x' cannot be used: there is no storage with"):
+            checkpoint_files(f"{scheme}://bucket/x")
+
+    def test_options_are_refused_because_paths_follow(self) -> None:
+        with pytest.raises(ConfigurationError, match=r"has options, which no path can follow.*AWS_ENDPOINT_URL"):
+            checkpoint_files("s3://bucket/x?endpoint_override=minio:9000")
+
+    @pytest.mark.parametrize(
+        ("uri", "module", "package"),
+        [("hdfs://namenode:9000/flink", "hdfs_native", "hdfs-native"), ("s3://bucket/x", "obstore", "obstore")],
+    )
+    def test_a_missing_client_is_one_sentence_with_the_fix(
+        self, monkeypatch: pytest.MonkeyPatch, uri: str, module: str, package: str
+    ) -> None:
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(ConfigurationError, match=rf"needs the Python package {package}.* pip install {package} on"):
+            checkpoint_files(uri)
 
 
 @pytest.mark.parametrize(
@@ -310,15 +314,24 @@ def test_a_path_or_file_uri_is_a_local_directory(location: str, root: str) -> No
     assert files.root == root
 
 
-def test_any_other_uri_goes_through_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+@pytest.mark.parametrize(
+    ("uri", "kind"),
+    [
+        ("hdfs://namenode:9000/flink/checkpoints", HdfsFiles),
+        ("s3://bucket/checkpoints", ObjectFiles),
+        ("s3a://bucket/checkpoints", ObjectFiles),
+        ("gs://bucket/checkpoints", ObjectFiles),
+        ("abfs://container@account.dfs.core.windows.net/checkpoints", ObjectFiles),
+    ],
+)
+def test_any_other_uri_goes_to_the_client_of_its_storage(uri: str, kind: type) -> None:
+    files = pickle.loads(pickle.dumps(checkpoint_files(uri)))
+    assert isinstance(files, RemoteCheckpointFiles)
+    assert isinstance(files._remote, kind)
+    assert files.describe("job/chk-1") == f"{uri}/job/chk-1"
 
-    def filesystem_of(uri: str) -> tuple[None, str]:
-        asked.append(uri)
-        return None, "bucket/checkpoints"
 
-    monkeypatch.setattr(storage, "_filesystem_of", filesystem_of)
-    files = checkpoint_files("s3://bucket/checkpoints")
-    assert isinstance(files, ArrowCheckpointFiles)
-    assert asked == ["s3://bucket/checkpoints"]
-    assert files.describe("job/chk-1") == "s3://bucket/checkpoints/job/chk-1"
+def test_a_disk_needs_no_client() -> None:
+    code = "import sys; from rekindle.checkpoint.storage import checkpoint_files; checkpoint_files('/a').list('')"
+    code += "; assert not {'obstore', 'hdfs_native', 'pyarrow'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
