@@ -8,7 +8,6 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from rekindle.exceptions import CheckpointStorageError, ConfigurationError
 from rekindle.storage.hdfs_files import HdfsFiles
 from rekindle.storage.object_files import ObjectFiles
 from support.disk_storage import DiskObjects
+from support.storage_contract import StorageContract
 
 
 @pytest.fixture(params=["local", "objects"])
@@ -37,80 +37,16 @@ def everything_below(tmp_path: Path) -> set[str]:
     return {str(path.relative_to(tmp_path / "checkpoints")) for path in tmp_path.rglob("*") if path.is_file()}
 
 
-class TestEveryStorage:
-    def test_a_written_file_is_read_back(self, files: CheckpointFiles) -> None:
-        assert files.write("job/chk-1/slot-0-0", io.BytesIO(b"state")) == 5
-        assert files.read("job/chk-1/slot-0-0") == b"state"
-
-    def test_a_file_of_many_megabytes_is_written_whole(self, files: CheckpointFiles) -> None:
-        data = os.urandom(5 << 20)
-        assert files.write("large", io.BytesIO(data)) == len(data)
-        assert files.read("large") == data
-
-    def test_an_empty_file_can_be_written(self, files: CheckpointFiles) -> None:
-        assert files.write("a/empty", io.BytesIO()) == 0
-        assert files.read("a/empty") == b""
-
-    def test_a_created_file_is_read_back(self, files: CheckpointFiles) -> None:
-        files.create("job/chk-1/_metadata", b"metadata")
-        assert files.read("job/chk-1/_metadata") == b"metadata"
-
+class TestEveryStorage(StorageContract):
     def test_create_leaves_nothing_beside_the_file(self, files: CheckpointFiles, tmp_path: Path) -> None:
         files.create("job/chk-1/_metadata", b"metadata")
+        with pytest.raises(CheckpointStorageError):
+            files.create("job/chk-1/_metadata", b"other")
         assert everything_below(tmp_path) == {"job/chk-1/_metadata"}
-
-    def test_create_never_replaces_a_file_and_says_whose_it_may_be(
-        self, files: CheckpointFiles, tmp_path: Path
-    ) -> None:
-        files.create("_metadata", b"first")
-        with pytest.raises(CheckpointStorageError, match=r"_metadata: .*Another job or an older attempt wrote it"):
-            files.create("_metadata", b"second")
-        assert files.read("_metadata") == b"first"
-        assert everything_below(tmp_path) == {"_metadata"}
-
-    def test_an_open_file_can_be_read_in_parts(self, files: CheckpointFiles) -> None:
-        files.write("file", io.BytesIO(b"0123456789"))
-        with files.open("file") as stream:
-            assert stream.seek(0, os.SEEK_END) == 10
-            stream.seek(3)
-            assert stream.read(4) == b"3456"
-
-    def test_list_gives_the_names_in_a_directory_sorted(self, files: CheckpointFiles) -> None:
-        for path in ("job/chk-2/x", "job/chk-10/x", "job/file"):
-            files.write(path, io.BytesIO(b"x"))
-        assert files.list("job") == ["chk-10", "chk-2", "file"]
-        assert files.list("") == ["job"]
-
-    def test_a_directory_that_is_not_there_or_a_file_lists_nothing(self, files: CheckpointFiles) -> None:
-        files.write("file", io.BytesIO(b"x"))
-        assert files.list("missing") == []
-        assert files.list("file") == []
-
-    def test_delete_removes_a_file_or_a_directory_with_all_it_holds(self, files: CheckpointFiles) -> None:
-        files.write("job/chk-1/a", io.BytesIO(b"x"))
-        files.write("job/chk-2/b", io.BytesIO(b"x"))
-        files.delete("job/chk-2/b")
-        assert files.list("job/chk-2") == []
-        files.delete("job")
-        assert files.list("") == []
-
-    def test_deleting_what_is_not_there_is_no_error(self, files: CheckpointFiles) -> None:
-        files.delete("missing")
-        files.delete("missing/chk-1")
-
-    def test_reading_what_is_not_there_raises_naming_it(self, files: CheckpointFiles) -> None:
-        with pytest.raises(CheckpointStorageError, match=rf"cannot read {files.root}/job/x.*Check the path"):
-            files.open("job/x")
 
     def test_a_file_is_described_by_its_full_name(self, files: CheckpointFiles, tmp_path: Path) -> None:
         assert files.root in ("test://out", f"{tmp_path}/checkpoints")
         assert files.describe("job/chk-1") == f"{files.root}/job/chk-1"
-
-    def test_it_can_be_sent_to_the_slots(self, files: CheckpointFiles) -> None:
-        files.write("file", io.BytesIO(b"x"))
-        moved = pickle.loads(pickle.dumps(files))
-        assert moved.read("file") == b"x"
-        assert moved.root == files.root
 
 
 def test_state_is_for_its_owner_and_the_usual_umask_changes_nothing_about_that(tmp_path: Path) -> None:
@@ -222,28 +158,6 @@ class TestErrorsOfTheLocalStorage:
         monkeypatch.setattr(os, "link", watched)
         local.create("_metadata", b"all of it")
         assert seen == [b"all of it"]
-
-    def test_of_many_creators_at_once_exactly_one_succeeds(self, local: LocalCheckpointFiles) -> None:
-        together = threading.Barrier(8)
-        outcomes: list[str] = []
-
-        def create(number: int) -> None:
-            together.wait()
-            try:
-                local.create("_metadata", bytes([number]) * 10_000)
-                outcomes.append("created")
-            except CheckpointStorageError:
-                outcomes.append("refused")
-
-        threads = [threading.Thread(target=create, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(outcomes) == ["created"] + ["refused"] * 7
-        content = local.read("_metadata")
-        assert len(content) == 10_000
-        assert len(set(content)) == 1
 
     def test_listing_and_deleting_explain_their_errors_too(
         self, local: LocalCheckpointFiles, monkeypatch: pytest.MonkeyPatch
