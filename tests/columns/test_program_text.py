@@ -97,8 +97,12 @@ USES: dict[str, Callable[[Any], Traced]] = {
 
 HARMLESS = {
     "nothing else": "",
-    "a namespace that is read": "def f(args):\n    return dict(**vars(args)), vars(args)['a'], args.__dict__.items()",
+    "a namespace that is read": (
+        "def f(args):\n    return dict(**vars(args)), vars(args)['a'], args.__dict__.items(), vars(args).get('a'),"
+        " vars(args).keys(), vars(args).values(), args.__dict__.copy()"
+    ),
     "an attribute by name": "def f(x):\n    return getattr(x, 'a', None)",
+    "getters by name": "import operator as o\ngetters = o.attrgetter('a', 'b.c'), o.methodcaller('m', RATE)",
     "another attribute": "def f(x):\n    x.other = 3\n    setattr(x, 'another', 4)\n    del x.other",
     "another variable": "def f():\n    global counter\n    counter = 1",
     "another class that is made": "class C:\n    def __init__(self, factor):\n        self.factor = self.RATE = factor",
@@ -155,10 +159,19 @@ EVERYTHING = {
     "sys.modules": "def f(name):\n    sys.modules[name].RATE_ = 4",
     "modules of sys": "from sys import modules",
     "setattr imported": "from builtins import setattr as put",
+    "methodcaller of any name": "import operator\ndef f(name):\n    return operator.methodcaller(name, 'RATE', 4)",
+    "ctypes": "import ctypes",
+    "runpy": "import runpy",
+    "mock": "def f():\n    from mock import patch",
+    "import_module": "def f():\n    from rekindle.x import import_module",
+    "f_locals": "def f(frame):\n    return frame.f_locals",
+    "f_builtins": "def f(frame):\n    return frame.f_builtins",
+    "get_referents": "import gc\ndef f(x):\n    return gc.get_referents(x)",
+    "get_objects": "import gc\ndef f():\n    return gc.get_objects()",
     "importlib": "def f():\n    import importlib.util",
     "from importlib": "def f():\n    from importlib import reload",
     "__import__": "def f(name):\n    __import__(name)",
-    "mock": "from unittest.mock import patch",
+    "unittest.mock": "from unittest.mock import patch",
     "a frame": "def f(frame):\n    frame.f_globals['RATE'] = 4",
     "__kwdefaults__": "def f(g):\n    g.__kwdefaults__['x'] = 4",
     "__defaults__": "def f(g):\n    g.__defaults__ = (1,)",
@@ -177,7 +190,11 @@ CELLS = {
     "__closure__": "def f(g):\n    g.__closure__[0].x = 4",
     "cell_contents": "def f(cell):\n    cell.cell_contents = 4",
     "exec": "def f(text):\n    exec(text)",
+    "eval": "def f(text):\n    eval(text)",
+    "ctypes": "import ctypes",
     "get_referrers": "import gc\ndef f(x):\n    return gc.get_referrers(x)",
+    "get_referents": "import gc\ndef f(x):\n    return gc.get_referents(x)",
+    "get_objects": "import gc\ndef f():\n    return gc.get_objects()",
 }
 SELF = {
     "get_result": "class C(Base):\n    def get_result(self, accumulator):\n        self.factor += 1",
@@ -252,10 +269,26 @@ class TestOtherModules:
         with pytest.raises(NotTraceable, match="line 2 of text_imported"):
             USES[use](load(f"import text_imported\n{PROGRAM}"))
 
-    def test_so_may_one_that_is_imported_in_a_function_later(self, load: Load, use: str) -> None:
+    @pytest.mark.parametrize("imported", ["import text_later", "from text_package import later", "from . import later"])
+    def test_so_may_one_that_is_imported_in_a_function_later(
+        self, load: Load, use: str, imported: str, tmp_path: Path
+    ) -> None:
+        package = tmp_path / "text_package"
+        package.mkdir()
+        (package / "__init__.py").write_text("raise AssertionError('imported for nothing')")
+        (package / "later.py").write_text(self.CHANGE)
         load(self.CHANGE, "text_later", load=False)
-        with pytest.raises(NotTraceable, match="text_later may change, which is not loaded yet"):
-            USES[use](load(f"{PROGRAM}\ndef f():\n    import text_later"))
+        module = load(f"{PROGRAM}\ndef f():\n    {imported}")
+        if imported.startswith("from . "):  # as if the function were in the package
+            (package / "__init__.py").write_text(f"{PROGRAM}\ndef f():\n    {imported}")
+            module = load(f"{PROGRAM}\n\ndef f():\n    import text_package")
+        with pytest.raises(NotTraceable, match=r"line 2 of text_(package\.)?later"):
+            USES[use](module)
+
+    def test_so_may_one_without_source(self, load: Load, use: str, tmp_path: Path) -> None:
+        (tmp_path / "text_broken.py").write_text("def f(:")
+        with pytest.raises(NotTraceable, match="text_broken may change, whose source cannot be read"):
+            USES[use](load(f"{PROGRAM}\ndef f():\n    import text_broken"))
 
     def test_so_may_the_main_program(
         self, load: Load, use: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

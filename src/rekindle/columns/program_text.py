@@ -16,6 +16,7 @@ import types
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ _HARMFUL = frozenset({*_SETTERS, *_GETTERS, "__dict__", "__init__"})
 _NAMED = frozenset({*_WORDS, *_SETTERS, "__dict__"})
 _MODULES = frozenset({"importlib", "ctypes", "runpy", "mock", "unittest.mock"})
 _REACHING_CELLS = frozenset(
-    {"exec", "eval", "__closure__", "cell_contents", "get_referrers", "get_referents", "ctypes"}
+    {"exec", "eval", "__closure__", "cell_contents", "get_referrers", "get_referents", "get_objects", "ctypes"}
 )
 
 
@@ -152,13 +153,10 @@ def _program(own: tuple[ModuleText, ...]) -> list[ModuleText]:
     waiting = list(found.values())
     while waiting:
         for imported in waiting.pop().imports:
-            if imported in found:
-                continue
-            if imported in loaded:
-                found[imported] = _needed(imported, loaded[imported])
+            place = None if imported in found else _place(imported)
+            if place is not None:
+                found[imported] = _needed(imported, place)
                 waiting.append(found[imported])
-            elif _may_come(imported):
-                raise NotTraceable(f"it uses names that {imported} may change, which is not loaded yet")
     return list(found.values())
 
 
@@ -167,28 +165,28 @@ def _loaded() -> list[tuple[str, str]]:
     return [(name, path) for name, path in found if isinstance(path, str)]
 
 
-def _may_come(name: str) -> bool:
-    """Return whether a module that is not loaded, or has no source, may be one of the program's."""
-    top = name.partition(".")[0]
-    if name in sys.modules or top in sys.stdlib_module_names or top in _PACKAGES:
-        return name in sys.modules and _path_of(name) is not None and not _is_installed(name, _path_of(name) or "")
-    if top != name:
-        parent = name.rpartition(".")[0]
-        if parent not in sys.modules:
-            return _may_come(parent)
-        places = getattr(sys.modules[parent], "__path__", ())
-        return not _is_installed(top, _path_of(top) or "") and any(
-            (Path(place) / f"{name.rpartition('.')[2]}{ending}").exists() for place in places for ending in ("", ".py")
-        )
+def _place(name: str) -> str | None:
+    """Return where a module lies, also one that is not loaded yet; None: it is not the program's, or not a module."""
+    if name in sys.modules:
+        path = getattr(sys.modules[name], "__file__", None)
+    else:
+        top = name.partition(".")[0]
+        spec = None if top in sys.stdlib_module_names or top in _PACKAGES else _spec(name)
+        path = None if spec is None or not spec.has_location else spec.origin
+    return None if path is None or _is_installed(name, path) else path
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """Find a module without importing the packages that it is in."""
+    above = name.rpartition(".")[0]
     try:
-        spec = importlib.util.find_spec(name)
+        if not above:
+            return importlib.util.find_spec(name)
+        package = _spec(above)
+        places = None if package is None else package.submodule_search_locations
+        return None if places is None else PathFinder.find_spec(name, places)
     except (ImportError, ValueError):
-        return False
-    return spec is not None and not _is_installed(name, spec.origin or "")
-
-
-def _path_of(name: str) -> str | None:
-    return getattr(sys.modules.get(name), "__file__", None)
+        return None
 
 
 @cache
@@ -215,7 +213,9 @@ def _text(name: Any, path: Any) -> ModuleText | None:
     if not isinstance(name, str) or not isinstance(path, str):
         return None
     source = _source(path)
-    package = getattr(sys.modules.get(name), "__package__", None) or ""
+    package = name if os.path.basename(path) == "__init__.py" else name.rpartition(".")[0]
+    if name == "__main__":
+        package = getattr(sys.modules[name], "__package__", None) or ""
     return None if source is None else _parsed(name, package, path, source[0])
 
 
@@ -280,15 +280,14 @@ class _Changes(ast.NodeVisitor):
             module = ".".join([*parts[: len(parts) - node.level + 1], *([module] if module else [])])
         self._imported(module, node)
         for alias in node.names:
-            if f"{module}.{alias.name}" in sys.modules:
-                self._imported(f"{module}.{alias.name}", node)
+            self._imported(f"{module}.{alias.name}", node)  # which may be a module, or not
             if alias.name in _NAMED | _NAMESPACES or (module, alias.name) == ("sys", "modules"):
                 self._reflects(alias.name, node)
 
     def _imported(self, name: str, node: ast.AST) -> None:
         parts = name.split(".")
         if parts[0] in _MODULES or name in _MODULES:
-            self._reflects(name, node)
+            self._reflects(parts[0], node)
         self.imports.update(".".join(parts[: count + 1]) for count in range(len(parts)))
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
@@ -348,9 +347,9 @@ class _Changes(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
-        names = node.args[1:2] if called in _SETTERS | {"getattr"} else node.args
+        names = {"attrgetter": node.args, "methodcaller": node.args[:1]}.get(called or "", node.args[1:2])
         literal = [part.value for part in names if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-        if called in _SETTERS | _GETTERS and literal and (called != "attrgetter" or len(literal) == len(names)):
+        if called in _SETTERS | _GETTERS and literal and len(literal) == len(names):
             self._harmless.add(id(node.func))
             if called in _SETTERS:
                 self.stored.setdefault(literal[0], node.lineno)

@@ -296,7 +296,7 @@ def _check_instruction(instruction: dis.Instruction) -> None:
         raise NotTraceable("it " + _REASONS.get(name, f"uses the instruction {name}"))
     if name in ("LOAD_ATTR", "LOAD_METHOD") and str(instruction.argval).startswith("__"):
         raise NotTraceable(f"it asks for {instruction.argval}")
-    if name == "LOAD_CONST" and not is_fixed(instruction.argval):
+    if name in ("LOAD_CONST", "RETURN_CONST") and not is_fixed(instruction.argval):
         made = isinstance(instruction.argval, types.CodeType)
         raise NotTraceable("it makes a function" if made else f"it uses a {type(instruction.argval).__name__}")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dis
 import operator
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -469,7 +470,7 @@ def _item(owner: Any, item: Any) -> Any:
     raise NotTraceable(f"it asks {_kind(owner)} for the item {_shown(item)}")
 
 
-_CALLS_ATTRIBUTES = "LOAD_METHOD" not in dis.opmap
+_CALLS_ATTRIBUTES = sys.version_info >= (3, 12)
 _DONE: dict[str, Callable[[_Frame, dis.Instruction], None]] = {
     **dict.fromkeys(
         ("RESUME", "CACHE", "NOP", "EXTENDED_ARG", "PRECALL", "NOT_TAKEN", "COPY_FREE_VARS"), _Frame.nothing
