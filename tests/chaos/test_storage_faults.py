@@ -37,7 +37,7 @@ def test_a_fault_at_any_storage_operation_of_a_checkpoint_changes_nothing(local_
     assert_exactly_once(EVENTS, str(tmp_path / "dry" / "out"))
     assert sum("_metadata" in line for line in dry) >= 2, dry
     tried = 0
-    chosen = range(3, min(len(dry), OPERATIONS) + 1)  # 1 and 2 are the probe, before the job starts
+    chosen = range(4, min(len(dry), OPERATIONS) + 1)  # 1 to 3 are the probe, before the job starts
     for k in chosen:
         kind = (FaultKind.ERROR_BEFORE, FaultKind.ERROR_AFTER)[k % 2]
         directory = tmp_path / f"k{k}"
@@ -52,9 +52,10 @@ def test_a_fault_at_any_storage_operation_of_a_checkpoint_changes_nothing(local_
 
 @pytest.mark.usefixtures("no_slots_left")
 def test_a_slot_killed_while_it_writes_its_snapshot_changes_nothing(spark: Any, tmp_path: Path) -> None:
-    first_of_the_second_checkpoint = 6
+    first_of_the_second_checkpoint = 7
     operations = run(spark, tmp_path / "killed", first_of_the_second_checkpoint, FaultKind.KILL)
-    assert [line.split()[0] for line in operations[:6]] == ["create", "delete", "write", "write", "create", "write"]
+    assert [line.split()[0] for line in operations[:3]] == ["create", "open", "delete"]  # the probe
+    assert [line.split()[0] for line in operations[3:7]] == ["write", "write", "create", "write"]
     assert_exactly_once(EVENTS, str(tmp_path / "killed" / "out"))
 
 
@@ -114,13 +115,13 @@ def test_a_full_checkpoint_directory_fails_the_job_with_the_reason(local_cluster
 
 
 def test_a_tolerated_checkpoint_failure_does_not_restart_the_job(local_cluster: Any, tmp_path: Path) -> None:
-    storage = FaultInjectingCheckpointStorage(f"file://{tmp_path}/checkpoints", str(tmp_path / "operations"), 3)
+    storage = FaultInjectingCheckpointStorage(f"file://{tmp_path}/checkpoints", str(tmp_path / "operations"), 4)
     env = environment(local_cluster, storage, restarts=0)
     env.get_checkpoint_config().set_tolerable_checkpoint_failure_number(1)
     numbering_job(env, EVENTS, str(tmp_path / "out"))
     env.execute()
     assert_exactly_once(EVENTS, str(tmp_path / "out"))
-    assert len(storage.operations()) >= 3
+    assert len(storage.operations()) >= 4
 
 
 def test_state_above_the_memory_limit_of_the_job_master_is_refused_with_advice(

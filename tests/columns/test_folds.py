@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rekindle.columns.expressions import Constant, Field, Operation
-from rekindle.columns.folds import Fold, FoldKind, fold_of
+from rekindle.columns.folds import Fold, FoldKind, Replacing, fold_of
 from rekindle.columns.purity import NotTraceable
 from rekindle.columns.shapes import Shape
 from rekindle.contracts.functions import AggregateFunction
@@ -17,6 +17,7 @@ from rekindle.datastream.running_aggregates import FieldAggregate, FieldChoice
 ROW = Shape.row(["k", "price", "amount"])
 PAIR = Shape.tuple(2)
 KEEP, LAST, SUM, LEAST, GREATEST = FoldKind.KEEP, FoldKind.LAST, FoldKind.SUM, FoldKind.LEAST, FoldKind.GREATEST
+DIFFERENCE = FoldKind.DIFFERENCE
 
 
 class Average(AggregateFunction):
@@ -50,7 +51,7 @@ def test_an_average_is_two_sums() -> None:
     [
         (lambda a, b: (a[0], a[1] + b[1]), [KEEP, SUM]),
         (lambda a, b: (a[0], b[1] + a[1]), [KEEP, SUM]),
-        (lambda a, b: (b[0], a[1] - b[1]), [LAST, SUM]),
+        (lambda a, b: (b[0], a[1] - b[1]), [LAST, DIFFERENCE]),
         (lambda a, b: (a[0], min(a[1], b[1])), [KEEP, LEAST]),
         (lambda a, b: (a[0], min(b[1], a[1])), [KEEP, LEAST]),
         (lambda a, b: (a[0], max(a[1], b[1])), [KEEP, GREATEST]),
@@ -62,6 +63,46 @@ def test_an_average_is_two_sums() -> None:
 )
 def test_reductions_by_field(reduce: Any, expected: list[FoldKind]) -> None:
     assert kinds(fold_of(as_reduce_function(reduce), PAIR)) == expected
+
+
+SPELLINGS: dict[str, Any] = {
+    "min(acc, v)": lambda acc, v: min(acc, v),
+    "min(v, acc)": lambda acc, v: min(v, acc),
+    "max(acc, v)": lambda acc, v: max(acc, v),
+    "max(v, acc)": lambda acc, v: max(v, acc),
+    "v if v < acc": lambda acc, v: v if v < acc else acc,
+    "v if v <= acc": lambda acc, v: v if v <= acc else acc,
+    "v if v > acc": lambda acc, v: v if v > acc else acc,
+    "v if v >= acc": lambda acc, v: v if v >= acc else acc,
+    "acc if acc < v": lambda acc, v: acc if acc < v else v,
+    "acc if acc <= v": lambda acc, v: acc if acc <= v else v,
+    "acc if acc > v": lambda acc, v: acc if acc > v else v,
+    "acc if acc >= v": lambda acc, v: acc if acc >= v else v,
+    "acc if v < acc": lambda acc, v: acc if v < acc else v,
+    "acc if v >= acc": lambda acc, v: acc if v >= acc else v,
+    "v if acc <= v": lambda acc, v: v if acc <= v else acc,
+    "v if not acc > v": lambda acc, v: v if not acc > v else acc,
+}
+NUMBERS = (1, 1.0, 0, 0.0, -0.0, 2, 0.5, float("nan"), float("inf"), float("-inf"), 2**53 + 1, 2.0**53)
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_an_extreme_keeps_its_spelling(spelling: str) -> None:
+    function = SPELLINGS[spelling]
+    (field,) = fold_of(as_reduce_function(function), Shape.value()).fields
+    assert field.replacing is not None
+    for accumulated in NUMBERS:
+        for value in NUMBERS:
+            kept = value if field.replacing(value, accumulated) else accumulated
+            assert kept is function(accumulated, value), (accumulated, value)
+
+
+def test_sums_and_min_and_max_by_a_field_are_spelled_as_their_functions() -> None:
+    from operator import add
+
+    spelled = [fold_of(FieldAggregate(each.__name__, 0, each), PAIR).fields[0].replacing for each in (min, max)]
+    assert spelled == [Replacing("<"), Replacing(">")]
+    assert fold_of(FieldAggregate("sum", 0, add), PAIR).fields[0].replacing is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from rekindle.columns.purity import NotTraceable, traceable, traceable_callable
+from rekindle.columns.expressions import Constant, Field, Operation
+from rekindle.columns.not_traceable import NotTraceable
+from rekindle.columns.purity import traceable, traceable_callable
+from rekindle.columns.shapes import Shape
+from rekindle.columns.tracing import record, trace
 from rekindle.contracts.functions import MapFunction
 
 LIMIT = 5
@@ -133,13 +137,14 @@ class Scaled(MapFunction):
 
 
 def test_a_method_may_use_numbers_and_methods_of_its_instance() -> None:
-    assert traceable(Scaled(3), "map")(5) == 22
+    (found,) = trace(traceable(Scaled(3), "map"), record(Shape.value())).fields
+    assert found == Operation("+", (Operation("*", (Field(0), Constant.of(3))), Constant.of(7)))
 
 
 def test_a_method_may_use_nothing_else_of_its_instance() -> None:
     call = traceable(Scaled([3]), "map")
     with pytest.raises(NotTraceable, match=r"it uses self\.factor, which is a list"):
-        call(5)
+        trace(call, record(Shape.value()))
 
 
 def test_a_property_is_not_run() -> None:
@@ -155,14 +160,14 @@ def test_a_property_is_not_run() -> None:
             return value * self.factor
 
     with pytest.raises(NotTraceable):
-        traceable(Sly(), "map")(5)
+        trace(traceable(Sly(), "map"), record(Shape.value()))
     assert ran == []
 
 
 def test_a_function_with_open_is_not_traced() -> None:
     class Opened(Scaled):
         def open(self, runtime_context: Any) -> None:
-            self.factor = 4
+            self.opened = True
 
     with pytest.raises(NotTraceable, match="open"):
         traceable(Opened(3), "map")

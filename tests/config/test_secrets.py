@@ -15,6 +15,8 @@ from rekindle.config.secrets import HIDDEN, is_secret, shown, without_secrets
         "dbPassword",
         "DB_PWD",
         "db.pass",
+        "db.pw",
+        "REDIS_AUTH",
         "ssl.passphrase",
         "sasl.jaas.config",
         "spark.hadoop.fs.s3a.secret.key",
@@ -61,6 +63,11 @@ def test_a_key_that_only_looks_like_it(key: str) -> None:
         ("{'password': 'hush', 'a': 1}", "{'password': ******, 'a': 1}"),
         ('{"apiKey": "hush"}', '{"apiKey": ******}'),
         ("AccountName=a;AccountKey=hush==;E=1", "AccountName=a;AccountKey=******;E=1"),
+        ("jdbc:sqlserver://h;password={a;b};x=1", "jdbc:sqlserver://h;password=******;x=1"),
+        ("Authorization: Bearer hu.sh sent", "Authorization: Bearer ****** sent"),
+        ("{'Authorization': 'Basic aHVzaA=='}", "{'Authorization': 'Basic ******'}"),
+        ("user: a\npassword: hush\nhost: b", "user: a\npassword: ******\nhost: b"),
+        ("login --db-password hush --host b", "login --db-password ****** --host b"),
         ("s3://b/k?X-Amz-Signature=hush&x=1", "s3://b/k?X-Amz-Signature=******&x=1"),
     ],
 )
@@ -71,7 +78,23 @@ def test_a_secret_inside_a_value_is_hidden_and_the_rest_is_not(text: str, left: 
 
 
 @pytest.mark.parametrize(
-    "part", ["a", "a.", "://a:", "password=", 'password="', "password", "token'", "pass ", "http://", "jdbc:oracle:x:/"]
+    "part",
+    [
+        "a",
+        "a.",
+        "://a:",
+        "password=",
+        'password="',
+        "password",
+        "token'",
+        "pass ",
+        "http://",
+        "jdbc:oracle:x:/",
+        "password: ",
+        "--token ",
+        "password={",
+        "authorization: ",
+    ],
 )
 def test_no_text_takes_long(part: str) -> None:
     """With time that grows as the square of the length, this would not end."""
@@ -86,6 +109,9 @@ def test_no_text_takes_long(part: str) -> None:
         "http://one:1/x http://two:2/y@z",
         "s3://bucket/a=b",
         "a token is needed: send it",
+        "the password is wrong: try again",
+        "authorization of the user failed",
+        "use --token-file or a token",
         "monkey=banana",
         "host:9092,other:9092",
     ],

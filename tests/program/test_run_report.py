@@ -12,8 +12,9 @@ from rekindle.checkpoint.storage import checkpoint_files
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.program.program_errors import RUN_REPORT
 from rekindle.program.run_report import JobReport, read_reports
-from rekindle.runtime.master.views.progress import EpochSummary, LogView, ProgressView
-from rekindle.runtime.master.views.reported_view import ReportedView, reported
+from rekindle.runtime.master.views.job_reporter import job_reporter
+from rekindle.runtime.master.views.observers import JobObservers
+from rekindle.runtime.master.views.progress import EpochSummary, JobObserver, LogView, ProgressView
 
 JOB = "a" * 32
 
@@ -29,20 +30,23 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def view(path: str, caplog: pytest.LogCaptureFixture) -> ProgressView:
     caplog.set_level(logging.INFO, "rekindle")
-    return reported(LogView("job"), JOB)
+    reporter = job_reporter(JOB, "job")
+    assert reporter is not None
+    return JobObservers(LogView("job"), then=(reporter,))
 
 
 def test_without_a_file_nothing_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = ProgressView("job")
-    assert reported(own, JOB) is own
+    assert job_reporter(JOB, "job") is None
     monkeypatch.setenv(RUN_REPORT, str(tmp_path / "gone"))
-    reported(own, JOB).start()
+    reporter = job_reporter(JOB, "job")
+    assert reporter is not None
+    reporter.start()
     assert not (tmp_path / "gone").exists()
 
 
-def test_everything_that_a_view_can_show_is_passed_on() -> None:
-    methods = {name for name, value in vars(ProgressView).items() if callable(value) and not name.startswith("_")}
-    assert methods <= vars(ReportedView).keys()
+def test_observers_are_told_all_that_one_can_hear() -> None:
+    methods = {name for name, value in vars(JobObserver).items() if callable(value) and not name.startswith("_")}
+    assert methods <= vars(JobObservers).keys()
 
 
 def test_a_job_is_told_from_its_start_to_its_end(

@@ -190,11 +190,9 @@ def test_other_files_are_passed_over(files: LocalCheckpointFiles) -> None:
 # --- keeping it up to date ---
 
 
-def kept(files: LocalCheckpointFiles, master: FakeMaster, **options: Any) -> JobRecorder:
+def kept(files: LocalCheckpointFiles, master: FakeMaster, **options: Any) -> None:
     (job,) = registered(master).all()
-    recorder = JobRecorder(job, files, **{"kept": 3, "pause": 0.01, "period": 0.01, **options})
-    recorder.start()
-    return recorder
+    JobRecorder(job, files, **{"kept": 3, "pause": 0.01, "period": 0.01, **options}).start()
 
 
 def states(files: LocalCheckpointFiles) -> list[str]:
@@ -203,35 +201,31 @@ def states(files: LocalCheckpointFiles) -> list[str]:
 
 def test_a_record_is_there_from_the_beginning_and_says_how_the_job_ended(files: LocalCheckpointFiles) -> None:
     master = FakeMaster(clock=ManualClock(10**12)).run()
-    recorder = kept(files, master, pause=600.0, period=600.0)
+    kept(files, master, pause=600.0, period=600.0)
     wait_until(lambda: states(files) == ["RUNNING"], "there is a record")
     master.end(JobStatus.CANCELED)
-    recorder.finish()
     assert states(files) == ["CANCELED"]
     assert [name.number for name in record_names(files)] == [2]
 
 
 def test_what_happens_is_written_after_a_pause_and_one_version_stays(files: LocalCheckpointFiles) -> None:
     master = FakeMaster(clock=ManualClock(10**12)).run()
-    recorder = kept(files, master, period=600.0)
+    kept(files, master, period=600.0)
     wait_until(lambda: states(files) == ["RUNNING"], "there is a record")
     master.history.enter(JobStatus.RESTARTING)
     wait_until(lambda: states(files) == ["RESTARTING"], "the record is up to date")
     master.end(JobStatus.FAILED)
-    recorder.finish()
     assert len(record_names(files)) == 1
 
 
 def test_another_driver_goes_on_with_the_record(files: LocalCheckpointFiles) -> None:
     first = FakeMaster(clock=ManualClock(10**12)).run()
-    recorder = kept(files, first)
+    kept(files, first)
     first.end(JobStatus.SUSPENDED)
-    recorder.finish()
     before = record_names(files)[-1].number
     second = FakeMaster(clock=ManualClock(10**12 + 5)).run()
-    recorder = kept(files, second)
+    kept(files, second)
     second.end(JobStatus.FINISHED)
-    recorder.finish()
     assert states(files) == ["FINISHED"]
     assert [name.number > before for name in record_names(files)] == [True]
 
@@ -239,19 +233,17 @@ def test_another_driver_goes_on_with_the_record(files: LocalCheckpointFiles) -> 
 def test_the_oldest_jobs_are_forgotten(files: LocalCheckpointFiles) -> None:
     for number in range(6):
         master = FakeMaster(f"{number:032x}", clock=ManualClock(10**12 + number)).run()
-        recorder = kept(files, master)
+        kept(files, master)
         master.end(JobStatus.FINISHED)
-        recorder.finish()
     assert [name.job_id for name in record_names(files)] == [f"{number:032x}" for number in (3, 4, 5)]
 
 
 def test_a_storage_that_fails_is_told_once_and_harms_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("not a directory")
     master = FakeMaster(clock=ManualClock(10**12)).run()
-    recorder = kept(LocalCheckpointFiles(str(tmp_path / "file")), master)
+    kept(LocalCheckpointFiles(str(tmp_path / "file")), master)
     wait_until(lambda: "no up-to-date record" in caplog.text, "the failure is told")
     master.end(JobStatus.FINISHED)
-    recorder.finish()
     assert caplog.text.count("no up-to-date record") == 1
     assert not [thread for thread in threading.enumerate() if thread.name == "job-record" and thread.is_alive()]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from ast import literal_eval
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -114,6 +115,6 @@ def assert_golden(given: list[pa.Table], output: Path) -> None:
     assert len(found) == len(windows)
     assert set(found) == windows
     last: dict[int, int] = defaultdict(int)
-    for key, total in map(eval, read_output(str(output / "totals"))):
+    for key, total in map(literal_eval, read_output(str(output / "totals"))):
         last[key] = max(last[key], total)
     assert last == totals

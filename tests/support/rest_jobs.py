@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +63,13 @@ class FakeMaster:
         self.savepoint: Future[str] = Future()
         self.checkpoint: Future[int] = Future()
         self.alive = True
+        self._at_end: list[Callable[[], None]] = []
+
+    def at_end(self, finish: Callable[[], None]) -> None:
+        if self.history.status.is_terminal_state():
+            finish()
+        else:
+            self._at_end.append(finish)
 
     def suspend(self) -> None:
         self.asked.append(("suspend",))
@@ -76,6 +83,8 @@ class FakeMaster:
     def end(self, status: JobStatus) -> None:
         """Let the job be over."""
         self.history.enter(status)
+        for finish in self._at_end:
+            finish()
         self.result.set_result(None)
 
     def slot_places(self) -> dict[int, SlotPlace]:
@@ -101,8 +110,8 @@ class FakeMaster:
     def stop_with_savepoint(self, directory: str | None, drain: bool) -> Future[str]:
         return self._asked("stop", directory, drain)
 
-    def cancel(self) -> None:
-        self.asked.append(("cancel",))
+    def cancel(self, keep_checkpoints: bool = False) -> None:
+        self.asked.append(("cancel", "keep") if keep_checkpoints else ("cancel",))
         self.history.enter(JobStatus.CANCELLING)
 
     def _asked(self, what: str, directory: str | None, *more: Any) -> Future[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+_LEAST_STEP_NS = 500_000_000
+
 
 class Clock(Protocol):
     """Tell the time, in milliseconds since the epoch."""
@@ -35,6 +37,30 @@ class SteadyClock:
     def now(self) -> int:
         """Return the current time."""
         return (self._ahead + _passed_ns()) // 1_000_000
+
+
+class ClockSteps:
+    """Notice that the clock of this machine was set, by comparing it with one that only counts what passes."""
+
+    def __init__(self) -> None:
+        self._ahead, _ = _ahead_ns()
+
+    def millis(self) -> int:
+        """Return by how much it was set since this was asked last; 0: it was not, or by less than can be told."""
+        ahead, inexact = _ahead_ns()
+        step = ahead - self._ahead
+        if abs(step) <= _LEAST_STEP_NS + inexact:
+            return 0
+        self._ahead = ahead
+        return step // 1_000_000
+
+
+def _ahead_ns() -> tuple[int, int]:
+    """Return how far the machine's clock is ahead of what has passed, and how long it took to find that out."""
+    before = _passed_ns()
+    wall = time.time_ns()
+    after = _passed_ns()
+    return wall - after, after - before
 
 
 def _passed_ns() -> int:

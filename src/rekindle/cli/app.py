@@ -113,6 +113,7 @@ def _root(
 
 def main() -> None:
     """Run the command line. Errors that Rekindle explains are shown without a traceback."""
+    _open_closed_streams()
     try:
         code = _end_of(app)
         sys.stdout.flush()
@@ -120,6 +121,18 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = ExitCode.FAILED
     raise SystemExit(int(code))
+
+
+def _open_closed_streams() -> None:
+    """Let streams that the command was started without (``>&-``) lead nowhere: no file is to get their numbers."""
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+            os.set_inheritable(descriptor, True)
+            setattr(sys, name, os.fdopen(descriptor, mode, closefd=False))
 
 
 def _end_of(command: typer.Typer) -> int:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from rekindle.columns.python_values import column_values
 from rekindle.columns.shapes import Shape, ShapeKind
+from rekindle.columns.table_rows import TableRows
 from rekindle.exceptions import InvalidProgramError
 from rekindle.types.basic_typeinfo import BasicType, BasicTypeInfo
 from rekindle.types.composite_typeinfo import RowTypeInfo, TupleTypeInfo
@@ -66,17 +67,54 @@ def as_values(array: pa.Array | Sequence[Any]) -> list[Any]:
     return [row if there else None for row, there in zip(rows, valid, strict=True)]
 
 
-def record_batch(fields: Sequence[pa.Array], shape: Shape) -> pa.RecordBatch:
-    """Return columns of records as a batch that a program can name them in."""
-    return pa.RecordBatch.from_arrays(list(fields), names=_names(shape))
+def inferred(column: pa.Array) -> pa.Array | None:
+    """Return a column with the type that Arrow finds for its values as Python's; None: only the values can tell."""
+    kind = column.type
+    if column.null_count == len(column):
+        return pa.nulls(len(column))
+    if pa.types.is_signed_integer(kind):
+        return column.cast(pa.int64())
+    if pa.types.is_floating(kind):
+        return column.cast(pa.float64())
+    return column if pa.types.is_boolean(kind) or pa.types.is_string(kind) else None
 
 
-def batch_of(records: list[Any], type_info: TypeInformation | None) -> pa.RecordBatch:
+def record_batch(
+    fields: Sequence[pa.Array], shape: Shape, type_info: TypeInformation | None, schema: pa.Schema | None
+) -> pa.RecordBatch | None:
+    """Return columns of records as the batch that :func:`batch_of` makes of the records.
+
+    Returns:
+        The batch; None: it must be made of the records.
+    """
+    if schema is not None:
+        types: list[pa.DataType | None] = list(schema.types)
+    elif isinstance(type_info, TupleTypeInfo | RowTypeInfo):
+        types = [arrow_type(each) for each in type_info.get_field_types()]
+    else:
+        types = [arrow_type(type_info)] if shape.kind is ShapeKind.VALUE else [None] * len(shape)
+    arrays = [
+        inferred(field) if kind is None else field if field.type == kind else field.cast(kind)
+        for field, kind in zip(fields, types, strict=True)
+    ]
+    if any(array is None for array in arrays):
+        return None
+    return pa.RecordBatch.from_arrays(arrays, names=_names(shape))
+
+
+def batch_of(records: list[Any], type_info: TypeInformation | None, schema: pa.Schema | None) -> pa.RecordBatch:
     """Return records as a batch: rows by their names, tuples by place, others as one column.
+
+    Args:
+        records: The records.
+        type_info: Their type; None: it was not declared.
+        schema: What their columns are if they are rows of a DataFrame, as they were read; None: they are not.
 
     Raises:
         InvalidProgramError: They have no form in Arrow.
     """
+    if schema is not None:
+        return TableRows(schema).batch(records)
     first = records[0]
     names = getattr(first, "__fields__", None) or getattr(first, "_fields", None)
     try:

@@ -10,6 +10,7 @@ from rekindle.columns.folds import Fold
 from rekindle.columns.kinds import Kind
 from rekindle.columns.shapes import Shape
 from rekindle.columns.window_grid import WindowGrid
+from rekindle.types.type_information import TypeInformation
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class ColumnChain:
         kinds: The kinds of their fields.
         shares: How many subtasks make watermarks out of the records, each of its share; 0: none do.
         combined: What may be folded before records are sent; None: nothing.
+        type_info: The type by which records are converted in the end; None: they are not.
     """
 
     nodes: tuple[int, ...]
@@ -79,3 +81,4 @@ class ColumnChain:
     kinds: tuple[Kind, ...]
     shares: int = 0
     combined: WindowedFold | None = None
+    type_info: TypeInformation | None = None

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rekindle.columns.chains import WindowedFold
 from rekindle.columns.evaluation import Array, NotColumnar
-from rekindle.columns.folds import Fold, FoldKind
+from rekindle.columns.folds import EXTREMES, Fold, FoldKind
 from rekindle.columns.grouping import Codes, Groups, groups_of, refined
 from rekindle.columns.kernels import Accumulators, FoldInput, chosen_rows, fold_input
 from rekindle.columns.pipeline import KeyedRows
@@ -30,12 +30,16 @@ class FoldedRows:
         keys: The columns of the key.
         starts: Where the window of each begins.
         values: What goes into each field of the accumulator; None where nothing does.
+        firsts: The first record of each, field by field; empty where each record can be folded, whatever is held.
+        stamps: The timestamp of the first record of each.
         records: How many records each of them was; a record in several windows counts in the latest.
     """
 
     keys: list[pa.Array]
     starts: Codes
     values: list[pa.Array | None]
+    firsts: list[pa.Array]
+    stamps: Codes
     records: Codes
 
 
@@ -62,11 +66,18 @@ def combined(windowed: WindowedFold, given: KeyedRows) -> FoldedRows:
         raise NotColumnar("too many groups")
     fields = given.fields if rows is None else [each.take(pa.array(rows)) for each in given.fields]
     own = fold_input(fold, fields, len(codes))
-    values = _chosen_rows(fold, pairs, own) if fold.choice is not None else _values(fold, pairs, own, windowed.floats)
-    first = pa.array(pairs.first if rows is None else rows[pairs.first])
+    first = pairs.first if rows is None else rows[pairs.first]
+    # What a reduction holds may be a record that was never computed with. The function then raises, and names this one.
+    firsts = [each.take(pa.array(first)) for each in given.fields] if fold.initial is None else []
+    if fold.choice is not None:
+        values = _chosen_rows(fold, pairs, own)
+    else:
+        values = _values(fold, pairs, own, firsts, windowed.floats)
     latest = pairs.codes if rows is None else pairs.codes[np.flatnonzero(np.diff(rows, prepend=-1))]
     records = np.bincount(latest, minlength=pairs.count)
-    return FoldedRows([key.take(first) for key in given.keys], windows.starts[pairs.first], values, records)
+    known = {id(each): taken for each, taken in zip(given.fields, firsts, strict=False)}
+    keys = [known[id(key)] if id(key) in known else key.take(pa.array(first)) for key in given.keys]
+    return FoldedRows(keys, windows.starts[pairs.first], values, firsts, given.timestamps[first], records)
 
 
 def _numbered(starts: Codes, slide: int) -> tuple[Codes, int]:
@@ -80,12 +91,13 @@ def _numbered(starts: Codes, slide: int) -> tuple[Codes, int]:
     return (starts - earliest) // slide, count
 
 
-def _values(fold: Fold, groups: Groups, given: FoldInput, floats: bool) -> list[pa.Array | None]:
+def _values(
+    fold: Fold, groups: Groups, given: FoldInput, firsts: list[pa.Array], floats: bool
+) -> list[pa.Array | None]:
     values: list[pa.Array | None] = []
     for place, (each, value) in enumerate(zip(fold.fields, given.values, strict=True)):
         if each.kind is FoldKind.KEEP:
-            carried = given.fields[place] if fold.initial is None else None
-            values.append(None if carried is None else carried.take(pa.array(groups.first)))
+            values.append(firsts[place] if firsts else None)
         elif each.kind is FoldKind.LAST:
             assert isinstance(value, pa.Array)
             values.append(value.take(pa.array(groups.last)))
@@ -96,7 +108,7 @@ def _values(fold: Fold, groups: Groups, given: FoldInput, floats: bool) -> list[
 
 
 def _folded(kind: FoldKind, value: Array, groups: Groups, floats: bool) -> Array:
-    if kind is not FoldKind.SUM:
+    if kind in EXTREMES:
         result = value[groups.first].copy()
         (np.minimum if kind is FoldKind.LEAST else np.maximum).at(result, groups.codes, value)
         return result
@@ -105,7 +117,7 @@ def _folded(kind: FoldKind, value: Array, groups: Groups, floats: bool) -> Array
             raise NotColumnar("sums of floats depend on the order in which they are added")
     elif len(value) and max(abs(int(value.min())), abs(int(value.max()))) * len(value) >= 1 << 62:
         raise NotColumnar("sums that may have more than 64 bits")
-    result = np.zeros(groups.count, value.dtype)
+    result = np.full(groups.count, -0.0 if value.dtype.kind == "f" else 0, value.dtype)  # -0.0 changes no sum
     with np.errstate(all="ignore"):
         np.add.at(result, groups.codes, value)
     return result

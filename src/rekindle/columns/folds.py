@@ -6,6 +6,7 @@ function need not be called for each record: all fields of a batch are folded at
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -24,8 +25,40 @@ class FoldKind(Enum):
     KEEP = "keep"  # stays what it is
     LAST = "last"  # becomes that of the record
     SUM = "sum"
+    DIFFERENCE = "difference"  # not a sum of what is negated: -0.0 - 0 is -0.0, and -0.0 + -0 is 0.0
     LEAST = "least"
     GREATEST = "greatest"
+
+
+SUMS = frozenset({FoldKind.SUM, FoldKind.DIFFERENCE})
+EXTREMES = frozenset({FoldKind.LEAST, FoldKind.GREATEST})
+_COMPARISONS: dict[str, Any] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Replacing:
+    """Say when the value of a record replaces what is accumulated, as the function spells it.
+
+    ``min(acc, v)`` takes ``v`` where ``v < acc``; ``min(v, acc)`` where not ``v > acc``. They differ for NaN, for 0.0
+    and -0.0, and for 1 and 1.0.
+
+    Attributes:
+        symbol: How the value of the record is compared with what is accumulated.
+        holds: Whether it replaces that where the comparison is true, not where it is false.
+    """
+
+    symbol: str
+    holds: bool = True
+
+    @property
+    def kind(self) -> FoldKind:
+        """Return what is kept among values that have an order."""
+        return FoldKind.LEAST if (self.symbol in ("<", "<=")) is self.holds else FoldKind.GREATEST
+
+    def __call__(self, value: Any, accumulated: Any) -> bool:
+        """Return whether a value replaces what is accumulated."""
+        return bool(_COMPARISONS[self.symbol](value, accumulated)) is self.holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +68,12 @@ class FieldFold:
     Attributes:
         kind: The way.
         value: What of a record goes in; None where nothing does.
+        replacing: When that replaces what is accumulated; None where the way is no extreme.
     """
 
     kind: FoldKind
     value: Expression | None = None
+    replacing: Replacing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +151,12 @@ def _described(reduction: FieldReduction, shape: Shape) -> Fold:
         raise NotTraceable(f"records have no field {position!r}")
     if reduction.kind in ("min_by", "max_by"):
         return Fold((), shape, None, shape, ChosenRecord(place, reduction.kind == "min_by", reduction.first))
-    kind = {"sum": FoldKind.SUM, "min": FoldKind.LEAST, "max": FoldKind.GREATEST}[reduction.kind]
-    folds = tuple(
-        FieldFold(kind, Field(other)) if other == place else FieldFold(FoldKind.KEEP) for other in range(len(shape))
-    )
-    return Fold(folds, shape, None, shape)
+    folds = [FieldFold(FoldKind.KEEP)] * len(shape)
+    if reduction.kind == "sum":
+        folds[place] = FieldFold(FoldKind.SUM, Field(place))
+    else:
+        folds[place] = _extreme(Field(place), Replacing("<" if reduction.kind == "min" else ">"))
+    return Fold(tuple(folds), shape, None, shape)
 
 
 def _reduction(function: ReduceFunction, shape: Shape) -> Fold:
@@ -161,17 +197,17 @@ def _field_fold(after: Expression, place: int) -> FieldFold:
                 if accumulated == own and _is_of_record(value):
                     return FieldFold(FoldKind.SUM, value)
         case Operation("-", (accumulated, value)) if accumulated == own and _is_of_record(value):
-            return FieldFold(FoldKind.SUM, Operation("neg", (value,)))
-        case Choice(Operation(symbol, (left, right)), then, otherwise) if symbol in _DIRECTIONS:
+            return FieldFold(FoldKind.DIFFERENCE, value)
+        case Choice(Operation(symbol, (left, right)), then, otherwise) if symbol in _MIRRORED and own in (left, right):
             # min(acc, x) is "x if x < acc else acc", max(acc, x) is "x if x > acc else acc": so are they written out.
-            less, value = (_DIRECTIONS[symbol], left) if right == own else (not _DIRECTIONS[symbol], right)
-            if own in (left, right) and _is_of_record(value) and {then, otherwise} == {own, value}:
-                keeps_less = less if then == value else not less
-                return FieldFold(FoldKind.LEAST if keeps_less else FoldKind.GREATEST, value)
+            compared, value = (symbol, left) if right == own else (_MIRRORED[symbol], right)
+            if _is_of_record(value) and (then, otherwise) in ((own, value), (value, own)):
+                return _extreme(value, Replacing(compared, then == value))
     raise NotTraceable(f"it makes field {place} of the accumulator in a way that is not known as a fold")
 
 
-_DIRECTIONS = {"<": True, "<=": True, ">": False, ">=": False}
+def _extreme(value: Expression, replacing: Replacing) -> FieldFold:
+    return FieldFold(replacing.kind, value, replacing)
 
 
 def _is_of_record(expression: Expression) -> bool:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rekindle.columns.evaluation import Array, NotColumnar, as_numpy, column, numbers
-from rekindle.columns.expressions import Expression, Operation
-from rekindle.columns.folds import ChosenRecord, Fold, FoldKind
+from rekindle.columns.expressions import Expression
+from rekindle.columns.folds import EXTREMES, SUMS, ChosenRecord, Fold, FoldKind
 from rekindle.columns.grouping import Codes, Groups
 from rekindle.columns.python_values import column_values
 from rekindle.columns.shapes import ShapeKind
@@ -33,11 +33,13 @@ class FoldInput:
         values: What goes into each field of the accumulator: an array where it is computed with, a column where it is
             only carried, None where nothing goes in.
         rows: How many rows there are.
+        portions: Whether each stands for several records, which were folded before.
     """
 
     fields: Sequence[pa.Array]
     values: Sequence[Array | pa.Array | None]
     rows: int
+    portions: bool = False
 
 
 def fold_input(fold: Fold, fields: Sequence[pa.Array], rows: int) -> FoldInput:
@@ -56,10 +58,7 @@ def _value(kind: FoldKind, value: Expression | None, fields: Sequence[pa.Array],
         return None
     if kind is FoldKind.LAST:
         return column(value, fields, rows)
-    values = computable(numbers(value, fields, rows), kind)
-    if isinstance(value, Operation) and value.symbol == "neg" and values.dtype.kind == "f" and np.isnan(values).any():
-        raise NotColumnar("to add what is negated may give another NaN than to subtract")
-    return values
+    return computable(numbers(value, fields, rows), kind)
 
 
 def computable(values: Array, kind: FoldKind) -> Array:
@@ -70,7 +69,7 @@ def computable(values: Array, kind: FoldKind) -> Array:
     """
     if values.dtype == np.bool_:
         raise NotColumnar("arithmetic with what is no number")
-    if values.dtype.kind == "f" and kind is not FoldKind.SUM:
+    if values.dtype.kind == "f" and kind in EXTREMES:
         if np.isnan(values).any():
             raise NotColumnar("no order among numbers and NaN")
         zeros = values == 0
@@ -192,15 +191,22 @@ def _field(kind: FoldKind, place: int, value: Any, state: Accumulators) -> list[
         return _kept(place, state)
     if kind is FoldKind.LAST:
         return _last(place, value, state)
-    start = state.start(place, kind is FoldKind.SUM and value.dtype.kind == "f")
+    start = state.start(place, kind in SUMS and value.dtype.kind == "f")
     values = value if state.rest is None else value[state.rest]
+    if state.given.portions and start.dtype.kind == "f" and values.dtype.kind == "i":
+        raise NotColumnar("to a float, integers are added one by one: each sum is rounded")
     start, values = matched(kind, start, values, state.fold.initial is not None)
     result = start.copy()
     _UFUNCS[kind].at(result, state.codes, values)
     return result.tolist()  # type: ignore[no-any-return]
 
 
-_UFUNCS = {FoldKind.SUM: np.add, FoldKind.LEAST: np.minimum, FoldKind.GREATEST: np.maximum}
+_UFUNCS = {
+    FoldKind.SUM: np.add,
+    FoldKind.DIFFERENCE: np.subtract,
+    FoldKind.LEAST: np.minimum,
+    FoldKind.GREATEST: np.maximum,
+}
 
 
 def matched(kind: FoldKind, start: Array, values: Array, every_group_folds: bool) -> tuple[Array, Array]:
@@ -216,14 +222,14 @@ def matched(kind: FoldKind, start: Array, values: Array, every_group_folds: bool
         NotColumnar: They cannot be.
     """
     if start.dtype == values.dtype:
-        if kind is FoldKind.SUM and start.dtype.kind == "i" and len(values):
+        if kind in SUMS and start.dtype.kind == "i" and len(values):
             reach = max(map(abs, (int(values.min()), int(values.max())))) * len(values)
             if reach + (max(map(abs, (int(start.min()), int(start.max())))) if len(start) else 0) > _MOST:
                 raise NotColumnar("sums that may have more than 64 bits")
-        if kind is not FoldKind.SUM:
+        if kind in EXTREMES:
             computable(start, kind)
         return start, values
-    if kind is not FoldKind.SUM or not every_group_folds:
+    if kind in EXTREMES or not every_group_folds:
         raise NotColumnar("numbers of different types")
     return start.astype(np.float64, copy=False), values.astype(np.float64, copy=False)
 

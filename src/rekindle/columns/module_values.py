@@ -10,11 +10,12 @@ import ast
 import operator
 import sys
 import types
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import cloudpickle
+
+from rekindle.columns.program_text import text_of
 
 _UNKNOWN = object()
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -25,6 +26,7 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+_DECORATORS = frozenset({"staticmethod", "override", "final", "dataclass"})  # what they return is what is written
 
 
 def imported_anew(owner: Any) -> types.ModuleType | None:
@@ -38,86 +40,148 @@ def imported_anew(owner: Any) -> types.ModuleType | None:
     return module
 
 
-def holds_code(module: types.ModuleType, code: types.CodeType) -> bool:
-    """Return whether the source of a module has a function, as it is: nobody has put another one in its place."""
-    read = _read(module)
-    return read is not None and code in read[1]
+def holds_function(module: types.ModuleType, function: types.FunctionType) -> bool:
+    """Return whether the source of a module says that a function, under its own name, is what it is now."""
+    text = text_of(module)
+    if text is None:
+        return False
+    *classes, name = function.__qualname__.split(".")
+    body = _body(text.tree.body, classes)
+    found = [] if body is None else _bindings(body, name)
+    if len(found) != 1 or not isinstance(found[0], ast.FunctionDef) or not _is_plain(found[0]):
+        return False
+    written = [code for code in text.codes if code.co_qualname == function.__qualname__]
+    given = found[0].args
+    return (
+        written == [function.__code__]
+        and _same(tuple(_computed(each, ()) for each in given.defaults), function.__defaults__ or ())
+        and all(each is None for each in given.kw_defaults)
+        and not function.__kwdefaults__
+    )
 
 
 def holds_value(owner: types.ModuleType | type, name: str, value: Any) -> bool:
-    """Return whether the source says that a variable of a module, or of a class in it, is what it is now."""
+    """Return whether the source says that a variable of a module, or of a class in it, is what it is now.
+
+    Args:
+        owner: The module or the class.
+        name: The name of the variable.
+        value: What it is now; a function is what it is if it has the name, and is of the module, that the source says.
+    """
     module = owner if isinstance(owner, types.ModuleType) else sys.modules[owner.__module__]
-    read = _read(module)
-    if read is None:
+    text = text_of(module)
+    if text is None:
         return False
-    body: Sequence[ast.stmt] = read[0].body
-    if isinstance(owner, type):
-        for part in owner.__qualname__.split("."):
-            found = [each for each in body if isinstance(each, ast.ClassDef) and each.name == part]
-            if len(found) != 1:
+    body = _body(text.tree.body, owner.__qualname__.split(".") if isinstance(owner, type) else [])
+    if body is None:
+        return False
+    bindings = _bindings(body, name)
+    if len(bindings) != 1:
+        return False
+    match bindings[0]:
+        case ast.FunctionDef():
+            qualname = f"{owner.__qualname__}.{name}" if isinstance(owner, type) else name
+            return isinstance(value, types.FunctionType) and (
+                (value.__module__, value.__qualname__) == (module.__name__, qualname)
+            )
+        case ast.Import(names=names):
+            return isinstance(value, types.ModuleType) and any(
+                alias.name == value.__name__ and (alias.asname or alias.name) == name for alias in names
+            )
+        case ast.ImportFrom(module=source, level=level, names=names):
+            imported = _imported(module, source, level)
+            original = next((alias.name for alias in names if (alias.asname or alias.name) == name), None)
+            if original is None or imported is None:
                 return False
-            body = found[0].body
-    said = _assigned(body, name)
-    return type(said) is type(value) and repr(said) == repr(value)
+            if imported.__name__ == "math":
+                return _same(getattr(imported, original, _UNKNOWN), value)
+            return holds_value(imported, original, value)
+    return _same(_computed(ast.Name(name), body), value)
 
 
-@lru_cache(maxsize=256)
-def _read(module: types.ModuleType) -> tuple[ast.Module, frozenset[types.CodeType]] | None:
-    path = getattr(module, "__file__", None)
-    if path is None or not path.endswith(".py"):
-        return None
-    try:
-        with open(path, "rb") as file:
-            source = file.read()
-        tree = ast.parse(source, path)
-        return tree, frozenset(_codes(compile(tree, path, "exec", dont_inherit=True)))
-    except (OSError, SyntaxError, ValueError):
-        return None
+def _imported(module: types.ModuleType, source: str | None, level: int) -> types.ModuleType | None:
+    name = source or ""
+    if level:
+        parts = (module.__package__ or "").split(".")
+        name = ".".join([*parts[: len(parts) - level + 1], *([source] if source else [])])
+    return sys.modules.get(name)
 
 
-def _codes(code: types.CodeType) -> list[types.CodeType]:
-    inner = [each for part in code.co_consts if isinstance(part, types.CodeType) for each in _codes(part)]
-    return [code, *inner]
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and repr(one) == repr(other)
+
+
+def _body(body: Sequence[ast.stmt], classes: Sequence[str]) -> Sequence[ast.stmt] | None:
+    """Return what is in a class in a body; None: the source does not say which class that is."""
+    for part in classes:
+        found = _bindings(body, part)
+        if len(found) != 1 or not isinstance(found[0], ast.ClassDef) or not _is_plain(found[0]):
+            return None
+        if found[0].keywords or any(isinstance(node, ast.Call) for base in found[0].bases for node in ast.walk(base)):
+            return None
+        body = found[0].body
+    return body
+
+
+def _is_plain(definition: ast.FunctionDef | ast.ClassDef) -> bool:
+    """Return whether a definition is bound to its name as it is written."""
+    for decorator in definition.decorator_list:
+        named = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if (named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", None)) not in _DECORATORS:
+            return False
+    return True
+
+
+def _bindings(body: Sequence[ast.stmt], name: str) -> list[ast.stmt]:
+    """Return the statements of a body that bind a name, each as often as it does."""
+    return [statement for statement in body for bound in _bound(statement) if bound in (name, "*")]
+
+
+def _bound(node: ast.AST) -> Iterator[str | None]:
+    """Return the names that a statement binds where it stands, not in the functions and classes in it."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+            return
+        case ast.Lambda():
+            return
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.Global(names=names):
+            yield from names
+        case ast.alias():
+            yield node.asname or node.name.partition(".")[0]
+        case ast.ExceptHandler(name=name) | ast.MatchAs(name=name) | ast.MatchStar(name=name):
+            yield name
+        case ast.MatchMapping(rest=name):
+            yield name
+    for part in ast.iter_child_nodes(node):
+        yield from _bound(part)
 
 
 def _assigned(body: Sequence[ast.stmt], name: str) -> Any:
     """Return what is assigned to a name, once and as it stands in the source."""
-    stores = [
-        statement
-        for statement in body
-        for node in ast.walk(statement)
-        if (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load))
-        or (isinstance(node, ast.Global | ast.Nonlocal) and name in node.names)
-        or (isinstance(node, ast.alias) and (node.asname or node.name) in (name, "*"))
-    ]
-    if len(stores) != 1:
-        return _UNKNOWN
-    match stores[0]:
-        case (
+    match _bindings(body, name):
+        case [
             ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(target=ast.Name(), value=ast.expr() as value)
-        ):
-            try:
-                return _computed(value, body)
-            except (ArithmeticError, TypeError, ValueError, RecursionError):
-                return _UNKNOWN
-        case ast.ImportFrom(module="math", level=0, names=names):
-            import math
-
-            original = next(alias.name for alias in names if (alias.asname or alias.name) == name)
-            return getattr(math, original, _UNKNOWN)
+        ]:
+            return _computed(value, body)
     return _UNKNOWN
 
 
 def _computed(expression: ast.expr, body: Sequence[ast.stmt]) -> Any:
-    match expression:
-        case ast.Constant(value=value):
-            return value
-        case ast.Tuple(elts=elements):
-            return tuple(_computed(element, body) for element in elements)
-        case ast.Name(id=name):
-            return _assigned(body, name)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_computed(operand, body)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return _BINARY[type(op)](_computed(left, body), _computed(right, body))
+    try:
+        match expression:
+            case ast.Constant(value=value):
+                return value
+            case ast.Tuple(elts=elements):
+                return tuple(_computed(element, body) for element in elements)
+            case ast.Name(id=name):
+                return _assigned(body, name)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -_computed(operand, body)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+                return _BINARY[type(op)](_computed(left, body), _computed(right, body))
+    except (ArithmeticError, TypeError, ValueError, RecursionError):
+        return _UNKNOWN
     return _UNKNOWN

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -42,10 +44,14 @@ def naming(function: Any, method: str = "", subject: str = "") -> Iterator[None]
         method: The name of its method.
         subject: What to call it, if not by its name.
     """
-    call = getattr(function, method, function)
+    call = inspect.getattr_static(function, method, function)
+    if isinstance(call, types.MethodType | staticmethod):
+        call = call.__func__
     try:
         yield
     except NotTraceable as reason:
-        code = getattr(getattr(call, "__func__", call), "__code__", None)
-        name = getattr(call, "__name__", type(call).__name__)
-        raise reason.of(subject or f"`{name}`", getattr(code, "co_firstlineno", None)) from None
+        if isinstance(call, types.FunctionType):
+            named = reason.of(subject or f"`{call.__name__}`", call.__code__.co_firstlineno)
+        else:
+            named = reason.of(subject or f"`{type(call).__name__}`", None)
+        raise named from None

@@ -12,6 +12,7 @@ from rekindle.columns.chains import ColumnChain, FilterStep, MapStep, TimestampS
 from rekindle.columns.evaluation import NotColumnar, column, numbers, truth
 from rekindle.columns.grouping import Codes
 from rekindle.columns.shapes import Shape
+from rekindle.columns.typed_records import leaves_unchanged
 
 _SCATTER = 0x9E3779B1  # spreads epochs, also if every second one brings nothing
 
@@ -104,6 +105,8 @@ def keyed_rows(chain: ColumnChain, batch: pa.RecordBatch, observed: Observed) ->
                     raise NotColumnar("timestamps that are no integers")
                 seen = timestamps
     counts.append(rows)
+    if chain.type_info is not None and not leaves_unchanged(chain.type_info, shape, fields):
+        raise NotColumnar("values that their type changes or refuses")
     keys = [column(expression, fields, rows) for expression in chain.key]
     for place, count in enumerate(counts):
         observed.count(place, count)
@@ -118,10 +121,18 @@ def joined(parts: Sequence[KeyedRows]) -> KeyedRows:
         return parts[0]
     first = parts[0]
     stamps = [part.timestamps for part in parts if part.timestamps is not None]
+    known: dict[tuple[int, ...], pa.Array] = {}  # a key is often a field, and then stays the same column
+
+    def whole(pieces: tuple[pa.Array, ...]) -> pa.Array:
+        same = tuple(map(id, pieces))
+        if same not in known:
+            known[same] = pa.concat_arrays(pieces)
+        return known[same]
+
     return KeyedRows(
-        [pa.concat_arrays(each) for each in zip(*(part.fields for part in parts), strict=True)],
+        [whole(each) for each in zip(*(part.fields for part in parts), strict=True)],
         first.shape,
-        [pa.concat_arrays(each) for each in zip(*(part.keys for part in parts), strict=True)],
+        [whole(each) for each in zip(*(part.keys for part in parts), strict=True)],
         np.concatenate(stamps) if stamps else None,
         sum(part.rows for part in parts),
     )

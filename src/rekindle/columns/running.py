@@ -14,12 +14,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rekindle.columns.evaluation import Array, NotColumnar, as_numpy
-from rekindle.columns.folds import ChosenRecord, Fold, FoldKind
+from rekindle.columns.folds import SUMS, ChosenRecord, Fold, FoldKind
 from rekindle.columns.grouping import Codes, Groups
 from rekindle.columns.kernels import Accumulators, FoldInput, computable, matched
 from rekindle.columns.python_values import column_values
 
-_FUNCTIONS = {FoldKind.SUM: np.add, FoldKind.LEAST: np.minimum, FoldKind.GREATEST: np.maximum}
+_FUNCTIONS = {
+    FoldKind.SUM: np.add,
+    FoldKind.DIFFERENCE: np.subtract,
+    FoldKind.LEAST: np.minimum,
+    FoldKind.GREATEST: np.maximum,
+}
 
 
 def running(fold: Fold, groups: Groups, given: FoldInput, held: list[Any]) -> list[Any]:
@@ -110,8 +115,11 @@ def _accumulated(kind: FoldKind, start: Array, values: Array, new: npt.NDArray[n
     """Return accumulators in sorted order: those of a new group begin with its first row, others with what is held."""
     function, starts = _FUNCTIONS[kind], rows.starts
     result = values[rows.order]
-    result[starts] = np.where(new, start, function(start, result[starts]))
-    if kind is FoldKind.SUM and result.dtype.kind == "i":
+    first = np.where(new, start, function(start, result[starts]))
+    if kind is FoldKind.DIFFERENCE and result.dtype.kind == "i":
+        result = -result
+    result[starts] = first
+    if kind in SUMS and result.dtype.kind == "i":
         sums = np.cumsum(result)
         before: Array = np.repeat(sums[starts] - result[starts], rows.sizes)
         return sums - before

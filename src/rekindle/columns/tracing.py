@@ -1,20 +1,56 @@
-"""Calls functions with stand-ins for records, and learns what they do to them.
+"""Follows what functions do to records, instruction by instruction, and notes it as expressions.
 
-A stand-in notes every operator that is applied to it. Where a function asks for the truth of one, it is called again
-for each of the answers, so that a branch becomes a choice between two expressions.
+Nothing of the program is called: its instructions are carried out here, on expressions in the place of values. Each
+of them takes what is on a list of what it is known for, and everything else is refused. Where the truth of an
+expression decides how it goes on, the function is followed once for each of the answers, so that a branch becomes a
+choice between two expressions.
 """
 
 from __future__ import annotations
 
+import dis
+import operator
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from rekindle.columns.expressions import Accumulated, Constant, Expression, Field, Operation, chosen, parts
+from rekindle.columns.expressions import Accumulated, Choice, Constant, Expression, Field, Operation, chosen, parts
 from rekindle.columns.not_traceable import NotTraceable
+from rekindle.columns.purity import (
+    SCALARS,
+    BoundMethod,
+    Callee,
+    Getter,
+    Instance,
+    MathModule,
+    ReadFunction,
+    is_fixed,
+    line_of,
+)
 from rekindle.columns.shapes import Shape, ShapeKind
 
 _MOST_BRANCHES = 5  # one after the other: up to 32 calls
+_MOST_CALLS = 8  # one in the other
+_MOST_OPERATIONS = 500  # in one expression, counted as often as they stand in it
 _METHODS_OF_ROWS = frozenset({"asDict"})
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_SYMBOLS = {number: symbol.removesuffix("=") for number, (_, symbol) in enumerate(dis._nb_ops)}  # type: ignore[attr-defined]
 
 
 class Traced:
@@ -27,12 +63,58 @@ class Traced:
         self.shape = shape
 
 
-def trace(call: Callable[..., Any], *arguments: Any) -> Traced:
-    """Call a function with stand-ins, in all ways that it may branch.
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """Stand for a record: an expression for each of its fields.
+
+    Attributes:
+        fields: The expressions.
+        shape: How they make a record.
+    """
+
+    fields: tuple[Expression, ...]
+    shape: Shape
+
+    def item(self, item: Any) -> Expression:
+        """Return what ``record[item]`` is."""
+        if type(item) is str and self.shape.kind is ShapeKind.ROW:
+            return self._named(item)
+        if type(item) is not int or not -len(self.fields) <= item < len(self.fields):
+            raise NotTraceable(f"it asks a record for the item {_shown(item)}")
+        return self.fields[item]
+
+    def attribute(self, name: str) -> Expression:
+        """Return what ``record.name`` is."""
+        if self.shape.kind is not ShapeKind.ROW or hasattr(tuple, name) or name in _METHODS_OF_ROWS:
+            raise NotTraceable(f"it asks a record for {name!r}")
+        return self._named(name)
+
+    def _named(self, name: str) -> Expression:
+        if self.shape.names.count(name) != 1 or name.startswith("__"):
+            raise NotTraceable(f"it asks a record for {name!r}")
+        return self.fields[self.shape.names.index(name)]
+
+
+def record(shape: Shape) -> Record | Expression:
+    """Return what stands for a record of a shape."""
+    return _standing(tuple(Field(place) for place in range(len(shape))), shape)
+
+
+def accumulator(shape: Shape) -> Record | Expression:
+    """Return what stands for what was accumulated."""
+    return _standing(tuple(Accumulated(place) for place in range(len(shape))), shape)
+
+
+def _standing(expressions: tuple[Expression, ...], shape: Shape) -> Record | Expression:
+    return expressions[0] if shape.kind is ShapeKind.VALUE else Record(expressions, shape)
+
+
+def trace(call: Callee, *arguments: Any) -> Traced:
+    """Follow a function, in all ways that it may branch.
 
     Args:
-        call: A function as :mod:`rekindle.columns.purity` returns it.
-        arguments: What to call it with: stand-ins, and values that are what they will be.
+        call: A function as :mod:`rekindle.columns.purity` reads it.
+        arguments: What it is called with: what stands for records and accumulators, and numbers.
 
     Raises:
         NotTraceable: It does something that has no column form.
@@ -40,11 +122,10 @@ def trace(call: Callable[..., Any], *arguments: Any) -> Traced:
     return _explored(call, arguments, ())
 
 
-def _explored(call: Callable[..., Any], arguments: tuple[Any, ...], answers: tuple[bool, ...]) -> Traced:
+def _explored(call: Callee, arguments: tuple[Any, ...], answers: tuple[bool, ...]) -> Traced:
     asked = _Asked(answers)
-    given = [_asking(argument, asked) for argument in arguments]
     try:
-        result = _fields_of(call(*given))
+        result = _fields_of(_called(call, arguments, asked))
         asked.check_used(result.fields)
     except _NextBranch:
         if len(answers) == _MOST_BRANCHES:
@@ -58,51 +139,61 @@ def _explored(call: Callable[..., Any], arguments: tuple[Any, ...], answers: tup
             raise NotTraceable("it has a branch that makes no difference") from None
         pairs = zip(then.fields, otherwise.fields, strict=True)
         return Traced(tuple(chosen(condition, one, other) for one, other in pairs), then.shape)
-    except NotTraceable as reason:
-        raise reason.at(_line_of(reason)) from None
-    except Exception as error:
-        what = f"it does something that has no column form ({type(error).__name__}: {error})"
-        raise NotTraceable(what, _line_of(error)) from None
     return result
 
 
-def _line_of(error: BaseException) -> int | None:
-    """Return the line of the traced function, or of one that it called, in which an error came up."""
-    found = None
-    frame = error.__traceback__
-    while frame is not None:
-        if frame.tb_frame.f_globals.get("__name__") is None:  # only copies of functions are in no module
-            found = frame.tb_lineno
-        frame = frame.tb_next
-    return found
-
-
 def _fields_of(result: Any) -> Traced:
-    if isinstance(result, RecordStandIn):
-        fields, shape, _ = result._rekindle
-        return Traced(fields, shape)
+    if isinstance(result, Record):
+        return Traced(result.fields, result.shape)
     if type(result) is tuple:
-        return Traced(tuple(_expression(part) for part in result), Shape.tuple(len(result)))
-    return Traced((_expression(result),), Shape.value())
+        return Traced(tuple(_expression(part, "it returns") for part in result), Shape.tuple(len(result)))
+    return Traced((_expression(result, "it returns"),), Shape.value())
 
 
-def _expression(part: Any) -> Expression:
-    if isinstance(part, ValueStandIn):
-        return part._rekindle[0]
-    if type(part) in (int, float, str, bool, bytes, type(None)):
+def _is_expression(value: Any) -> bool:
+    return isinstance(value, Field | Accumulated | Constant | Operation | Choice)
+
+
+def _expression(part: Any, what: str) -> Expression:
+    if _is_expression(part):
+        return part  # type: ignore[no-any-return]
+    if type(part) in SCALARS:
         return Constant.of(part)
-    raise NotTraceable(f"it returns a {type(part).__name__} inside of a record")
+    raise NotTraceable(f"{what} {_kind(part)} inside of a record")
+
+
+def _kind(value: Any) -> str:
+    """Return what a value is called in a reason."""
+    if _is_expression(value):
+        return "a value"
+    if isinstance(value, Record):
+        return "a record"
+    if isinstance(value, Instance):
+        return "self"
+    if isinstance(value, ReadFunction | BoundMethod):
+        return "a function"
+    return f"a {type(value).__name__}"
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if is_fixed(value) else _kind(value)
+
+
+class _NextBranch(BaseException):
+    """End the way through a function in which a question came up that has two answers."""
 
 
 class _Asked:
-    """Hold the answers to give to a function that asks for truth, what it has asked, and all that it has computed."""
+    """Hold the answers to give where a function asks for truth, what it has asked, and all that it has computed."""
 
-    __slots__ = ("answers", "computed", "conditions")
+    __slots__ = ("_calls", "_sizes", "answers", "computed", "conditions")
 
     def __init__(self, answers: tuple[bool, ...]) -> None:
         self.answers = answers
         self.conditions: list[Expression] = []
         self.computed: list[Expression] = []
+        self._calls = 0
+        self._sizes: dict[int, int] = {}  # by identity: all of them are in computed
 
     def check_used(self, results: tuple[Expression, ...]) -> None:
         """Raise if something was computed for nothing: it may fail, and so would the function."""
@@ -110,172 +201,301 @@ class _Asked:
         if not used.issuperset(self.computed):
             raise NotTraceable("it computes something that it does not use")
 
-    def answer(self, condition: Expression) -> bool:
-        self.conditions.append(condition)
+    def noted(self, symbol: str, *operands: Any) -> Expression:
+        """Return an operation on values of which one is an expression at least."""
+        given = tuple(_expression(operand, f"it applies {symbol} to") for operand in operands)
+        made = Operation(symbol, given)
+        size = 1 + sum(self._sizes.get(id(operand), 1) for operand in given)
+        if size > _MOST_OPERATIONS:
+            raise NotTraceable("it computes too much")
+        self.computed.append(made)
+        self._sizes[id(made)] = size
+        return made
+
+    def truth(self, value: Any) -> bool:
+        """Return whether a value is true; for an expression, the answer that is to be tried."""
+        if type(value) in SCALARS:
+            return bool(value)
+        if not _is_expression(value):
+            raise NotTraceable(f"it asks for the truth of {_kind(value)}")
+        self.conditions.append(value)
         if len(self.conditions) > len(self.answers):
             raise _NextBranch
         return self.answers[len(self.conditions) - 1]
 
+    def computed_of(self, symbol: str, one: Any, other: Any) -> Any:
+        """Return what an arithmetic operator makes of two values."""
+        if symbol not in _ARITHMETIC:
+            raise NotTraceable(f"it computes with {symbol}")
+        if _is_expression(one) or _is_expression(other):
+            return self.noted(symbol, one, other)
+        for each in (one, other):
+            if type(each) not in (int, float, bool):
+                raise NotTraceable(f"it applies {symbol} to {_kind(each)}")
+        return _natively(_ARITHMETIC[symbol], one, other)
 
-class _NextBranch(BaseException):
-    """End a call in which a question came up that has two answers."""
+    def compared(self, symbol: str, one: Any, other: Any) -> Any:
+        """Return what a comparison makes of two values."""
+        if _is_expression(one) or _is_expression(other):
+            return self.noted(symbol, one, other)
+        for each in (one, other):
+            if type(each) not in SCALARS:
+                raise NotTraceable(f"it compares {_kind(each)}")
+        return _natively(_COMPARISONS[symbol], one, other)
 
+    def extreme(self, symbol: str, name: str, given: tuple[Any, ...]) -> Any:
+        """Return what ``min`` and ``max`` make of several values: as they do, one after the other."""
+        if len(given) < 2:
+            raise NotTraceable(f"it calls {name} with one argument")
+        best = given[0]
+        for each in given[1:]:
+            if self.truth(self.compared(symbol, each, best)):
+                best = each
+        return best
 
-class ValueStandIn:
-    """Stand for one value: notes what is done with it.
+    def absolute(self, *given: Any) -> Any:
+        """Return what ``abs`` makes of a value."""
+        if len(given) == 1 and _is_expression(given[0]):
+            return self.noted("abs", given[0])
+        if len(given) != 1 or type(given[0]) not in (int, float, bool):
+            raise NotTraceable(f"it calls abs with {' and '.join(map(_kind, given)) or 'nothing'}")
+        return abs(given[0])
 
-    What it knows is in one attribute with a name that no program uses: a value may be asked for any other.
-    """
-
-    __slots__ = ("_rekindle",)
-
-    def __init__(self, expression: Expression, asked: _Asked | None = None) -> None:
-        self._rekindle = (expression, asked or _Asked(()))
-
-    def __bool__(self) -> bool:
-        expression, asked = self._rekindle
-        return asked.answer(expression)
-
-    def __add__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "+", self, other)
-
-    def __radd__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "+", other, self)
-
-    def __sub__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "-", self, other)
-
-    def __rsub__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "-", other, self)
-
-    def __mul__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "*", self, other)
-
-    def __rmul__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "*", other, self)
-
-    def __truediv__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "/", self, other)
-
-    def __rtruediv__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "/", other, self)
-
-    def __floordiv__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "//", self, other)
-
-    def __rfloordiv__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "//", other, self)
-
-    def __mod__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "%", self, other)
-
-    def __rmod__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "%", other, self)
-
-    def __neg__(self) -> ValueStandIn:
-        return _noted(self, "neg", self)
-
-    def __abs__(self) -> ValueStandIn:
-        return _noted(self, "abs", self)
-
-    def __lt__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "<", self, other)
-
-    def __le__(self, other: Any) -> ValueStandIn:
-        return _noted(self, "<=", self, other)
-
-    def __gt__(self, other: Any) -> ValueStandIn:
-        return _noted(self, ">", self, other)
-
-    def __ge__(self, other: Any) -> ValueStandIn:
-        return _noted(self, ">=", self, other)
-
-    def __eq__(self, other: object) -> Any:
-        return _noted(self, "==", self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return _noted(self, "!=", self, other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __getattr__(self, name: str) -> Any:
-        raise NotTraceable(f"it asks a value for {name!r}")
-
-    def __str__(self) -> str:
-        raise NotTraceable("it makes text of a value")
-
-    __repr__ = __str__
+    def result(self, function: ReadFunction, *given: Any) -> Any:
+        """Return what a function returns."""
+        if self._calls == _MOST_CALLS:
+            raise NotTraceable("it calls functions that call functions, too deep to follow")
+        self._calls += 1
+        result = _Frame(function, given, self).result()
+        self._calls -= 1
+        return result
 
 
-class RecordStandIn(tuple[ValueStandIn, ...]):
-    """Stand for a record: a tuple, as rows are, that also gives its fields by name where they have names."""
-
-    _rekindle: tuple[tuple[Expression, ...], Shape, _Asked]
-
-    def __new__(cls, fields: tuple[Expression, ...], shape: Shape, asked: _Asked | None = None) -> RecordStandIn:
-        asked = asked or _Asked(())
-        made = super().__new__(cls, [ValueStandIn(expression, asked) for expression in fields])
-        made._rekindle = (fields, shape, asked)
-        return made
-
-    def __getitem__(self, item: Any) -> Any:
-        if type(item) is str and self._rekindle[1].kind is ShapeKind.ROW:
-            return _named(self, item)
-        if type(item) is not int or not -len(self) <= item < len(self):
-            raise NotTraceable(f"it asks a record for the item {item!r}")
-        return super().__getitem__(item)
-
-    def __getattribute__(self, name: str) -> Any:
-        if name == "_rekindle" or name.startswith("__"):
-            return super().__getattribute__(name)
-        shape = super().__getattribute__("_rekindle")[1]
-        if shape.kind is not ShapeKind.ROW or hasattr(tuple, name) or name in _METHODS_OF_ROWS:
-            raise NotTraceable(f"it asks a record for {name!r}")
-        return _named(self, name)
-
-    def __bool__(self) -> bool:
-        raise NotTraceable("it asks for the truth of a record")
-
-    def _compared(self, other: object) -> bool:
-        raise NotTraceable("it compares records")
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compared
-    __hash__ = None  # type: ignore[assignment]
+def _natively(function: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
+    try:
+        return function(one, other)
+    except (ArithmeticError, TypeError) as error:
+        raise NotTraceable(f"it fails ({type(error).__name__}: {error})") from None
 
 
-def _noted(stand_in: ValueStandIn, symbol: str, *operands: Any) -> ValueStandIn:
-    operation = Operation(symbol, tuple(_expression(operand) for operand in operands))
-    stand_in._rekindle[1].computed.append(operation)
-    return ValueStandIn(operation, stand_in._rekindle[1])
+def _called(call: Any, given: tuple[Any, ...], asked: _Asked) -> Any:
+    """Return what a function returns."""
+    match call:
+        case ReadFunction():
+            return asked.result(call, *given)
+        case BoundMethod(function, instance):
+            return asked.result(function, instance, *given)
+        case Getter():
+            return _got(call, *given)
+    if call is min:
+        return asked.extreme("<", "min", given)
+    if call is max:
+        return asked.extreme(">", "max", given)
+    if call is abs:
+        return asked.absolute(*given)
+    raise NotTraceable(f"it calls {_kind(call)}")
 
 
-def _named(stand_in: RecordStandIn, name: str) -> ValueStandIn:
-    fields, shape, asked = stand_in._rekindle
-    if shape.names.count(name) != 1:
-        raise NotTraceable(f"it asks a record for {name!r}")
-    return ValueStandIn(fields[shape.names.index(name)], asked)
+def _got(getter: Getter, given: Any) -> Any:
+    if not isinstance(given, Record):
+        raise NotTraceable(f"it asks a value for {getter.names[0]!r}")
+    found = tuple(given.item(name) if getter.items else given.attribute(name) for name in getter.names)
+    return found[0] if len(found) == 1 else found
 
 
-def _asking(argument: Any, asked: _Asked) -> Any:
-    """Return an argument for one call, in which its questions go to ``asked``."""
-    if isinstance(argument, ValueStandIn):
-        return ValueStandIn(argument._rekindle[0], asked)
-    if isinstance(argument, RecordStandIn):
-        return RecordStandIn(*argument._rekindle[:2], asked)
-    return argument
+_NOTHING = object()  # where a call has no instance
 
 
-def record(shape: Shape) -> Any:
-    """Return the stand-in for a record of a shape."""
-    return _stand_in(tuple(Field(place) for place in range(len(shape))), shape)
+class _Frame:
+    """One call of a function, on its way from instruction to instruction."""
+
+    def __init__(self, function: ReadFunction, given: tuple[Any, ...], asked: _Asked) -> None:
+        self._function = function
+        self._asked = asked
+        self._stack: list[Any] = []
+        self._next = 0
+        self._places = {each.offset: place for place, each in enumerate(function.instructions)}
+        code, defaults = function.code, function.defaults
+        missing = code.co_argcount - len(given)
+        if not 0 <= missing <= len(defaults):
+            raise NotTraceable("it calls a function with a wrong number of arguments", code.co_firstlineno)
+        values = (*given, *defaults[len(defaults) - missing :])
+        self._local: dict[str, Any] = dict(zip(code.co_varnames, values, strict=False))
+
+    def result(self) -> Any:
+        """Return what the function returns."""
+        line = self._function.code.co_firstlineno
+        while True:
+            instruction = self._function.instructions[self._next]
+            line = line_of(instruction) or line
+            self._next += 1
+            if instruction.opname == "RETURN_VALUE":
+                return self._stack.pop()
+            if instruction.opname == "RETURN_CONST":
+                return instruction.argval
+            try:
+                _DONE[instruction.opname](self, instruction)
+            except NotTraceable as reason:
+                raise reason.at(line) from None
+
+    def nothing(self, instruction: dis.Instruction) -> None:
+        pass
+
+    def pop_top(self, instruction: dis.Instruction) -> None:
+        self._stack.pop()
+
+    def copy(self, instruction: dis.Instruction) -> None:
+        self._stack.append(self._stack[-(instruction.arg or 0)])
+
+    def swap(self, instruction: dis.Instruction) -> None:
+        stack, place = self._stack, -(instruction.arg or 0)
+        stack[-1], stack[place] = stack[place], stack[-1]
+
+    def push_null(self, instruction: dis.Instruction) -> None:
+        self._stack.append(_NOTHING)
+
+    def load_const(self, instruction: dis.Instruction) -> None:
+        self._stack.append(instruction.argval)
+
+    def load_fast(self, instruction: dis.Instruction) -> None:
+        names = instruction.argval
+        for name in names if isinstance(names, tuple) else (names,):
+            self._load_local(name)
+
+    def _load_local(self, name: str) -> None:
+        if name not in self._local:
+            raise NotTraceable(f"it uses {name!r} before it has a value")
+        self._stack.append(self._local[name])
+
+    def store_fast(self, instruction: dis.Instruction) -> None:
+        names = instruction.argval
+        for name in names if isinstance(names, tuple) else (names,):
+            self._local[name] = self._stack.pop()
+
+    def store_fast_load_fast(self, instruction: dis.Instruction) -> None:
+        stored, loaded = instruction.argval
+        self._local[stored] = self._stack.pop()
+        self._load_local(loaded)
+
+    def load_around(self, instruction: dis.Instruction) -> None:
+        if instruction.opname == "LOAD_GLOBAL" and (instruction.arg or 0) & 1:
+            self._stack.append(_NOTHING)
+        self._stack.append(self._function.around[instruction.argval])
+
+    def load_attribute(self, instruction: dis.Instruction) -> None:
+        owner, name = self._stack.pop(), instruction.argval
+        # From 3.12 on, the lowest bit says that the attribute is called; a call takes two places, in any order here.
+        if instruction.opname == "LOAD_METHOD" or (_CALLS_ATTRIBUTES and (instruction.arg or 0) & 1):
+            self._stack.append(_NOTHING)
+        self._stack.append(_attribute(owner, name))
+
+    def call(self, instruction: dis.Instruction) -> None:
+        count = instruction.arg or 0
+        given = tuple(self._stack[len(self._stack) - count :])
+        del self._stack[len(self._stack) - count :]
+        function = [each for each in (self._stack.pop(), self._stack.pop()) if each is not _NOTHING]
+        if len(function) != 1:
+            raise NotTraceable("it calls something in a way that is not known")
+        self._stack.append(_called(function[0], given, self._asked))
+
+    def binary_op(self, instruction: dis.Instruction) -> None:
+        other, one = self._stack.pop(), self._stack.pop()
+        self._stack.append(self._asked.computed_of(_SYMBOLS.get(instruction.arg or 0, "?"), one, other))
+
+    def compare_op(self, instruction: dis.Instruction) -> None:
+        other, one = self._stack.pop(), self._stack.pop()
+        self._stack.append(self._asked.compared(instruction.argval, one, other))
+
+    def subscript(self, instruction: dis.Instruction) -> None:
+        item, owner = self._stack.pop(), self._stack.pop()
+        self._stack.append(_item(owner, item))
+
+    def negative(self, instruction: dis.Instruction) -> None:
+        value = self._stack.pop()
+        if _is_expression(value):
+            self._stack.append(self._asked.noted("neg", value))
+        elif type(value) in (int, float, bool):
+            self._stack.append(-value)
+        else:
+            raise NotTraceable(f"it negates {_kind(value)}")
+
+    def unary_not(self, instruction: dis.Instruction) -> None:
+        self._stack.append(not self._asked.truth(self._stack.pop()))
+
+    def to_bool(self, instruction: dis.Instruction) -> None:
+        self._stack.append(self._asked.truth(self._stack.pop()))
+
+    def build_tuple(self, instruction: dis.Instruction) -> None:
+        count = instruction.arg or 0
+        made = tuple(self._stack[len(self._stack) - count :])
+        del self._stack[len(self._stack) - count :]
+        self._stack.append(made)
+
+    def unpack(self, instruction: dis.Instruction) -> None:
+        value = self._stack.pop()
+        values = value.fields if isinstance(value, Record) else value
+        if type(values) is not tuple or len(values) != instruction.arg:
+            raise NotTraceable(f"it takes {_kind(value)} apart into {instruction.arg} parts")
+        self._stack.extend(reversed(values))
+
+    def jump(self, instruction: dis.Instruction) -> None:
+        self._next = self._places[instruction.argval]
+
+    def jump_if_true(self, instruction: dis.Instruction) -> None:
+        if self._asked.truth(self._stack.pop()):
+            self.jump(instruction)
+
+    def jump_if_false(self, instruction: dis.Instruction) -> None:
+        if not self._asked.truth(self._stack.pop()):
+            self.jump(instruction)
+
+    def jump_or_pop(self, instruction: dis.Instruction) -> None:
+        if self._asked.truth(self._stack[-1]) is (instruction.opname == "JUMP_IF_TRUE_OR_POP"):
+            self.jump(instruction)
+        else:
+            self._stack.pop()
 
 
-def accumulator(shape: Shape) -> Any:
-    """Return the stand-in for what was accumulated."""
-    return _stand_in(tuple(Accumulated(place) for place in range(len(shape))), shape)
+def _attribute(owner: Any, name: str) -> Any:
+    if isinstance(owner, Record | Instance | MathModule):
+        return owner.attribute(name)
+    raise NotTraceable(f"it asks {_kind(owner)} for {name!r}")
 
 
-def _stand_in(expressions: tuple[Expression, ...], shape: Shape) -> Any:
-    if shape.kind is ShapeKind.VALUE:
-        return ValueStandIn(expressions[0])
-    return RecordStandIn(expressions, shape)
+def _item(owner: Any, item: Any) -> Any:
+    if isinstance(owner, Record):
+        return owner.item(item)
+    if type(owner) is tuple and type(item) is int and -len(owner) <= item < len(owner):
+        return owner[item]
+    raise NotTraceable(f"it asks {_kind(owner)} for the item {_shown(item)}")
+
+
+_CALLS_ATTRIBUTES = sys.version_info >= (3, 12)
+_DONE: dict[str, Callable[[_Frame, dis.Instruction], None]] = {
+    **dict.fromkeys(
+        ("RESUME", "CACHE", "NOP", "EXTENDED_ARG", "PRECALL", "NOT_TAKEN", "COPY_FREE_VARS"), _Frame.nothing
+    ),
+    "POP_TOP": _Frame.pop_top,
+    "COPY": _Frame.copy,
+    "SWAP": _Frame.swap,
+    "PUSH_NULL": _Frame.push_null,
+    "LOAD_CONST": _Frame.load_const,
+    **dict.fromkeys(("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST"), _Frame.load_fast),
+    **dict.fromkeys(("STORE_FAST", "STORE_FAST_STORE_FAST"), _Frame.store_fast),
+    "STORE_FAST_LOAD_FAST": _Frame.store_fast_load_fast,
+    **dict.fromkeys(("LOAD_GLOBAL", "LOAD_DEREF"), _Frame.load_around),
+    **dict.fromkeys(("LOAD_ATTR", "LOAD_METHOD"), _Frame.load_attribute),
+    "CALL": _Frame.call,
+    "BINARY_OP": _Frame.binary_op,
+    "COMPARE_OP": _Frame.compare_op,
+    "BINARY_SUBSCR": _Frame.subscript,
+    "UNARY_NEGATIVE": _Frame.negative,
+    "UNARY_NOT": _Frame.unary_not,
+    "TO_BOOL": _Frame.to_bool,
+    "BUILD_TUPLE": _Frame.build_tuple,
+    "UNPACK_SEQUENCE": _Frame.unpack,
+    "JUMP_FORWARD": _Frame.jump,
+    **dict.fromkeys(("POP_JUMP_IF_TRUE", "POP_JUMP_FORWARD_IF_TRUE"), _Frame.jump_if_true),
+    **dict.fromkeys(("POP_JUMP_IF_FALSE", "POP_JUMP_FORWARD_IF_FALSE"), _Frame.jump_if_false),
+    **dict.fromkeys(("JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP"), _Frame.jump_or_pop),
+}

@@ -25,7 +25,7 @@ def _fits(kind: BasicType, column: pa.Array) -> bool:
     if column.null_count:
         return False
     bits = BITS.get(kind, 64)
-    if bits == 64 or not len(column):
+    if bits == 64 or not len(column) or (pa.types.is_integer(column.type) and column.type.bit_width <= bits):
         return True
     bounds = pc.min_max(column)
     least, greatest = bounds["min"].as_py(), bounds["max"].as_py()

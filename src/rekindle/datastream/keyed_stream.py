@@ -46,6 +46,7 @@ from rekindle.datastream.stateful_functions import (
     StatefulCallable,
 )
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
+from rekindle.graph.passed_rows import rows_schema
 from rekindle.graph.stream_graph import StreamEdge
 from rekindle.graph.transformations.one_input import (
     KeyedBatchTransformation,
@@ -143,7 +144,8 @@ class KeyedStream(DataStream, FieldReductions):
             if declared is None:
                 raise TypeError("process_batches with a callable takes the type of its state: state_type=Types.LONG()")
             func = CallableBatchFunction(func, ValueStateDescriptor("state", declared))
-        transformation = KeyedBatchTransformation(func, self._type_info)
+        schema = None if self._type_info is not None else rows_schema(self._environment._graph.nodes, self._inputs)
+        transformation = KeyedBatchTransformation(func, self._type_info, schema)
         return self._transform("KEYED BATCHES", transformation, output_type)
 
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:

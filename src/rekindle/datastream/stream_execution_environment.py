@@ -87,6 +87,7 @@ from rekindle.runtime.master.settings.query_settings import check_queryable_stat
 from rekindle.runtime.master.settings.row_staging_settings import staging_directory
 from rekindle.runtime.master.settings.state_settings import check_restore_setting
 from rekindle.runtime.master.signals import end_if_signalled, say_interrupted, watch_signals
+from rekindle.runtime.master.views.observers import JobObservers
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.master.views.view_choice import progress_view
 from rekindle.runtime.spark.described_frames import call_for_frame, load_data_frames
@@ -504,7 +505,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         if collected is not None:
             collected.held_back = settings.ends_with_checkpoint
         if view is None:
-            view = progress_view(self._configuration.get(RekindleOptions.PROGRESS), name)
+            view = JobObservers(progress_view(self._configuration.get(RekindleOptions.PROGRESS), name))
         rest = RestSettings.of(self._configuration)
         plan = plan_of(self._graph.pending(), graph)
         cluster, graph = self._cluster(graph, view)
@@ -609,7 +610,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             return _result_of(master)
         except KeyboardInterrupt:
             say_interrupted(master)
-            master.cancel()
+            master.cancel(keep_checkpoints=True)
             with suppress(JobCancelledError):
                 _result_of(master)
             raise

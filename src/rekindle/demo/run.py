@@ -71,7 +71,7 @@ class DemoView(ProgressView):
     def ended(self, status: str) -> None:
         self.say(status)
 
-    def show(self, text: str, stream: TextIO) -> None:
+    def show(self, text: str, stream: TextIO | None) -> None:
         self._console.print(text, end="", markup=False)
 
     def say(self, text: str) -> None:

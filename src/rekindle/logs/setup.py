@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from contextlib import suppress
 from dataclasses import dataclass
 
 from rekindle.config.configuration import Configuration
 from rekindle.config.log_options import LogOptions
 from rekindle.logs.events import SHOWN
 from rekindle.logs.formats import JsonFormat, TextFormat
+from rekindle.logs.standard_streams import write_output
 
 _lock = threading.Lock()
 
@@ -51,9 +51,7 @@ class OwnHandler(logging.Handler):
         except Exception:
             self.handleError(record)
             return
-        with suppress(OSError, ValueError):  # nobody reads any more: the job goes on
-            sys.stderr.write(line + "\n")
-            sys.stderr.flush()
+        write_output(sys.stderr, line + "\n")
 
 
 _own = OwnHandler()

@@ -1,6 +1,6 @@
 """What a program's jobs do, told to the command that runs the program: lines of JSON in a file.
 
-``rekindle run`` makes the file and names it in an environment variable; ``reported_view`` writes it. Each line is all
+``rekindle run`` makes the file and names it in an environment variable; ``job_reporter`` writes it. Each line is all
 that there is to say about a job at that time; the last line of a job counts. Of an error that ends the program,
 ``rekindle.program.program_errors`` writes the last line.
 """

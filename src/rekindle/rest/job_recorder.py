@@ -1,17 +1,17 @@
 """Keeps the record of a running job up to date: when something happens, but not too often, and now and then anyway.
 
-No thread of the job waits for the storage. A record that cannot be written is a line in the log, once.
+No thread of the job waits for the storage but at its end: when the job's result is there, so is the last version, and
+nothing is written any more. A record that cannot be written is a line in the log, once.
 """
 
 from __future__ import annotations
 
-import atexit
 import logging
 import threading
 
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.exceptions import RekindleError
-from rekindle.rest.job_record import RecordName, delete_record, record_names, record_of, write_record
+from rekindle.rest.job_record import DIRECTORY, RecordName, delete_record, record_names, record_of, write_record
 from rekindle.runtime.master.running_jobs import RegisteredJob
 
 log = logging.getLogger(__name__)
@@ -53,22 +53,21 @@ class JobRecorder:
 
     def start(self) -> None:
         """Begin."""
-        self._job.history.listen(self._note)
-        if self._job.ended:
-            self._note()
-        atexit.register(self.finish)
+        self._job.history.listen(self._news.set)
         self._thread.start()
+        self._job.at_end(self._finish)
 
-    def finish(self) -> None:
-        """Wait a moment for the last version, if the job has ended."""
-        atexit.unregister(self.finish)
-        if self._job.ended:
-            self._thread.join(_PATIENCE_SECONDS)
-
-    def _note(self) -> None:
-        if self._job.ended:
-            self._over.set()
+    def _finish(self) -> None:
+        """Write the last version; return when nothing is being written any more, however long the storage takes."""
+        self._over.set()
         self._news.set()
+        self._thread.join(_PATIENCE_SECONDS)
+        if self._thread.is_alive():
+            log.warning("the end of job %s waits for its record in %s to be written", self._job.job_id, self._place())
+            self._thread.join()
+
+    def _place(self) -> str:
+        return self._files.describe(DIRECTORY)
 
     def _keep(self) -> None:
         over = False
@@ -78,7 +77,6 @@ class JobRecorder:
             self._write()
             if not over and not self._over.wait(self._pause):
                 self._news.wait(self._period - self._pause)
-        atexit.unregister(self.finish)
 
     def _write(self) -> None:
         try:

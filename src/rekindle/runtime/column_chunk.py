@@ -142,10 +142,12 @@ class FoldedChunk(Chunk):
         single_key: Whether the key is one value, not a tuple.
         starts: Where the window of each entry begins.
         folded: What goes into each field of the accumulator; None where nothing does.
+        firsts: The first record of each entry, field by field; empty: those are not known.
+        stamps: The timestamps of these.
         records: How many records they were.
     """
 
-    __slots__ = ("folded", "key_columns", "records", "single_key", "starts")
+    __slots__ = ("firsts", "folded", "key_columns", "records", "single_key", "stamps", "starts")
 
     def __init__(
         self,
@@ -154,12 +156,16 @@ class FoldedChunk(Chunk):
         starts: Codes,
         folded: Sequence[pa.Array | None],
         records: int,
+        firsts: Sequence[pa.Array] = (),
+        stamps: Codes | None = None,
     ) -> None:
         super().__init__([])
         self.key_columns = key_columns
         self.single_key = single_key
         self.starts = starts
         self.folded = folded
+        self.firsts = firsts
+        self.stamps = stamps
         self.records = records
 
     def size(self) -> int:
@@ -172,6 +178,13 @@ class FoldedChunk(Chunk):
         """Return the keys of some entries."""
         parts = [column_values(column.take(pa.array(rows))) for column in self.key_columns]
         return parts[0] if self.single_key else list(zip(*parts, strict=True))
+
+    def first_record(self, row: int, shape: Shape) -> tuple[Any, int] | None:
+        """Return the first record of an entry, of a shape, and its timestamp; None: it is not known."""
+        if not self.firsts or self.stamps is None:
+            return None
+        (record,) = shape.records([column_values(field.slice(row, 1)) for field in self.firsts])
+        return record, int(self.stamps[row])
 
 
 def as_stamps(column: pa.Array) -> Codes:

@@ -81,9 +81,11 @@ class Output:
         parallelism: int = 1,
         lineage: str = "job-sink",
         configure: Callable[[FileSink.RowFormatBuilder], object] | None = None,
+        job_id: str = "job",
+        successor_of: str = "",
     ) -> SinkWriter:
         sink = self.sink(configure)
-        context = SinkWriterContext(subtask, parallelism, 0, lineage, self.clock)
+        context = SinkWriterContext(subtask, parallelism, 0, lineage, self.clock, None, job_id, successor_of)
         if self.kind == "remote":
             files = RemoteSinkFiles(DiskFiles(self.path))
             files.create_base()
@@ -449,6 +451,38 @@ def test_leftovers_of_other_subtasks_and_lineages_stay(output: Output) -> None:
     assert len(mine) == len(other_subtask) == len(other_lineage) == 2
     output.writer(0, 2).abort_leftovers()
     assert set(output.all()) == other_subtask | other_lineage
+
+
+def test_a_job_that_is_started_from_the_checkpoint_of_another_removes_what_that_left(output: Output) -> None:
+    for job_id in ("first", "second", "third"):
+        before = output.writer(job_id=job_id)
+        before.write(["a"], None)
+        before.prepare_commit(1)
+    output.writer(job_id="third", successor_of="second").abort_leftovers()
+    assert len(output.hidden()) == 1, "that of the first job"
+    output.writer(job_id="second", successor_of="first").abort_leftovers()
+    assert not output.hidden()
+
+
+def test_two_jobs_from_one_savepoint_leave_each_others_files_alone(
+    output: Output, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = output.writer(job_id="first")
+    first.write(["a"], None)
+    committables = first.prepare_commit(1)
+    first.write(["b"], None)
+    restored = output.writer(job_id="second")
+    restored.abort_leftovers()
+    assert "2 hidden files (.rekindle-" in caplog.text
+    restored.write(["c"], None)
+    restored.commit(restored.prepare_commit(2))
+    first.commit(committables)
+    first.commit(first.prepare_commit(2))
+    assert sorted(output.content()) == [b"a\n", b"b\n", b"c\n"]
+    caplog.clear()
+    output.writer(job_id="second").abort_leftovers()
+    assert not caplog.records
+    assert not output.hidden()
 
 
 def test_after_a_rescale_leftovers_go_by_subtask_modulo_parallelism(output: Output) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -422,6 +423,32 @@ class TestIdleness:
             assert job.run_epoch()[0].next_timer == 1_101
             clock.set(1_101)
             assert job.run_epoch()[0].next_timer is None
+
+    @pytest.mark.parametrize("in_the_source", [True, False])
+    @pytest.mark.parametrize("jump", [-3_600_000, 3_600_000])
+    def test_a_stream_is_idle_when_time_has_passed_not_when_the_clock_was_set(
+        self, in_the_source: bool, jump: int
+    ) -> None:
+        env = environment()
+        idle_after = by_itself(MONOTONOUS).with_idleness(Duration.of_millis(100))
+        source = PausedSource(10, *[None] * 4)
+        if in_the_source:
+            stream = env.from_source(source, idle_after, "quiet")
+        else:
+            none = WatermarkStrategy.no_watermarks()
+            stream = env.from_source(source, none, "quiet").assign_timestamps_and_watermarks(idle_after)
+        collect(stream)
+        clock, start = ManualClock(10_000_000), 10_000_000
+        with InProcessJob(env, clock=clock) as job:
+            job.run_epoch()
+            clock.set(start + 60 + jump)
+            steps = [jump]
+            job.slots[0]._clock_steps = SimpleNamespace(millis=lambda: steps.pop() if steps else 0)  # type: ignore[assignment]
+            report = job.run_epoch()[0]
+            assert (report.clock_set, report.next_timer) == (jump, start + jump + 101), "40 ms more"
+            clock.advance(41)
+            report = job.run_epoch()[0]
+            assert (report.clock_set, report.next_timer) == (0, None), "idle now"
 
     def test_idleness_crosses_exchanges(self) -> None:
         env = environment()

@@ -32,7 +32,7 @@ def test_only_what_a_session_lacks_is_advised(master: str, settings: dict[str, s
 
 def session(application: str, **settings: str) -> Any:
     configuration = SimpleNamespace(getAll=lambda: list(settings.items()))
-    context = SimpleNamespace(master="yarn", applicationId=application, getConf=lambda: configuration)
+    context = SimpleNamespace(master="yarn", applicationId=application, getConf=lambda: configuration, _jvm=None)
     return SimpleNamespace(sparkContext=context)
 
 

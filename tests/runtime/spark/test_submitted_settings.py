@@ -40,9 +40,19 @@ def test_no_secret_is_on_the_command_line_of_the_jvm(monkeypatch: pytest.MonkeyP
     assert "hush" not in " ".join(command)
 
 
-def test_options_that_spark_must_put_there_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    options = {"spark.driver.extraJavaOptions": "-Djavax.net.ssl.keyStorePassword=hush"}
-    assert for_the_start(options) == options
+@pytest.mark.parametrize(
+    ("key", "value", "instead"),
+    [
+        ("spark.driver.extraJavaOptions", "-Djavax.net.ssl.keyStorePassword=hush", "JDK_JAVA_OPTIONS"),
+        ("spark.jars.repositories", "https://ann:hush@repo/maven", "spark.jars.ivySettings"),
+    ],
+)
+def test_options_that_spark_must_put_there_are_warned_of(
+    caplog: pytest.LogCaptureFixture, key: str, value: str, instead: str
+) -> None:
+    """Told later, as other secrets are, they would have no effect, without a word."""
+    assert for_the_start({key: value}) == {key: value}
     (record,) = caplog.records
-    assert "spark.driver.extraJavaOptions holds a secret" in record.message
+    assert f"{key} holds a secret" in record.message
+    assert instead in record.message
     assert "hush" not in record.message

@@ -234,7 +234,7 @@ MESSAGES_TO_SLOT: list[m.ToSlot] = [
 MESSAGES_TO_MASTER: list[m.ToMaster] = [
     m.Register(1, 0, 4711, "host"),
     m.Ready("rekindle-x", 0, "127.0.0.1"),
-    m.EpochReport(3, 10, 5, False, True, None, -(1 << 63)),
+    m.EpochReport(3, 10, 5, False, True, 1 << 40, None, -(1 << 63), clock_set=-3_600_000),
     m.Output("stdout", -1, b"text"),
     m.SnapshotDone(
         1,

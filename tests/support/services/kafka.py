@@ -257,6 +257,7 @@ def _server_properties(data: Path, port: int, controller: int) -> dict[str, obje
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": data,
+        "log.retention.ms": -1,  # tests write records that are years old: nothing deletes them under way
         "auto.create.topics.enable": "false",
         "offsets.topic.replication.factor": 1,
         "offsets.topic.num.partitions": 4,

@@ -7,9 +7,9 @@
 <base path>/<bucket>/compacted-<prefix>-<subtask>-<token>-<first>-<last><suffix>   finished, in the place of several
 
 The leading dot hides a file from Spark, Hadoop and Flink readers until it is finished. The lineage is a short
-hash of the sink's lineage, the token is unique to one writer, so no two attempts ever write the same file. A file with
-the records of several has the token and the counters of the first and the last of these in its name: whoever looks for
-one of them finds it.
+hash of the sink's lineage. The token begins with a hash of the job and is unique to one writer: no two attempts ever
+write the same file, and each job knows its own. A file with the records of several has the token and the counters of
+the first and the last of these in its name: whoever looks for one of them finds it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PartNaming:
     Attributes:
         lineage: The sink's lineage, hashed by :func:`lineage_hash`.
         subtask: Index of the writer.
-        token: Hexadecimal digits that no other writer has.
+        token: Hexadecimal digits that no other writer has; the first ones are those of its job.
         prefix: Start of a finished file's name.
         suffix: End of a finished file's name.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import uuid
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ from rekindle.exceptions import OutputLostError
 from rekindle.formats.bulk_writer import BulkWriter, BulkWriterFactory
 
 __all__ = ["FileCommittable", "FileSinkSettings", "FileSinkWriter"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +114,11 @@ class FileSinkWriter(SinkWriter):
         self._base_path = settings.base_path
         self._committer = Committer(files, settings.base_path)
         self._context = context
+        self._job = lineage_hash(context.job_id)
         self._naming = paths.PartNaming(
             lineage_hash(context.lineage),
             context.subtask,
-            uuid.uuid4().hex,
+            self._job + uuid.uuid4().hex[:16],
             settings.output_file_config.part_prefix,
             settings.output_file_config.part_suffix,
         )
@@ -186,17 +190,32 @@ class FileSinkWriter(SinkWriter):
             self._committer.keep(committable)
 
     def abort_leftovers(self) -> None:
-        """Remove the hidden files that earlier attempts of this lineage left, below the whole base path."""
+        """Remove the hidden files that this job and the one before it have left, below the whole base path.
+
+        Those of other jobs of this lineage stay: one that has taken the savepoint, or was started from it, may run.
+        """
         self._restoring = False
+        over = (self._job, lineage_hash(self._context.successor_of)) if self._context.successor_of else self._job
+        of_others = 0
         for path in self._files.walk():
             hidden = paths.parse_hidden(path)
             if (
-                hidden is not None
-                and hidden.lineage == self._naming.lineage
-                and hidden.subtask % self._context.parallelism == self._context.subtask
-                and not (self._compaction is not None and self._compaction.holds(path))
+                hidden is None
+                or hidden.lineage != self._naming.lineage
+                or hidden.subtask % self._context.parallelism != self._context.subtask
+                or (self._compaction is not None and self._compaction.holds(path))
             ):
+                continue
+            if hidden.token.startswith(over):
                 self._files.remove(path)
+            else:
+                of_others += 1
+        if of_others:
+            log.warning(
+                "%d hidden files (.rekindle-%s-…) below %s are from another job with the history of this one, and are "
+                "left there. If that job will not be started again, delete them",
+                *(of_others, self._naming.lineage, self._files.describe("")),
+            )
 
     def close(self) -> None:
         """Remove the files that are in progress; pending ones belong to a checkpoint and stay."""

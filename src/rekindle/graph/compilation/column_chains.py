@@ -8,7 +8,7 @@ from typing import Any
 
 from rekindle.columns.chains import ColumnChain, FilterStep, MapStep, Step, TimestampStep, WindowedFold
 from rekindle.columns.combinable import may_combine
-from rekindle.columns.folds import Fold, fold_of
+from rekindle.columns.folds import EXTREMES, SUMS, Fold, fold_of
 from rekindle.columns.kinds import NUMBERS, Kind, kind_of, kind_of_spark, truth_of
 from rekindle.columns.not_traceable import NotTraceable, naming
 from rekindle.columns.purity import traceable, traceable_callable
@@ -241,6 +241,7 @@ def _ended(
         shape=draft.shape,
         kinds=tuple(draft.kinds),
         shares=draft.shares,
+        type_info=converting(edge.type_info),
     )
     if not settings.enabled or len(target.inputs) != 1 or target.id in in_loops:
         if len(target.inputs) != 1:
@@ -263,6 +264,7 @@ def _ended(
     if (
         windowing is not None
         and columns.grid is not None
+        and columns.grid.slide <= columns.grid.size  # else some records are in no window, and still count as read
         and draft.timed
         and not windowing.allowed_lateness
         and windowing.late_tag is None
@@ -299,7 +301,7 @@ def _checked(fold: Fold, draft: _Draft) -> Fold:
     for each in fold.fields:
         if each.value is not None:
             kind = kind_of(each.value, draft.kinds)
-            if each.kind.value in ("sum", "least", "greatest") and kind not in NUMBERS:
+            if each.kind in SUMS | EXTREMES and kind not in NUMBERS:
                 raise NotTraceable(f"values of type {kind.value} are not folded by columns")
     return fold
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rekindle.contracts.functions.async_functions import AsyncFunctionDescriptor
 from rekindle.contracts.operators.stream_operator import (
@@ -19,6 +19,9 @@ from rekindle.graph.transformations.transformation import (
     check_interfaces,
 )
 from rekindle.types.type_information import TypeInformation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +93,12 @@ class KeyedBatchTransformation(KeyedTransformation):
 
     Attributes:
         type_info: The type of the records; None: any Python object.
+        schema: What the columns are of rows that come as a DataFrame has them, in Arrow; None: they do not.
     """
 
     kind: ClassVar[str] = "KeyedBatchOperator"
     type_info: TypeInformation | None = None
+    schema: pa.Schema | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,9 @@ class _Header(msgspec.Struct, frozen=True, array_like=True):
         single_key: Whether the key is one value.
         times: The place of the timestamps, or of the starts of windows; -1: there are none.
         records: How many records were folded.
+        names: The names of the fields of rows.
+        firsts: The places of the fields of the first record of each entry, and of its timestamp, where records were
+            folded; empty: they are not sent.
     """
 
     kind: str
@@ -39,11 +42,14 @@ class _Header(msgspec.Struct, frozen=True, array_like=True):
     single_key: bool = True
     times: int = -1
     records: int = 0
+    names: list[str] = []
+    firsts: list[int] = []
 
 
 def encode_batch(batch: pa.RecordBatch) -> pa.Buffer:
     """Encode rows as Spark read them."""
-    return _encoded(batch.columns, batch.schema.names, _Header(ShapeKind.ROW.value, list(range(batch.num_columns))))
+    header = _Header(ShapeKind.ROW.value, list(range(batch.num_columns)), names=batch.schema.names)
+    return _encoded(batch.columns, header)
 
 
 def encode_rows(rows: KeyedRows, single_key: bool, places: pa.Array | None) -> pa.Buffer:
@@ -52,11 +58,8 @@ def encode_rows(rows: KeyedRows, single_key: bool, places: pa.Array | None) -> p
     fields = [columns.add(field) for field in rows.fields]
     keys = [columns.add(key) for key in rows.keys]
     times = -1 if rows.timestamps is None else columns.add(pa.array(rows.timestamps))
-    names = [f"\0{place}" for place in range(len(columns.columns))]
-    for place, name in zip(fields, rows.shape.names, strict=True):
-        names[place] = name or names[place]
-    header = _Header(rows.shape.kind.value, fields, keys, single_key, times)
-    return _encoded(columns.columns, names, header)
+    header = _Header(rows.shape.kind.value, fields, keys, single_key, times, names=list(rows.shape.names))
+    return _encoded(columns.columns, header)
 
 
 def encode_folded(rows: FoldedRows, single_key: bool, places: pa.Array | None) -> pa.Buffer:
@@ -65,10 +68,10 @@ def encode_folded(rows: FoldedRows, single_key: bool, places: pa.Array | None) -
     fields = [-1 if value is None else columns.add(value) for value in rows.values]
     keys = [columns.add(key) for key in rows.keys]
     times = columns.add(pa.array(rows.starts))
-    names = [str(place) for place in range(len(columns.columns))]
+    firsts = [columns.add(first) for first in (*rows.firsts, pa.array(rows.stamps))] if rows.firsts else []
     records = rows.records if places is None else rows.records[places.to_numpy()]
-    header = _Header("", fields, keys, single_key, times, int(records.sum()))
-    return _encoded(columns.columns, names, header)
+    header = _Header("", fields, keys, single_key, times, int(records.sum()), firsts=firsts)
+    return _encoded(columns.columns, header)
 
 
 def encode_parts(chunk: Chunk, keys: list[Any], routes: KeyRoutes, parallelism: int) -> list[tuple[int, bytes]] | None:
@@ -125,10 +128,10 @@ class _Columns:
         return place
 
 
-def _encoded(columns: Sequence[pa.Array], names: list[str], header: _Header) -> pa.Buffer:
+def _encoded(columns: Sequence[pa.Array], header: _Header) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     sink.write(ARROW_TAG)
-    batch = pa.RecordBatch.from_arrays(list(columns), names=names)
+    batch = pa.RecordBatch.from_arrays(list(columns), names=[str(place) for place in range(len(columns))])
     schema = batch.schema.with_metadata({_HEADER: msgspec.msgpack.encode(header)})
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_batch(batch)
@@ -146,8 +149,8 @@ def decode_batch(body: memoryview) -> Chunk:
     if not header.kind:
         assert times is not None
         folded = [None if place < 0 else columns[place] for place in header.fields]
-        return FoldedChunk(keys, header.single_key, times, folded, header.records)
-    names = batch.schema.names
-    kind = ShapeKind(header.kind)
-    shape = Shape(kind, tuple(names[place] if kind is ShapeKind.ROW else "" for place in header.fields))
+        firsts = [columns[place] for place in header.firsts]
+        stamps = as_stamps(firsts.pop()) if firsts else None
+        return FoldedChunk(keys, header.single_key, times, folded, header.records, firsts, stamps)
+    shape = Shape(ShapeKind(header.kind), tuple(header.names))
     return ColumnChunk([columns[place] for place in header.fields], shape, keys, header.single_key, times)

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -58,10 +59,12 @@ from rekindle.runtime.master.restarts.restart_strategies import GiveUp, Restart,
 from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.settings.row_staging_settings import settle_row_staging
 from rekindle.runtime.master.slots.slot_pool import SlotPool, SlotPoolOptions
-from rekindle.runtime.master.views.job_archiver import JobArchiver, archived
-from rekindle.runtime.master.views.job_history import JobHistory, recorded
+from rekindle.runtime.master.views.job_archiver import ArchiveObserver, JobArchiver
+from rekindle.runtime.master.views.job_history import HistoryObserver, JobHistory
+from rekindle.runtime.master.views.job_reporter import job_reporter
+from rekindle.runtime.master.views.observer_guard import ObserverGuard
+from rekindle.runtime.master.views.observers import JobObservers
 from rekindle.runtime.master.views.progress import ProgressView
-from rekindle.runtime.master.views.reported_view import reported
 from rekindle.runtime.master.views.start_times import Phase, StartTimes
 from rekindle.runtime.slot.local_directory import job_directory
 from rekindle.runtime.wire.handshake import new_secret
@@ -93,21 +96,25 @@ class JobMaster(ObservedJob):
         self._ownership = self._takeover.ownership
         self.settings = settings = self._takeover.settings
         self.plan = plan
-        self.history = JobHistory(clock, self._slot_places, settings.exception_history_size)
+        self.history = JobHistory(clock, self._slot_places, settings.exception_history_size, settings.job_name)
         self.result: Future[JobExecutionResult] = Future()
-        view.job_id = settings.job_id
         self._cluster = cluster
         self._clock = clock
         recoverable = settings.high_availability is not None
         self._archiver = JobArchiver(settings, self.history, graph.slots)
-        reporting = reported(view, settings.job_id, recoverable)
-        self._view = recorded(archived(reporting, self._archiver), self.history)
+        reporter = job_reporter(settings.job_id, settings.job_name, recoverable)
+        then = (ArchiveObserver(self._archiver), *filter(None, [reporter]))
+        self._view = JobObservers(view, first=(HistoryObserver(self.history),), then=then)
+        self._view.of_job(settings.job_id)
         self._collected = collected
         self._cancelled = threading.Event()
         self._attempt: Attempt | None = None
         self._lock = threading.Lock()
+        self._guard = ObserverGuard(settings.job_name)
+        self._at_end: list[Callable[[], None]] | None = []  # None: it has begun
         self._keeps_all = False
         self._suspended = False
+        self._interrupted = False
         self._thread: threading.Thread | None = None
         self._unreadable: CompletedCheckpoint | None = None  # the job failed because it could not read this one
         self._checkpoints = JobCheckpointDirectory(
@@ -160,14 +167,39 @@ class JobMaster(ObservedJob):
         self._thread = threading.Thread(target=self._run, name=f"job-{self.settings.job_name}", daemon=True)
         self._thread.start()
 
+    def at_end(self, finish: Callable[[], None]) -> None:
+        """Have something done when the job has ended, before its result is there; now if it has done all of that.
+
+        Args:
+            finish: Does it, and returns when nothing of it is left to be done.
+        """
+        with self._lock:
+            if self._at_end is not None:
+                self._at_end.append(finish)
+                return
+        finish()
+
+    def _finish(self) -> None:
+        """Do what was left for the end of the job."""
+        with self._lock:
+            finishing, self._at_end = self._at_end or [], None
+        for finish in finishing:
+            self._guard.call("what was to be done at the end", finish)
+
     @property
     def alive(self) -> bool:
         """Return whether the thread runs that looks after the job."""
         return self._thread is not None and self._thread.is_alive()
 
-    def cancel(self) -> None:
-        """Ask the job to end; ``result`` tells when it has."""
+    def cancel(self, keep_checkpoints: bool = False) -> None:
+        """Ask the job to end; ``result`` tells when it has.
+
+        Args:
+            keep_checkpoints: Whether its completed checkpoints stay, whatever the retention says: it was a signal that
+                asked for the end of the process, and nobody who has decided about the job.
+        """
         with self._lock:
+            self._interrupted = self._interrupted or keep_checkpoints
             self._cancelled.set()
             if not self._status.is_terminal_state():
                 self._status = JobStatus.CANCELLING
@@ -490,9 +522,10 @@ class JobMaster(ObservedJob):
             status,
             self._coordinator.completed(),
             self._coordinator.damaged(),
-            self._stopping.savepoint if status is JobStatus.CANCELED else None,
+            self._stopping.savepoint if status in (JobStatus.CANCELED, JobStatus.FINISHED) else None,
             self._keeps_all or status is JobStatus.SUSPENDED,
             self._unreadable,
+            self._interrupted,
         )
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:
@@ -510,6 +543,7 @@ class JobMaster(ObservedJob):
             )
         self._show_end(status)
         self._archiver.end()
+        self._finish()
         self._savepoints.job_ended(status.name)
         self._requested.job_ended(status.name)
         self._stopping.job_ended(status.name)
@@ -523,14 +557,12 @@ class JobMaster(ObservedJob):
             self.result.set_exception(error)
 
     def _show_end(self, status: JobStatus) -> None:
-        """Show how the job ended; that this fails is no reason to keep who waits for the job waiting."""
-        try:
-            fenced = status is JobStatus.SUSPENDED and not self._suspended
-            if status is not JobStatus.FINISHED and not fenced and not self.settings.batch:
-                self._view.notice(self._kept_checkpoints(status).describe())
-            self._view.ended(status.name)
-        except Exception:
-            log.exception("the end of job %s could not be shown", self.settings.job_id)
+        """Show how the job ended."""
+        fenced = status is JobStatus.SUSPENDED and not self._suspended
+        goes_on = status is not JobStatus.FINISHED or self._stopping.savepoint is not None
+        if goes_on and not fenced and not self.settings.batch:
+            self._view.notice(self._kept_checkpoints(status).describe())
+        self._view.ended(status.name)
 
 
 def _delay_of(decision: _Decision) -> int | None:

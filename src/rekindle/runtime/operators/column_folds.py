@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from rekindle.columns.evaluation import NotColumnar, as_numpy, columnar
-from rekindle.columns.folds import Fold, FoldKind
+from rekindle.columns.folds import SUMS, FieldFold, Fold, FoldKind
 from rekindle.columns.grouping import Codes, Groups, groups_of, refined
 from rekindle.columns.kernels import FoldInput, computable, fold_input, folded
 from rekindle.columns.python_values import column_values
@@ -17,6 +17,7 @@ from rekindle.columns.running import running
 from rekindle.columns.window_grid import WindowGrid
 from rekindle.columns.windows import assigned
 from rekindle.contracts.windowing.windows import MAX_TIMESTAMP, TimeWindow
+from rekindle.exceptions import InvalidProgramError
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.column_chunk import ColumnChunk, FoldedChunk
 from rekindle.runtime.operators.result_copies import unshared
@@ -45,6 +46,10 @@ def reduced(fold: Fold, chunk: Chunk, state: ManyKeys) -> Chunk | None:
     return Chunk(values, chunk.timestamps)
 
 
+Place: TypeAlias = tuple[Any, TimeWindow]
+"""A key and a window."""
+
+
 class WindowFolds:
     """Fold records into the accumulators of their keys and windows.
 
@@ -52,15 +57,25 @@ class WindowFolds:
         state: The accumulators, by pairs of a key and a window.
     """
 
-    def __init__(self, fold: Fold, grid: WindowGrid, lateness: int, state: ManyKeys) -> None:
+    def __init__(
+        self, fold: Fold, grid: WindowGrid, lateness: int, state: ManyKeys, add: Callable[[Place, Any, int], None]
+    ) -> None:
+        """Take what is folded where.
+
+        Args:
+            fold: The fold.
+            grid: The windows.
+            lateness: How long after its end a window takes records.
+            state: The accumulators, by pairs of a key and a window.
+            add: Adds a record with its timestamp to a window, by the program's own function.
+        """
         self._fold = fold
+        self._add = add
         self._grid = grid
         self._lateness = lateness
         self.state = state
 
-    def fold(
-        self, chunk: Chunk, watermark: int, keeps_late: bool, register: Callable[[tuple[Any, TimeWindow], int], None]
-    ) -> bool:
+    def fold(self, chunk: Chunk, watermark: int, keeps_late: bool, register: Callable[[Place, int], None]) -> bool:
         """Fold a chunk.
 
         Args:
@@ -87,9 +102,14 @@ class WindowFolds:
 
     def _folded(
         self, chunk: ColumnChunk, stamps: Codes, watermark: int, keeps_late: bool
-    ) -> tuple[list[tuple[Any, TimeWindow]], list[Any], list[Any]]:
+    ) -> tuple[list[Place], list[Any], list[Any]]:
         """Return the keys and windows of a chunk, and their accumulators before and after it."""
         windows = assigned(self._grid, stamps)
+        if keeps_late and self._grid.slide > self._grid.size:
+            without = np.ones(len(stamps), np.bool_)
+            without[windows.rows] = False
+            if (stamps[without] + self._lateness <= watermark).any():
+                raise NotColumnar("some are in no window, and go to a side output")
         ends = windows.starts + (self._grid.size - 1)
         in_time = ends > watermark
         if not in_time.all():
@@ -111,9 +131,7 @@ class WindowFolds:
         held = self.state.get(places)
         return places, held, folded(self._fold, pairs, given, held)
 
-    def _fold_folded(
-        self, chunk: FoldedChunk, watermark: int, register: Callable[[tuple[Any, TimeWindow], int], None]
-    ) -> None:
+    def _fold_folded(self, chunk: FoldedChunk, watermark: int, register: Callable[[Place, int], None]) -> None:
         """Fold what was folded before: each entry stands for the records of a key and a window in one task."""
         rows = np.flatnonzero(chunk.starts + (self._grid.size - 1) > watermark)
         if not len(rows):
@@ -124,14 +142,38 @@ class WindowFolds:
         columns = [None if column is None else column.take(taken) for column in chunk.folded]
         held = self.state.get(places)
         groups = Groups(np.arange(len(rows)), len(rows))  # each key and window is there once
+        after: list[Any] | None = None
         try:
             with columnar(), np.errstate(all="ignore"):
                 after = folded(self._fold, groups, _folded_input(self._fold, columns, len(rows)), held)
         except NotColumnar:
-            after = _one_by_one(self._fold, columns, held)
+            pass  # what is raised below is raised by itself, and not in the middle of this
+        if after is None:
+            after = self._one_by_one(chunk, rows, columns, places, held)
         self._scatter(places, held, after, register)
 
-    def _places(self, keys: list[Any], codes: Codes, starts: Codes, first: Codes) -> list[tuple[Any, TimeWindow]]:
+    def _one_by_one(
+        self, chunk: FoldedChunk, rows: Codes, columns: list[pa.Array | None], places: list[Place], held: list[Any]
+    ) -> list[Any]:
+        """Fold entries in Python, where columns do not do: NaN, long integers, accumulators of an older program."""
+        fold = self._fold
+        parts = [[None] * len(held) if column is None else column_values(column) for column in columns]
+        entries = fold.shape.records(parts) if fold.choice is None else fold.record.records(parts)
+        after: list[Any] = []
+        for place, row, old, new in zip(places, rows.tolist(), held, entries, strict=True):
+            failed: Exception | None = None
+            try:
+                after.append(_combined(fold, old, new))
+            except Exception as error:
+                failed = error
+            if failed is not None:
+                first = chunk.first_record(row, fold.record)
+                if first is not None and not isinstance(failed, _NotExactError):
+                    self._add(place, *first)  # which raises the function's own error, and names the record
+                raise _of_another_program(place, old) from failed
+        return after
+
+    def _places(self, keys: list[Any], codes: Codes, starts: Codes, first: Codes) -> list[Place]:
         """Return the key and the window of each group, given its first row."""
         size = self._grid.size
         windows = {start: TimeWindow(start, start + size) for start in np.unique(starts[first]).tolist()}
@@ -141,11 +183,7 @@ class WindowFolds:
         ]
 
     def _scatter(
-        self,
-        places: list[tuple[Any, TimeWindow]],
-        held: list[Any],
-        after: list[Any],
-        register: Callable[[tuple[Any, TimeWindow], int], None],
+        self, places: list[Place], held: list[Any], after: list[Any], register: Callable[[Place, int], None]
     ) -> None:
         self.state.put(places, after)
         for place, before in zip(places, held, strict=True):
@@ -167,21 +205,27 @@ def _pairs(groups: Groups, starts: Codes, grid: WindowGrid, whole: bool) -> Grou
 
 def _folded_input(fold: Fold, columns: list[pa.Array | None], rows: int) -> FoldInput:
     if fold.choice is not None:
-        return FoldInput([column for column in columns if column is not None], (), rows)
+        return FoldInput([column for column in columns if column is not None], (), rows, portions=True)
     values: list[Any] = []
     for each, column in zip(fold.fields, columns, strict=True):
         if column is None or each.kind in (FoldKind.KEEP, FoldKind.LAST):
             values.append(column)
         else:
             values.append(computable(as_numpy(column), each.kind))
-    return FoldInput([column for column in columns if column is not None], values, rows)
+    return FoldInput([column for column in columns if column is not None], values, rows, portions=True)
 
 
-def _one_by_one(fold: Fold, columns: list[pa.Array | None], held: list[Any]) -> list[Any]:
-    """Fold entries in Python, where columns do not do: long integers, accumulators of an older program."""
-    parts = [[None] * len(held) if column is None else column_values(column) for column in columns]
-    entries = fold.shape.records(parts) if fold.choice is None else fold.record.records(parts)
-    return [_combined(fold, old, new) for old, new in zip(held, entries, strict=True)]
+class _NotExactError(Exception):
+    """Integers were added up, and what they are to be added to is none."""
+
+
+def _of_another_program(place: Place, held: Any) -> InvalidProgramError:
+    key, window = place
+    return InvalidProgramError(
+        f"window {window} of key {key!r} holds {held!r}, which this program does not make: it is from a savepoint of "
+        "another version. Records of such windows cannot be folded before they are sent. Run the program with "
+        "rekindle.columns.enabled: false until these windows have fired"
+    )
 
 
 def _combined(fold: Fold, old: Any, new: Any) -> Any:
@@ -196,19 +240,20 @@ def _combined(fold: Fold, old: Any, new: Any) -> Any:
     before = initial if old is None else fold.shape.fields([old])
     olds = [part if old is None else part[0] for part in before]
     news = [part[0] for part in fold.shape.fields([new])]
-    parts = [[_fold_value(each.kind, a, b)] for each, a, b in zip(fold.fields, olds, news, strict=True)]
+    parts = [[_fold_value(each, a, b)] for each, a, b in zip(fold.fields, olds, news, strict=True)]
     return fold.shape.records(parts)[0]
 
 
-def _fold_value(kind: FoldKind, old: Any, new: Any) -> Any:
-    match kind:
-        case FoldKind.KEEP:
-            return old
-        case FoldKind.LAST:
-            return new
-        case FoldKind.SUM:
-            return old + new
-        case FoldKind.LEAST:
-            return new if new < old else old
-        case FoldKind.GREATEST:
-            return new if new > old else old
+def _fold_value(each: FieldFold, old: Any, new: Any) -> Any:
+    """Return what is accumulated of a field, given what was and what several records have made together."""
+    if each.kind is FoldKind.KEEP:
+        return old
+    if each.kind is FoldKind.LAST:
+        return new
+    if each.kind in SUMS:
+        result = old + new if each.kind is FoldKind.SUM else old - new
+        if isinstance(new, int) and not isinstance(result, int):
+            raise _NotExactError
+        return result
+    assert each.replacing is not None
+    return new if each.replacing(new, old) else old

@@ -61,6 +61,12 @@ class EventTime:
         """Let the time without records count from now on, rather than from the end of the first epoch."""
         self._quiet_since = now
 
+    def clock_set(self, by: int) -> None:
+        """Count the time without records, and that between two watermarks, by a clock that was set meanwhile."""
+        self._next_ask += by
+        if self._quiet_since is not None:
+            self._quiet_since += by
+
     @property
     def quiet_since(self) -> int:
         """Return since when there have been no records, as far as anybody has looked."""
@@ -221,6 +227,9 @@ class TimestampsAndWatermarksOperator(ProcessingTimeOperator, WatermarkEmitter):
 
     def advance_processing_time(self, now: int) -> None:
         self.event_time.advance(now)
+
+    def clock_set(self, by: int) -> None:
+        self.event_time.clock_set(by)
 
     def next_processing_timer(self) -> int | None:
         return self.event_time.next_check()

@@ -7,7 +7,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from rekindle.columns.arrow_records import arrow_type, as_array, as_values, batch_of, record_batch, rows_of
+from rekindle.columns.arrow_records import (
+    arrow_type,
+    as_array,
+    as_values,
+    batch_of,
+    inferred,
+    record_batch,
+    rows_of,
+)
+from rekindle.columns.python_values import column_values
 from rekindle.contracts.functions.batch_functions import BatchValueState, KeyedBatchFunction, batches_of
 from rekindle.contracts.state import ValueStateDescriptor
 from rekindle.exceptions import InvalidProgramError, StateAccessError
@@ -26,15 +35,19 @@ class KeyedBatchOperator(KeyedOperator):
 
     function: KeyedBatchFunction
 
-    def __init__(self, function: KeyedBatchFunction, type_info: TypeInformation | None = None) -> None:
+    def __init__(
+        self, function: KeyedBatchFunction, type_info: TypeInformation | None = None, schema: pa.Schema | None = None
+    ) -> None:
         """Describe the operator.
 
         Args:
             function: The function.
             type_info: The type of the records; None: any Python object.
+            schema: What the columns are of rows that come as a DataFrame has them; None: they do not.
         """
         super().__init__(function)
         self.type_info = type_info
+        self.schema = schema
 
     def minds_other_keys(self) -> bool:
         return False
@@ -49,10 +62,11 @@ class KeyedBatchOperator(KeyedOperator):
         """Leave that to those who ask for many keys."""
 
     def _process(self, chunk: Chunk) -> Chunk:
+        batch: pa.RecordBatch | None = None
         if isinstance(chunk, ColumnChunk):
-            batch = record_batch(chunk.fields, chunk.shape)
-        else:
-            batch = batch_of(chunk.values, self.type_info)
+            batch = record_batch(chunk.fields, chunk.shape, self.type_info, self.schema)
+        if batch is None:
+            batch = batch_of(chunk.values, self.type_info, self.schema)
         self._context.begin(chunk)
         values: list[Any] = []
         try:
@@ -94,10 +108,10 @@ class _Context(KeyedBatchFunction.Context):
     def keys(self) -> pa.Array:
         chunk = self._current()
         if isinstance(chunk, ColumnChunk):
+            columns = [_typed(column) for column in chunk.key_columns]
             if chunk.single_key:
-                return chunk.key_columns[0]
-            names = [f"f{place}" for place in range(len(chunk.key_columns))]
-            return pa.StructArray.from_arrays(list(chunk.key_columns), names=names)
+                return columns[0]
+            return pa.StructArray.from_arrays(columns, names=[f"f{place}" for place in range(len(columns))])
         keys = chunk.keys or []
         if keys and isinstance(keys[0], tuple):
             parts = [pa.array(part) for part in zip(*keys, strict=True)]
@@ -174,3 +188,9 @@ class _BatchValueState(BatchValueState):
 
     def _checked(self, keys: pa.Array | Sequence[Any]) -> list[Any]:
         return self._context.checked(as_values(keys), self._name)
+
+
+def _typed(keys: pa.Array) -> pa.Array:
+    """Return a column of keys with the type that follows from the keys, however they came."""
+    typed = inferred(keys)
+    return pa.array(column_values(keys)) if typed is None else typed

@@ -45,6 +45,7 @@ class JobInfo:
         batch: Whether it is a batch, whose only checkpoint is at its end.
         watermark_interval_ms: How often periodic watermarks are asked for; 0: never.
         show_records: Whether errors name records.
+        successor_of: The job from whose checkpoint it was started, which is over; empty: there is none.
     """
 
     job_id: str
@@ -52,6 +53,7 @@ class JobInfo:
     batch: bool = False
     watermark_interval_ms: int = 200
     show_records: bool = True
+    successor_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class SlotServices:
         request_epoch: Called, by any thread, when there is something to emit and no epoch may come by itself.
         fresh_directory: Makes a directory on local disk that goes with the attempt, given what for.
         staging: Where rows for the driver go; None: no sink has any.
+        steady: Tells how much time has passed, whoever sets the clock; None: that one does.
     """
 
     clock: Clock
@@ -71,6 +74,7 @@ class SlotServices:
     request_epoch: Callable[[], None]
     fresh_directory: Callable[[str], str]
     staging: RowStaging | None = None
+    steady: Clock | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,12 @@ class ProcessingTimeOperator(Operator):
     def advance_processing_time(self, now: int) -> Chunk | None:
         """React to the progress of processing time."""
 
+    def clock_set(self, by: int) -> None:
+        """Hear that the clock was set by some milliseconds, for operators that wait for time to pass.
+
+        What waits for a point in time, as timers do, waits for that.
+        """
+
     @abstractmethod
     def next_processing_timer(self) -> int | None:
         """Return when processing time is of interest next; None: as far as is known, never."""

@@ -56,6 +56,10 @@ class SourceOperator(ProcessingTimeOperator, WatermarkEmitter, OperatorStateOwne
             self.event_time.advance(now)
         return None
 
+    def clock_set(self, by: int) -> None:
+        if self.event_time is not None:
+            self.event_time.clock_set(by)
+
     def next_processing_timer(self) -> int | None:
         return None if self.event_time is None or self.finished() else self.event_time.next_check()
 

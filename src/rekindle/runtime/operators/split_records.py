@@ -74,6 +74,10 @@ class SplitRecordsOperator(ProcessingTimeOperator, WatermarkEmitter, SplitFollow
             time.advance(now)
         self._combine()
 
+    def clock_set(self, by: int) -> None:
+        for time in self._times.values():
+            time.clock_set(by)
+
     def next_processing_timer(self) -> int | None:
         return min((due for time in self._times.values() if (due := time.next_check()) is not None), default=None)
 

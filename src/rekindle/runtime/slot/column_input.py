@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rekindle.columns.chains import ColumnChain
-from rekindle.columns.typed_records import leaves_unchanged
 from rekindle.contracts.key_groups import subtask_of_key_group
 from rekindle.graph.job_graph import JobGraph
 from rekindle.graph.transformations.one_input import TimestampsAndWatermarksTransformation
@@ -50,15 +49,9 @@ class ColumnInput:
 
     def arrived(self, chunk: Chunk) -> Chunk:
         """Return records as the operator behind the exchange takes them."""
-        if not isinstance(chunk, ColumnChunk):
-            return chunk
-        if not chunk.key_columns:
+        if isinstance(chunk, ColumnChunk) and not chunk.key_columns:
             return self._processed(chunk)
-        type_info, serializer = self._edge.type_info, self._serializers.values
-        if type_info is None or serializer is None or leaves_unchanged(type_info, chunk.shape, chunk.fields):
-            return chunk
-        with blaming(self._nodes[self._edge.source]):
-            return Chunk(serializer.converted(chunk.values), chunk.timestamps, chunk.keys)
+        return chunk
 
     def passed(self, passed: Passed) -> int | None:
         """Return the watermark that follows from what has passed by in a task; None: there is none."""

@@ -381,6 +381,11 @@ class OperatorGraph:
                     if more:
                         yield
 
+    def clock_set(self, by: int) -> None:
+        """Tell all that go by the clock that it was set."""
+        for timed in self._timed:
+            timed.clock_set(by)
+
     def next_processing_timer(self) -> int | None:
         """Return when the next processing-time timer of the slot is due."""
         return min((t for timed in self._timed if (t := timed.next_processing_timer()) is not None), default=None)

@@ -14,7 +14,7 @@ from functools import partial
 from threading import Condition, RLock
 from typing import TypeVar
 
-from rekindle.base.clock import Clock
+from rekindle.base.clock import Clock, ClockSteps, SteadyClock, SystemClock
 from rekindle.contracts.functions import Function
 from rekindle.contracts.key_groups import key_group_range
 from rekindle.exceptions import SlotProtocolError
@@ -93,6 +93,8 @@ class Slot:
         self.attempt = attempt
         self._job = job
         self._clock = clock
+        self._clock_steps = ClockSteps()
+        self._clock_set = 0  # by how many milliseconds since the last report
         self._send = send
         self._graph = OperatorGraph(job.graph, slot)
         self._iterations = SlotIterations(job.graph, self._graph)
@@ -118,8 +120,9 @@ class Slot:
         self._queries = None if job.queries is None else self._made_queries(job.queries)
         self._waits = LevelWaits()
         self._counted = CountedWork(job.graph, self._graph, self._exchanges, self._waits, clock.now())
+        steady = SteadyClock() if isinstance(clock, SystemClock) else clock
         self._services = SlotServices(
-            clock, EventLoopThread(), lambda: send(m.RequestEpoch()), self._local.fresh, job.staging
+            clock, EventLoopThread(), lambda: send(m.RequestEpoch()), self._local.fresh, job.staging, steady
         )
         self._broken = False
         self._crashes: CrashKeeper | None = None
@@ -213,16 +216,20 @@ class Slot:
             self._positions = self._current_positions()
             self._metrics.note_rates()
             self._waits.end_epoch()
-            self._counted.note(self._clock.now())
+            now = self._clock.now()
+            self._counted.note(now)
+            clock_set, self._clock_set = self._clock_set, 0
             report = m.EpochReport(
                 epoch=order.epoch,
                 records_in=self._records_in,
                 records_polled=self._records_polled,
                 finished=self._graph.finished(),
                 more=self._graph.has_more(),
+                now=now,
                 next_timer=self._graph.next_processing_timer(),
                 watermark=self._graph.watermark(),
                 busy_ms=int(self._busy * 1000),
+                clock_set=clock_set,
                 iterations=self._iterations.report(),
             )
         self._send(report)
@@ -347,7 +354,7 @@ class Slot:
             self._poll_sources(task, output, send)
         self._go_round(waited, task, output, send)
         advances = task.poll or task.level > 0
-        steps = self._graph.finishing_level(task.level, self._clock.now(), output) if advances else iter(())
+        steps = self._graph.finishing_level(task.level, self._now(), output) if advances else iter(())
         more = True
         while more:
             with self._at_work(task):
@@ -480,7 +487,17 @@ class Slot:
         """Move ends through the operators that Spark sources feed, once all tasks of those are done."""
         if not self._spark_fed_done:
             self._spark_fed_done = True
-            self._graph.finish_level(0, self._clock.now(), TaskOutput(self._exchanges), cluster_fed=True)
+            self._graph.finish_level(0, self._now(), TaskOutput(self._exchanges), cluster_fed=True)
+
+    def _now(self) -> int:
+        """Return the time, once operators that wait for some of it to pass know that the clock was set."""
+        now = self._clock.now()  # first: set in between, it is ahead of what operators know, and they wait longer
+        with self._lock:
+            step = self._clock_steps.millis()
+            if step:
+                self._clock_set += step
+                self._graph.clock_set(step)
+        return now
 
     def _poll_sources(self, task: m.OpenTask, output: TaskOutput, send: Callable[[Envelope], None]) -> None:
         """Read from the hosted sources until they pause or the epoch is long enough."""
@@ -528,7 +545,12 @@ class Slot:
                 metrics=self._metrics.group(node.uid, node.name, self.index),
                 superstep=self._iterations.superstep(node.id),
                 job=JobInfo(
-                    job.job_id, job.checkpointing, job.graph.batch, job.watermark_interval_ms, job.show_records
+                    job.job_id,
+                    job.checkpointing,
+                    job.graph.batch,
+                    job.watermark_interval_ms,
+                    job.show_records,
+                    "" if job.restore is None or job.restore.metadata.savepoint else job.restore.metadata.job_id,
                 ),
                 slot=self._services,
                 keyed_backend=partial(self._backend, node, state),

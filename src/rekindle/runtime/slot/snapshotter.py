@@ -6,6 +6,7 @@ fork would, and happens on the spot. What a backend has on disk is completed and
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.metadata import CheckpointMetadata, NativeState, StateHandle, StoredFile
 from rekindle.checkpoint.snapshot_file import SnapshotReader, SnapshotWriter
 from rekindle.checkpoint.storage import checkpoint_files
-from rekindle.exceptions import OutputLostError
+from rekindle.exceptions import CheckpointStorageError, OutputLostError
 from rekindle.graph.job_graph import JobNode
 from rekindle.runtime.operators.roles import KeyedStateOwner, OperatorStateOwner, RowStager
 from rekindle.runtime.slot.failure import OperatorError, blaming, describe_failure, explain, is_curable
@@ -35,6 +36,7 @@ from rekindle.state.operator_state.stored import StoredList
 from rekindle.state.read_back import read_keys_back
 from rekindle.state.snapshots import KeyedSnapshot, SnapshotRequest
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORK_FROM_ENTRIES = 5_000
 UPLOADS = 32  # threads begin as they are needed; this many checkpoints can really be under way at once
 _BUFFER = 1 << 20
@@ -328,5 +330,10 @@ class Snapshotter:
         return Target(order.checkpoint_id, self._job.snapshots.files, job_id, directory)
 
     def _fail(self, checkpoint_id: int, error: BaseException) -> None:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:  # the file has no name
+            error = CheckpointStorageError(
+                f"cannot write to a temporary file in {tempfile.gettempdir()}: {error.strerror}. Free some space "
+                "there, or let TMPDIR name another directory"
+            )
         failure = describe_failure(error, self._slot, self._job.show_records)
         self._report(SnapshotFailed(self._attempt, checkpoint_id, explain(failure), is_curable(failure)))

@@ -23,6 +23,7 @@ from rekindle.config.configuration import Configuration
 from rekindle.config.options import PythonOptions
 from rekindle.exceptions import SparkSetupError
 from rekindle.logs.library_logs import keep_py4j_to_its_logger, show_only_warnings_of
+from rekindle.runtime.spark.file_names import warn_of_lost_letters
 from rekindle.runtime.spark.gateway import has_jvm, said, start_jvm
 from rekindle.runtime.spark.java import require_java
 from rekindle.runtime.spark.open_files import require_open_files
@@ -161,8 +162,12 @@ def prepare_session(session: SparkSession) -> None:
 
 
 def advise(session: SparkSession) -> None:
-    """Say, once for a session, which of its settings let Spark repeat tasks: a slot refuses to run one twice."""
+    """Say, once for a session, what of it does harm, and what to start it with instead.
+
+    Where Spark repeats tasks, slots refuse to run one twice. In the wrong locale it does not find files.
+    """
     context = session.sparkContext
+    warn_of_lost_letters(context._jvm, str(context.applicationId))
     missing = missing_settings(str(context.master), dict(context.getConf().getAll()))
     if missing and str(context.applicationId) not in _ADVISED:
         _ADVISED.add(str(context.applicationId))

@@ -176,9 +176,11 @@ class EpochReport(_Message, frozen=True):
     records_polled: int  # of these, from hosted ones
     finished: bool  # every operator of this slot has seen the end of its input
     more: bool  # a hosted source has more records at once, or an operator more results
-    next_timer: int | None
+    now: int  # on the slot's clock
+    next_timer: int | None  # likewise
     watermark: int
     busy_ms: int = 0  # how long the slot had work
+    clock_set: int = 0  # by how many milliseconds the slot's clock was set since it reported last
     iterations: list[IterationReport] = []
 
 

@@ -238,10 +238,14 @@ class TestTheEnd:
         assert subject.handle(5, a.OutputCommitted(0, 1)) == []
         assert subject.handle(6, a.OutputCommitted(1, 1)) == [a.End(a.Outcome.FINISHED)]
 
-    def test_a_last_checkpoint_that_fails_is_taken_again(self) -> None:
+    def test_a_last_checkpoint_that_fails_is_taken_again_after_a_pause(self) -> None:
         subject = machine(PERIODIC)
-        subject.handle(2, EpochEnded(1, finished=True))
-        assert of(a.PlaceBarrier, subject.handle(3, a.SnapshotDeclined(0, 1, 0, "no")))
+        for number, now in enumerate((2, 1_002, 2_002), 1):
+            begun = subject.handle(now, EpochEnded(1, finished=True) if number == 1 else a.Woken())
+            assert [barrier.order.checkpoint_id for barrier in of(a.PlaceBarrier, begun)] == [number]
+            declined = subject.handle(now + 1, a.SnapshotDeclined(0, number, 0, "no room"))
+            assert not of(a.PlaceBarrier, declined), "with nothing else to do, it would fail many times in a second"
+            assert subject.next_due(now + 999) == now + 1_000
 
     def test_without_checkpoints_the_log_knows_before_output_is_committed(self) -> None:
         subject = machine(ends_with_checkpoint=False)

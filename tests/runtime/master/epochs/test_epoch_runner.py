@@ -25,7 +25,7 @@ SLOTS = 2
 
 
 def report(epoch: int, **changes: Any) -> m.EpochReport:
-    values = {"records_in": 5, "records_polled": 3, "finished": False, "more": False, "next_timer": None}
+    values = {"records_in": 5, "records_polled": 3, "finished": False, "more": False, "now": 50, "next_timer": None}
     return m.EpochReport(epoch=epoch, watermark=7, **(values | changes))
 
 
@@ -47,6 +47,7 @@ class World:
         self.without = 0
         self.tick = 0  # how often an epoch was asked for
         self.ends: list[EpochEnded] = []
+        self.notices: list[str] = []
         self.leave: Callable[[int], None] | None = lambda epoch: self.runner.begin(epoch)
         self.failures: list[BaseException] = []
         self.summaries: list[EpochSummary] = []
@@ -75,7 +76,7 @@ class World:
             settings=SimpleNamespace(epoch_target_ms=1_000, epoch_max_records=101),
             clock=self.clock,
             slot_pool=SimpleNamespace(broadcast=self.tell),
-            view=SimpleNamespace(epoch_finished=self.summaries.append),
+            view=SimpleNamespace(epoch_finished=self.summaries.append, notice=self.notices.append),
         )
         self.runner = EpochRunner(shared, self.hear, self.failures.append)
 
@@ -213,6 +214,25 @@ def test_the_earliest_timer_of_all_slots_is_told(world: World) -> None:
     world.answers = lambda epoch: [report(epoch, next_timer=90), report(epoch, next_timer=80)]
     world.epoch(1, '"a"')
     assert world.ends == [EpochEnded(1, next_timer=80)]
+
+
+@pytest.mark.parametrize("ahead", [-3_600_000, 3_600_000])
+def test_a_timer_is_due_when_the_time_until_then_has_passed_whatever_the_clock_of_its_slot_says(
+    world: World, ahead: int
+) -> None:
+    world.start()
+    world.answers = lambda epoch: [report(epoch, now=50 + ahead, next_timer=90 + ahead), report(epoch)]
+    world.epoch(1, '"a"')
+    assert world.ends == [EpochEnded(1, next_timer=90)]
+
+
+def test_a_clock_that_was_set_is_told_of_once_for_each_machine(world: World) -> None:
+    world.start()
+    world.answers = lambda epoch: [report(epoch, clock_set=-2_500 if epoch == 2 else 0) for _ in range(SLOTS)]
+    for epoch in (1, 2, 3):
+        world.epoch(epoch, '"a"')
+    (notice,) = world.notices
+    assert notice.startswith("the clock of the machine of slot 0 was set 2.5 s back: processing-time timers wait")
 
 
 def test_the_input_has_ended_when_all_operators_of_all_slots_are_finished(world: World) -> None:

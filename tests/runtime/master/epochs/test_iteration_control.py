@@ -21,7 +21,7 @@ def iteration(supersteps: bool, max_iterations: int | None = None, criterion: bo
 
 def slot(ended: bool = True, busy: bool = False, fed_back: int = 0, criterion: int = 0, round: int = 0) -> Any:
     said = m.IterationReport(HEAD, ended, busy, fed_back, criterion, round)
-    return m.EpochReport(1, 0, 0, False, False, None, 0, iterations=[said])
+    return m.EpochReport(1, 0, 0, False, False, 0, None, 0, iterations=[said])
 
 
 def next_order(control: IterationControl, *slots: Any) -> Any:

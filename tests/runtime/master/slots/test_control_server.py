@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -301,6 +302,36 @@ class TestLostSlots:
             assert lost.why.startswith("nothing was heard from it for")
             assert slot.is_turned_away()
             assert scene.server.connections() == {}
+
+    def test_a_slot_is_not_silent_while_what_it_said_is_handled(self) -> None:
+        """Let a terminal that is stopped hold up what a slot prints."""
+        with ExitStack() as stack:
+            scene = Scene(stack, heartbeat_ms=10, timeout_ms=500)
+            handled, released = threading.Event(), threading.Event()
+            stack.callback(released.set)
+
+            def handle(slot: int, message: m.ToMaster) -> None:
+                handled.set()
+                released.wait()
+
+            slot = scene.registered(1)
+            scene.listener.slot_said = handle  # type: ignore[method-assign]
+            slot.say(READY)
+            handled.wait()
+            beats = [m.decode_to_slot(receive_frame(slot.socket)[2]) for _ in range(200)]  # 2 s
+            assert beats == [m.Heartbeat()] * 200
+            assert scene.listener.heard_nothing()
+
+    def test_what_a_listener_raises_is_named_as_the_reason(self, scene: Scene) -> None:
+        slot = scene.registered(1)
+
+        def fail(slot: int, message: m.ToMaster) -> None:
+            raise ValueError("not that")
+
+        scene.listener.slot_said = fail  # type: ignore[method-assign]
+        slot.say(READY)
+        why = "a message of its could not be handled by the driver (ValueError: not that)"
+        assert scene.listener.next() == Lost(1, why)
 
     def test_a_slot_that_speaks_gibberish_is_missed(self, scene: Scene) -> None:
         slot = scene.registered(1)

@@ -20,8 +20,9 @@ from rekindle.datastream import StreamExecutionEnvironment
 from rekindle.datastream.checkpoint_config import CheckpointConfig
 from rekindle.exceptions import JobExecutionError
 from rekindle.runtime.master.settings.job_settings import JobSettings, settle
-from rekindle.runtime.master.views.job_archiver import JobArchiver, archived, first_lines
-from rekindle.runtime.master.views.job_history import JobHistory, recorded
+from rekindle.runtime.master.views.job_archiver import ArchiveObserver, JobArchiver, first_lines
+from rekindle.runtime.master.views.job_history import HistoryObserver, JobHistory
+from rekindle.runtime.master.views.observers import JobObservers
 from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.testing import ManualClock
 from support.in_process_master import Cluster, cluster  # noqa: F401 - a fixture
@@ -52,7 +53,7 @@ def archiver(history: JobHistory) -> JobArchiver:
 
 @pytest.fixture
 def view(archiver: JobArchiver, history: JobHistory) -> ProgressView:
-    return recorded(archived(ProgressView("orders"), archiver), history)
+    return JobObservers(ProgressView("orders"), (HistoryObserver(history),), (ArchiveObserver(archiver),))
 
 
 def only() -> KeptJob:

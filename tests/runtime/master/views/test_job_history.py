@@ -8,7 +8,8 @@ import pytest
 
 from rekindle.common import JobStatus
 from rekindle.exceptions import SlotLostError, UserCodeError
-from rekindle.runtime.master.views.job_history import JobHistory, SlotPlace, recorded
+from rekindle.runtime.master.views.job_history import HistoryObserver, JobHistory, SlotPlace
+from rekindle.runtime.master.views.observers import JobObservers
 from rekindle.runtime.master.views.progress import EpochSummary, LogView
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 from rekindle.testing import ManualClock
@@ -124,7 +125,7 @@ def test_epochs_are_summed_up() -> None:
 def test_a_history_hears_what_a_view_is_told_and_the_view_hears_it_too(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "rekindle")
     history = JobHistory(ManualClock())
-    view = recorded(LogView("a job"), history)
+    view = JobObservers(LogView("a job"), first=(HistoryObserver(history),))
     view.start()
     view.attempt_started(0, None)
     view.epoch_finished(EpochSummary(1, 5, 10, 0.5, 3))

@@ -54,6 +54,7 @@ from rekindle.runtime.master.restarts.failures import slot_error
 from rekindle.runtime.master.slots.slot_metrics import SlotMetrics, SlotReadings
 from rekindle.runtime.master.slots.state_registry import StateRegistry
 from rekindle.runtime.master.views.job_history import SlotPlace
+from rekindle.runtime.master.views.observer_guard import ObserverGuard
 from rekindle.runtime.master.views.start_times import Phase, StartTimes
 from rekindle.runtime.wire import messages as m
 
@@ -119,6 +120,7 @@ class Attempt:
         self._stopping = False
         self._positions: dict[int, list[SourcePosition]] = {}  # at the barriers of the checkpoints under way
         self._cause_until: float | None = None  # how long a better cause of a failure is waited for
+        self._guard = ObserverGuard(settings.job_name)
         self._look_at = 0.0  # when to look whether another driver has taken over
 
     # --- the job master's thread ---
@@ -376,10 +378,7 @@ class Attempt:
                 self._times.mark(Phase.FIRST_EPOCH)
                 view.recovered(self._number, self._times.milliseconds())
             case a.ShowStopSavepoint(location):
-                try:
-                    view.savepoint_completed(location)
-                except Exception:
-                    log.exception("savepoint %s is complete, but could not be shown", location)
+                view.savepoint_completed(location)
             case a.CompleteSavepoint(checkpoint_id):
                 savepoints.completed(checkpoint_id)
             case a.FailSavepoint(checkpoint_id, message):
@@ -400,7 +399,8 @@ class Attempt:
         for position in checkpoint.location.metadata.positions:
             frame = described.get(position.uid)
             if isinstance(frame, SplitFrame) and position.offsets:
-                frame.checkpoint_completed(position.offsets[0])
+                tell = partial(frame.checkpoint_completed, position.offsets[0])
+                self._guard.call(f"source {position.uid}", tell)
 
     # --- what is restored ---
 

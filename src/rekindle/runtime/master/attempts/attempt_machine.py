@@ -37,6 +37,9 @@ from rekindle.runtime.master.epochs.epoch_events import EpochEnded, EpochWaits
 from rekindle.runtime.master.high_availability.takeover import references
 from rekindle.runtime.wire import messages as m
 
+_FINAL_PAUSE_MS = 1_000
+"""How long a last checkpoint that has failed is not tried again: the job has nothing else to do."""
+
 _ABORTS = {
     a.Outcome.FINISHED: c.CheckpointFailureReason.JOB_FINISHED,
     a.Outcome.CANCELLED: c.CheckpointFailureReason.JOB_CANCELLED,
@@ -115,6 +118,7 @@ class AttemptMachine:
         self._last_rows: dict[str, list[StagedRows]] = {}  # what a job without checkpoints has for it
         # The end of the job.
         self._final_id: int | None = None
+        self._final_not_before = 0  # the last checkpoint, if it has failed
         self._noting_output = False
         self._commit_awaited: int | None = None
         self._committed: set[int] = set()  # the slots that have made visible what is awaited
@@ -136,7 +140,8 @@ class AttemptMachine:
         checkpoint = self.coordinator.next_event_at(now)
         if self._to_commit and checkpoint is not None and checkpoint <= now:
             checkpoint = None  # it waits for a commit, not for the time
-        dues = (checkpoint, None if self._running else self._next_timer)
+        final = self._final_not_before if self._final_not_before > now else None
+        dues = (checkpoint, final, None if self._running else self._next_timer)
         return min((due for due in dues if due is not None), default=None)
 
     # ------------------------------------------------------------------------------------------ events
@@ -484,7 +489,8 @@ class AttemptMachine:
         if not self._settings.ends_with_checkpoint:
             self._noting_output = True
             self._out.append(s.NoteOutput())
-        elif self._has_id():
+        elif self._now >= self._final_not_before and self._has_id():
+            self._final_not_before = self._now + _FINAL_PAUSE_MS
             self._final_id = self.coordinator.next_checkpoint_id
             self._trigger(final=True)
 

@@ -180,8 +180,19 @@ class EpochRunner:
             busy_seconds=max(report.busy_ms for report in answers) / 1000,
         )
         self._pacer.epoch_finished(summary.polled, summary.seconds, summary.busy_seconds)
+        self._say_whose_clock_was_set(answers)
         self._tell(self._ended_with(number, answers))
         self._shared.view.epoch_finished(summary)
+
+    def _say_whose_clock_was_set(self, reports: list[m.EpochReport]) -> None:
+        """Tell of clocks that somebody has set; slots on one machine have one clock."""
+        steps = {report.clock_set: slot for slot, report in reversed([*enumerate(reports)]) if report.clock_set}
+        for step, slot in steps.items():
+            direction = "forward: processing-time timers are early" if step > 0 else "back: processing-time timers wait"
+            self._shared.view.notice(
+                f"the clock of the machine of slot {slot} was set {abs(step) / 1000:,.1f} s {direction}, and "
+                "processing-time windows go by the new time"
+            )
 
     def _ended_with(self, epoch: int, reports: list[m.EpochReport]) -> EpochEnded:
         """Take stock of an epoch."""
@@ -190,7 +201,9 @@ class EpochRunner:
         asked = self._bounded - self._cluster.delimited
         over = (asked - self._cluster.moved(epoch) | self._cluster.ended(epoch)) - self._ended
         self._ended |= over | self._statics
-        timers = [report.next_timer for report in reports if report.next_timer is not None]
+        # A slot's clock may be ahead of this one: it runs on another machine, or somebody has set it.
+        now = self._shared.clock.now()
+        timers = [now + report.next_timer - report.now for report in reports if report.next_timer is not None]
         self._iterations.epoch_ended(reports)
         asked_again = not self.draining and bool(over or asked - self._ended)
         more = asked_again or any(report.more for report in reports) or self._iterations.more

@@ -10,8 +10,8 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import msgspec
 
@@ -25,11 +25,18 @@ log = logging.getLogger(__name__)
 
 
 class SlotConnection:
-    """Keep the control connection of one slot."""
+    """Keep the control connection of one slot.
+
+    Attributes:
+        registration: What the slot has said of itself.
+        heard: When a message of its was last read, or had been handled.
+        handling: Whether a message is being handled: meanwhile none is read, and the slot is not silent.
+    """
 
     def __init__(self, sock: socket.socket, registration: m.Register) -> None:
         self.registration = registration
         self.heard = time.monotonic()
+        self.handling = False
         self._socket = sock
         self._sending = threading.Lock()
 
@@ -43,6 +50,16 @@ class SlotConnection:
         message: m.ToMaster = m.decode_to_master(receive_frame(self._socket)[2])
         self.heard = time.monotonic()
         return message
+
+    @contextmanager
+    def handled(self) -> Iterator[None]:
+        """Handle a message, for as long as it takes."""
+        self.handling = True
+        try:
+            yield
+        finally:
+            self.heard = time.monotonic()
+            self.handling = False
 
     def close(self) -> None:
         """Hang up: the slot ends by itself."""
@@ -127,7 +144,7 @@ class ControlServer:
                 connection.close()
 
     def _serve(self, sock: socket.socket, first: bytes) -> None:
-        connection = None
+        connection, why = None, "its process ended or its connection broke"
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             registration = m.decode_to_master(first)
@@ -137,12 +154,13 @@ class ControlServer:
                     self._hear(connection)
         except (OSError, EOFError, msgspec.MsgspecError):
             pass
-        except Exception:
+        except Exception as error:
             log.exception("a message from a slot could not be handled: its connection is closed")
+            why = f"a message of its could not be handled by the driver ({type(error).__name__}: {error})"
         finally:
             sock.close()
         if connection is not None:
-            self._lost(connection, "its process ended or its connection broke")
+            self._lost(connection, why)
 
     def _register(self, connection: SlotConnection) -> bool:
         """Let a slot be one of its attempt's; it is told so by its first heartbeat."""
@@ -162,7 +180,8 @@ class ControlServer:
             message = connection.receive()
             room = self._room_of(connection)
             if room is not None and not isinstance(message, m.Heartbeat):
-                self._tell(room, lambda listener, message=message: listener.slot_said(slot, message))  # type: ignore[misc]
+                with connection.handled():  # what prints may have to wait for a terminal
+                    self._tell(room, lambda listener, message=message: listener.slot_said(slot, message))  # type: ignore[misc]
 
     def _room_of(self, connection: SlotConnection) -> _Room | None:
         with self._lock:
@@ -194,7 +213,7 @@ class ControlServer:
                 connections = [each for room in self._rooms.values() for each in room.connections.values()]
             for connection in connections:
                 silence = time.monotonic() - connection.heard
-                if silence > self._timeout:
+                if silence > self._timeout and not connection.handling:
                     self._lost(connection, f"nothing was heard from it for {silence:.0f} s")
                     connection.close()
                 else:

@@ -6,13 +6,17 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from rekindle.base.process_identity import process_runs, start_ticks
 from rekindle.runtime.master.slots.control_server import ControlServer
 from rekindle.runtime.master.slots.slot_pool import SlotListener, SlotPoolOptions
 from rekindle.runtime.slot.slot_deployment import SlotDeployment
 from rekindle.runtime.wire import messages as m
+
+_KILLED_SECONDS = 10.0  # how long a process may take to be gone, at the most, after SIGKILL
 
 
 class ProcessSlotPool:
@@ -83,12 +87,21 @@ class ProcessSlotPool:
         self._server.broadcast(message)
 
     def hang_up(self) -> None:
-        """Cut the connections of the current attempt; slots of this machine that are still there are killed."""
+        """Cut the connections of the current attempt; slots of this machine that are still there are killed.
+
+        Those are gone when this returns: what one of them was writing is not written then.
+        """
         here = socket.gethostname()
+        killed = []
         for connection in self._server.hang_up():
-            if connection.registration.host == here:
+            pid = connection.registration.pid
+            if connection.registration.host == here and (started := start_ticks(pid)) is not None:
                 with suppress(ProcessLookupError, PermissionError):
-                    os.kill(connection.registration.pid, signal.SIGKILL)
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append((pid, started))
+        until = time.monotonic() + _KILLED_SECONDS
+        while any(process_runs(*process) for process in killed) and time.monotonic() < until:
+            time.sleep(0.01)
 
     def close(self) -> None:
         """Stop listening: slots end by that."""

@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
 
 import msgspec
 
@@ -26,13 +25,12 @@ from rekindle.contracts.job.job_status import JobStatus
 from rekindle.program.program_errors import LOG_FILE
 from rekindle.runtime.master.settings.job_settings import JobSettings
 from rekindle.runtime.master.views.job_history import JobHistory
-from rekindle.runtime.master.views.progress import ProgressView
-from rekindle.runtime.master.views.reported_view import kept_location
+from rekindle.runtime.master.views.job_reporter import kept_location
+from rekindle.runtime.master.views.progress import JobObserver
 
 log = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 1.0
-_PATIENCE_SECONDS = 5.0
 _LINES = 5
 _CHARACTERS = 1_000
 
@@ -116,7 +114,7 @@ class JobArchiver:
         self._over.set()
         self._news.set()
         if self._thread is not None:
-            self._thread.join(_PATIENCE_SECONDS)
+            self._thread.join()  # nothing is written when the result is there
             try:
                 self._write()
             except Exception as error:  # whatever it is, somebody waits for the job's result
@@ -174,33 +172,20 @@ def first_lines(text: str) -> str:
     return cut if cut == text.strip() and len(cut) <= _CHARACTERS else f"{cut[:_CHARACTERS].rstrip()} …"
 
 
-def archived(view: ProgressView, archiver: JobArchiver) -> ProgressView:
-    """Let an archiver hear what a view is told; the start and the end of the job the job master tells it itself."""
-    return cast(ProgressView, _ArchivedView(view, archiver))
+class ArchiveObserver(JobObserver):
+    """Let an archiver hear what happens to its job; of the start and the end the job master tells it itself."""
 
-
-class _ArchivedView:
-    """Tell an archiver what a view is told. All else is the view's own."""
-
-    def __init__(self, view: ProgressView, archiver: JobArchiver) -> None:
-        self._view = view
+    def __init__(self, archiver: JobArchiver) -> None:
         self._archiver = archiver
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._view, name)
-
     def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
-        self._view.attempt_started(attempt, checkpoint_id)
         self._archiver.note()
 
     def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
-        self._view.checkpoint_completed(checkpoint)
         self._archiver.note_checkpoint(checkpoint)
 
     def savepoint_completed(self, location: str) -> None:
-        self._view.savepoint_completed(location)
         self._archiver.note_savepoint(location)
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
-        self._view.failed(error, delay_ms)
         self._archiver.note()

@@ -11,13 +11,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, cast
 
 from rekindle.base.clock import Clock
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import SlotLostError, UserCodeError
 from rekindle.runtime.master.views.epoch_history import EpochHistory, FinishedEpoch, TimelinePoint
-from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
+from rekindle.runtime.master.views.observer_guard import ObserverGuard
+from rekindle.runtime.master.views.progress import EpochSummary, JobObserver
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 
 _RATE_SECONDS = 60.0
@@ -99,6 +99,7 @@ class JobHistory:
         clock: Tells the time.
         locate: Tells where the slots run; asked when they are ready.
         limit: How many failures to remember.
+        job_name: The job's name.
     """
 
     def __init__(
@@ -106,8 +107,10 @@ class JobHistory:
         clock: Clock,
         locate: Callable[[], dict[int, SlotPlace]] = dict,
         limit: int = 16,
+        job_name: str = "",
     ) -> None:
         self._clock = clock
+        self._guard = ObserverGuard(job_name)
         self._locate = locate
         self._lock = threading.Lock()
         self._status = JobStatus.CREATED
@@ -221,7 +224,7 @@ class JobHistory:
 
     def _tell(self) -> None:
         for news in self._listeners:
-            news()
+            self._guard.call("a listener", news)
 
     # --- what is known ---
 
@@ -289,29 +292,17 @@ class JobHistory:
             return Progress(self._epochs, self._records, rate, self._last)
 
 
-class _RecordingView:
-    """Tell a history what a view is told. All else is the view's own."""
+class HistoryObserver(JobObserver):
+    """Let a history hear what happens to its job; its states the job master tells it itself."""
 
-    def __init__(self, view: ProgressView, history: JobHistory) -> None:
-        self._view = view
+    def __init__(self, history: JobHistory) -> None:
         self._history = history
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._view, name)
 
     def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
         self._history.attempt_started(attempt, checkpoint_id)
-        self._view.attempt_started(attempt, checkpoint_id)
 
     def epoch_finished(self, summary: EpochSummary) -> None:
         self._history.epoch_finished(summary)
-        self._view.epoch_finished(summary)
 
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
         self._history.failed(error, delay_ms)
-        self._view.failed(error, delay_ms)
-
-
-def recorded(view: ProgressView, history: JobHistory) -> ProgressView:
-    """Let a history hear all that a view is told."""
-    return cast(ProgressView, _RecordingView(view, history))

@@ -112,7 +112,7 @@ class NotebookView(LogView):
     def recent_lines(self) -> dict[str, list[str]]:
         return {"Log": list(self._logged), "Printed since": list(self._printed)}
 
-    def show(self, text: str, stream: TextIO) -> None:
+    def show(self, text: str, stream: TextIO | None) -> None:
         if self._cell.runs:
             super().show(text, stream)
         else:

@@ -14,6 +14,7 @@ from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import JobFencedError, SparkLostError
 from rekindle.logs.events import log_event
+from rekindle.logs.standard_streams import write_output
 from rekindle.metrics.rates import RateWindow
 from rekindle.runtime.master.views.checkpoint_lines import CheckpointLines, Line, describe_checkpoint
 from rekindle.runtime.master.views.start_times import Phase, describe_start
@@ -36,17 +37,11 @@ class EpochSummary:
     busy_seconds: float = 0.0  # of the busiest slot
 
 
-class ProgressView:
-    """Show nothing but what the job itself prints. The other views build on this one.
+class JobObserver:
+    """Hear what happens to a job, and do nothing about it. What else there is to be done, derived classes do."""
 
-    Attributes:
-        job_name: The job's name.
-        job_id: Its id; None before the job has one.
-    """
-
-    def __init__(self, job_name: str) -> None:
-        self.job_name = job_name
-        self.job_id: str | None = None
+    def of_job(self, job_id: str) -> None:
+        """Learn the id of the job."""
 
     def start(self) -> None:
         """Begin."""
@@ -84,10 +79,25 @@ class ProgressView:
     def ended(self, status: str) -> None:
         """Show how the job ended."""
 
-    def show(self, text: str, stream: TextIO) -> None:
-        """Show what the job printed."""
-        stream.write(text)
-        stream.flush()
+
+class ProgressView(JobObserver):
+    """Show nothing but what the job itself prints. The other views build on this one.
+
+    Attributes:
+        job_name: The job's name.
+        job_id: Its id; None before the job has one.
+    """
+
+    def __init__(self, job_name: str) -> None:
+        self.job_name = job_name
+        self.job_id: str | None = None
+
+    def of_job(self, job_id: str) -> None:
+        self.job_id = job_id
+
+    def show(self, text: str, stream: TextIO | None) -> None:
+        """Show what the job printed; ``stream`` is None if the process has none of that kind."""
+        write_output(stream, text)
 
     def recent_lines(self) -> dict[str, list[str]]:
         """Return the last lines that were not shown as they came, by what they are."""
@@ -251,8 +261,8 @@ class LiveView(LogView):
         self._live.stop()
         self._print(f"{self.job_name}: {status}, {self._records:,} records, {self._restarts} restarts")
 
-    def show(self, text: str, stream: TextIO) -> None:
-        if stream.isatty():
+    def show(self, text: str, stream: TextIO | None) -> None:
+        if stream is not None and stream.isatty():
             self._console.print(text, end="", **_AS_IT_IS)
         else:
             super().show(text, stream)

@@ -261,7 +261,7 @@ class AsyncRequests:
     def _expire(self, until: int) -> None:
         """Let elements time out, and wait for the next that may."""
         self._timer = None
-        now = max(until, self._clock.now())  # the clock may have been set back
+        now = max(until, self._clock.now())  # the loop may have been a little faster
         for element in self.queue.pending:  # in the order of their deadlines
             if element.done:
                 continue

@@ -63,7 +63,8 @@ class AsyncWaitOperator(UserFunctionOperator, ProcessingTimeOperator, WatermarkE
         super().open(replace(context, restored=replace(context.restored, lists=lists)))
         self._loop_thread = context.slot.event_loop
         loop = self._loop_thread.acquire()
-        self._requests = AsyncRequests(self._descriptor, context.slot.clock, loop, context.slot.request_epoch)
+        clock = context.slot.steady or context.slot.clock
+        self._requests = AsyncRequests(self._descriptor, clock, loop, context.slot.request_epoch)
         if restored:
             self._requests.restart(restored)
 

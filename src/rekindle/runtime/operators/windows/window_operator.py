@@ -116,7 +116,7 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator, ColumnOperator):
         from rekindle.runtime.operators.column_folds import WindowFolds  # a job without columns needs none of it
 
         state = self.contents.many_keys(self.backend)
-        return WindowFolds(self.columns.fold, self.columns.grid, self._lateness, state)
+        return WindowFolds(self.columns.fold, self.columns.grid, self._lateness, state, self._add_one)
 
     def timer_queues(self) -> tuple[NamespaceTimerQueue, NamespaceTimerQueue]:
         return self._context.event_timers, self._context.processing_timers
@@ -133,6 +133,11 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator, ColumnOperator):
             return None
         self.backend.after_chunk(chunk.size())
         return Chunk([])
+
+    def _add_one(self, place: tuple[Any, TimeWindow], value: Any, timestamp: int) -> None:
+        """Add an element to the window of a key."""
+        self.backend.key, window = place
+        self.contents.add(window, value, timestamp)
 
     def _process(self, chunk: Chunk) -> Chunk:
         assert chunk.keys is not None, "a keyed operator was fed from an edge without keys"

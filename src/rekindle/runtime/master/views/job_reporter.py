@@ -8,10 +8,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TextIO
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.paths import METADATA
@@ -20,77 +18,49 @@ from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import CheckpointError
 from rekindle.program.program_errors import RUN_REPORT
 from rekindle.program.run_report import JobReport, write_line
-from rekindle.runtime.master.views.progress import EpochSummary, ProgressView
-from rekindle.runtime.master.views.start_times import Phase
+from rekindle.runtime.master.views.progress import JobObserver
 
 
-def reported(view: ProgressView, job_id: str, recoverable: bool = False) -> ProgressView:
-    """Let a job be reported, if a command asks for that."""
+def job_reporter(job_id: str, job_name: str, recoverable: bool = False) -> JobReporter | None:
+    """Return what reports a job, if a command asks for that."""
     path = os.environ.get(RUN_REPORT)
-    return ReportedView(view, job_id, path, recoverable) if path else view
+    return JobReporter(job_id, job_name, path, recoverable) if path else None
 
 
-class ReportedView(ProgressView):
-    """Show what another view shows, and report it as well."""
+class JobReporter(JobObserver):
+    """Report a job to the command that runs its program.
 
-    def __init__(self, view: ProgressView, job_id: str, path: str, recoverable: bool = False) -> None:
-        super().__init__(view.job_name)
-        self._view = view
+    Args:
+        job_id: The job's id.
+        job_name: Its name.
+        path: The file for the report.
+        recoverable: Whether the next driver goes on with the job, if this one dies.
+    """
+
+    def __init__(self, job_id: str, job_name: str, path: str, recoverable: bool = False) -> None:
         self._path = path
         self._lock = threading.Lock()  # savepoints are completed in threads of their own
         self._started = time.monotonic()
         self._stored: StoredCheckpoint | None = None
-        self._report = JobReport(
-            job_id, view.job_name, JobStatus.CREATED.name, pid=os.getpid(), recoverable=recoverable
-        )
+        self._report = JobReport(job_id, job_name, JobStatus.CREATED.name, pid=os.getpid(), recoverable=recoverable)
 
     def start(self) -> None:
-        self._view.start()
         self._tell(JobStatus.CREATED)
 
-    def dashboard_at(self, url: str) -> None:
-        self._view.dashboard_at(url)
-
     def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
-        self._view.attempt_started(attempt, checkpoint_id)
         self._tell(JobStatus.RUNNING)
 
-    def epoch_finished(self, summary: EpochSummary) -> None:
-        self._view.epoch_finished(summary)
-
     def checkpoint_completed(self, checkpoint: CompletedCheckpoint) -> None:
-        self._view.checkpoint_completed(checkpoint)
         self._stored = checkpoint.location
 
-    def checkpoint_failed(self, checkpoint_id: int, reason: str, text: str) -> None:
-        self._view.checkpoint_failed(checkpoint_id, reason, text)
-
     def savepoint_completed(self, location: str) -> None:
-        self._view.savepoint_completed(location)
         self._tell(savepoint=location)
 
-    def notice(self, line: str) -> None:
-        self._view.notice(line)
-
-    def reachable_at(self, url: str) -> None:
-        self._view.reachable_at(url)
-
     def failed(self, error: BaseException, delay_ms: int | None) -> None:
-        self._view.failed(error, delay_ms)
         self._tell(JobStatus.FAILING if delay_ms is None else JobStatus.RESTARTING, failure=str(error))
 
-    def recovered(self, attempt: int, milliseconds: Mapping[Phase, int]) -> None:
-        self._view.recovered(attempt, milliseconds)
-
     def ended(self, status: str) -> None:
-        self._view.ended(status)
         self._tell(JobStatus[status], checkpoint=self._last_checkpoint())
-
-    def show(self, text: str, stream: TextIO) -> None:
-        self._view.show(text, stream)
-
-    def recent_lines(self) -> dict[str, list[str]]:
-        return self._view.recent_lines()
 
     def _tell(
         self,

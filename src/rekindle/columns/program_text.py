@@ -1,0 +1,387 @@
+"""The text of a program, and what it may change while the program runs.
+
+A name keeps its value if nothing in the text of the program can give it another one. The text is the source of all
+modules of the program: that of the function, those that import it, the main program, and all that these import.
+Installed packages do not count: they know nothing of a program's names.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import sys
+import sysconfig
+import types
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from typing import Any
+
+from rekindle.columns.not_traceable import NotTraceable
+
+_PACKAGES = ("rekindle", "pyflink", "pyspark", "py4j")  # may also come in an archive that Spark ships
+_INSTALLED = tuple(
+    os.path.join(os.path.realpath(path), "")
+    for path in {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+_NAMESPACES = frozenset({"globals", "vars", "locals"})
+_READING = frozenset({"get", "items", "keys", "values", "copy"})
+_SETTERS = frozenset({"setattr", "delattr"})
+_GETTERS = frozenset({"getattr", "attrgetter", "methodcaller"})
+_WORDS = frozenset(
+    {"exec", "eval", "__import__", "__builtins__", "__setattr__", "__delattr__", "__globals__", "__kwdefaults__"}
+    | {"__closure__", "__getattribute__", "cell_contents", "f_globals", "f_locals", "f_builtins", "import_module"}
+    | {"get_referrers", "get_referents", "get_objects"}
+)
+_HARMFUL = frozenset({*_SETTERS, *_GETTERS, "__dict__", "__init__"})
+_NAMED = frozenset({*_WORDS, *_SETTERS, "__dict__"})
+_MODULES = frozenset({"importlib", "ctypes", "runpy", "mock", "unittest.mock"})
+_REACHING_CELLS = frozenset(
+    {"exec", "eval", "__closure__", "cell_contents", "get_referrers", "get_referents", "get_objects", "ctypes"}
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleText:
+    """The source of a module, and what it may change.
+
+    Attributes:
+        name: The name of the module.
+        tree: Its source.
+        codes: The code of each of its functions.
+        imports: The modules that it imports, wherever it does so.
+        rebound: Variables that a function may give another value, and the line where it says so.
+        stored: Attributes that are given a value other than in ``__init__``, and the line.
+        reflection: What in it may change things by names that are not in the text, and the lines.
+    """
+
+    name: str
+    tree: ast.Module
+    codes: frozenset[types.CodeType]
+    imports: frozenset[str]
+    rebound: dict[str, int]
+    stored: dict[str, int]
+    reflection: dict[str, int]
+
+
+def text_around(function: types.FunctionType) -> ModuleText:
+    """Return the text of the module that a function is defined in.
+
+    Raises:
+        NotTraceable: It cannot be read, or says something else than the function does.
+    """
+    namespace = function.__globals__
+    text = _text(namespace.get("__name__"), namespace.get("__file__"))
+    if text is None:
+        raise NotTraceable("it uses names of a module whose source cannot be read")
+    if function.__code__ not in text.codes:
+        raise NotTraceable(f"it is not what the source of {text.name} says", function.__code__.co_firstlineno)
+    return text
+
+
+def text_of(module: types.ModuleType) -> ModuleText | None:
+    """Return the text of a module; None: it cannot be read."""
+    return _text(module.__name__, getattr(module, "__file__", None))
+
+
+def texts_of(kind: type) -> Iterator[ModuleText]:
+    """Return the text of the modules that a class and its bases are defined in, but for those of Rekindle and Python.
+
+    Raises:
+        NotTraceable: One of them cannot be read.
+    """
+    for each in kind.__mro__:
+        module = sys.modules.get(each.__module__)
+        path = getattr(module, "__file__", None)
+        if getattr(module, each.__qualname__, None) is each and _is_installed(each.__module__, path or "built-in"):
+            continue
+        text = None if module is None else text_of(module)
+        if text is None:
+            raise NotTraceable(f"it belongs to a {each.__name__}, whose source cannot be read")
+        yield text
+
+
+def check_unchanged(name: str, shown: str, own: Iterable[ModuleText], local: bool = False) -> None:
+    """Check that nothing in a program gives a variable or an attribute another value.
+
+    Args:
+        name: Its name.
+        shown: How the function writes it.
+        own: The modules that it belongs to.
+        local: Whether it is a variable of an outer function, which is an attribute of nothing.
+
+    Raises:
+        NotTraceable: Something may.
+    """
+    own = tuple(own)
+    for text in own:
+        if name in text.rebound:
+            raise _changed(shown, text, "which a function changes", text.rebound[name])
+    for text in _program(own):
+        if name in text.stored and not local:
+            raise _changed(shown, text, "which something changes", text.stored[name])
+        for what, line in text.reflection.items():
+            if not local or what in _REACHING_CELLS:
+                raise _changed(shown, text, f"which may change, because the program uses {what}", line)
+
+
+def _changed(shown: str, text: ModuleText, what: str, line: int) -> NotTraceable:
+    return NotTraceable(f"it uses {shown}, {what} (line {line} of {text.name})")
+
+
+def _program(own: tuple[ModuleText, ...]) -> list[ModuleText]:
+    """Return the text of all modules that may change what belongs to some of them."""
+    loaded = {name: path for name, path in _loaded() if not _is_installed(name, path)}
+    found = {text.name: text for text in own}
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    if main is None:
+        raise NotTraceable("it uses names that the main program may change, whose source cannot be read")
+    if not _is_installed("__main__", main):
+        found.setdefault("__main__", _needed("__main__", main))
+    importing = True
+    while importing:
+        importing = False
+        for name, path in loaded.items():
+            if name not in found and _mentions(path, found):
+                text = _needed(name, path)
+                if not text.imports.isdisjoint(found):
+                    found[name] = text
+                    importing = True
+    waiting = list(found.values())
+    while waiting:
+        for imported in waiting.pop().imports:
+            place = None if imported in found else _place(imported)
+            if place is not None:
+                found[imported] = _needed(imported, place)
+                waiting.append(found[imported])
+    return list(found.values())
+
+
+def _loaded() -> list[tuple[str, str]]:
+    found = [(name, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
+    return [(name, path) for name, path in found if isinstance(path, str)]
+
+
+def _place(name: str) -> str | None:
+    """Return where a module lies, also one that is not loaded yet; None: it is not the program's, or not a module."""
+    if name in sys.modules:
+        path = getattr(sys.modules[name], "__file__", None)
+    else:
+        top = name.partition(".")[0]
+        spec = None if top in sys.stdlib_module_names or top in _PACKAGES else _spec(name)
+        path = None if spec is None or not spec.has_location else spec.origin
+    return None if path is None or _is_installed(name, path) else path
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """Find a module without importing the packages that it is in."""
+    above = name.rpartition(".")[0]
+    try:
+        if not above:
+            return importlib.util.find_spec(name)
+        package = _spec(above)
+        places = None if package is None else package.submodule_search_locations
+        return None if places is None else PathFinder.find_spec(name, places)
+    except (ImportError, ValueError):
+        return None
+
+
+@cache
+def _is_installed(name: str, path: str) -> bool:
+    if name.partition(".")[0] in _PACKAGES or path in ("frozen", "built-in"):
+        return True
+    path = os.path.realpath(path)
+    return path.startswith(_INSTALLED) or any(part in path for part in ("/site-packages/", "/dist-packages/"))
+
+
+def _needed(name: str, path: str) -> ModuleText:
+    text = _text(name, path)
+    if text is None:
+        raise NotTraceable(f"it uses names that {name} may change, whose source cannot be read")
+    return text
+
+
+def _mentions(path: str, modules: Iterable[str]) -> bool:
+    source = _source(path)
+    return source is None or any(name.rpartition(".")[2].encode() in source[0] for name in modules)
+
+
+def _text(name: Any, path: Any) -> ModuleText | None:
+    if not isinstance(name, str) or not isinstance(path, str):
+        return None
+    source = _source(path)
+    package = name if os.path.basename(path) == "__init__.py" else name.rpartition(".")[0]
+    if name == "__main__":
+        package = getattr(sys.modules[name], "__package__", None) or ""
+    return None if source is None else _parsed(name, package, path, source[0])
+
+
+def _source(path: str) -> tuple[bytes, int] | None:
+    try:
+        known = os.stat(path)
+        return _contents(path, known.st_mtime_ns, known.st_size), known.st_size
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _contents(path: str, _modified: int, _size: int) -> bytes:
+    return Path(path).read_bytes()
+
+
+@lru_cache(maxsize=1024)
+def _parsed(name: str, package: str, path: str, source: bytes) -> ModuleText | None:
+    try:
+        tree = ast.parse(source, path)
+        codes = frozenset(_codes(compile(tree, path, "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    found = _Changes(package)
+    found.visit(tree)
+    imports = frozenset(found.imports)
+    return ModuleText(name, tree, codes, imports, found.rebound, found.stored, found.reflection)
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for part in code.co_consts:
+        if isinstance(part, types.CodeType):
+            yield from _codes(part)
+
+
+class _Changes(ast.NodeVisitor):
+    """Collect what the source of a module may change."""
+
+    def __init__(self, package: str) -> None:
+        self.imports: set[str] = set()
+        self.rebound: dict[str, int] = {}
+        self.stored: dict[str, int] = {}
+        self.reflection: dict[str, int] = {}
+        self._package = package
+        self._class: str | None = None
+        self._made: str | None = None  # in __init__, the name of the instance that is being made
+        self._class_body = False
+        self._harmless: set[int] = set()  # parts that would change something if they stood elsewhere
+
+    def _reflects(self, what: str, node: ast.AST) -> None:
+        self.reflection.setdefault(what, getattr(node, "lineno", 0))
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self._imported(alias.name, node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        module = node.module or ""
+        if node.level:
+            parts = self._package.split(".")
+            module = ".".join([*parts[: len(parts) - node.level + 1], *([module] if module else [])])
+        self._imported(module, node)
+        for alias in node.names:
+            self._imported(f"{module}.{alias.name}", node)  # which may be a module, or not
+            if alias.name in _NAMED | _NAMESPACES or (module, alias.name) == ("sys", "modules"):
+                self._reflects(alias.name, node)
+
+    def _imported(self, name: str, node: ast.AST) -> None:
+        parts = name.split(".")
+        if parts[0] in _MODULES or name in _MODULES:
+            self._reflects(parts[0], node)
+        self.imports.update(".".join(parts[: count + 1]) for count in range(len(parts)))
+
+    def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
+        for name in node.names:
+            self.rebound.setdefault(self._mangled(name), node.lineno)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
+        self.visit_Global(node)
+
+    def _mangled(self, name: str) -> str:
+        """Return a name as the compiler writes it down: a private one with that of its class."""
+        private = self._class is not None and name.startswith("__") and not name.endswith("__")
+        return f"_{(self._class or '').lstrip('_')}{name}" if private and (self._class or "").strip("_") else name
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        outside = self._class, self._made, self._class_body
+        self._class, self._made, self._class_body = node.name, None, True
+        self.generic_visit(node)
+        self._class, self._made, self._class_body = outside
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        outside = self._made, self._class_body
+        makes = self._class_body and node.name == "__init__" and not node.decorator_list
+        first = [*node.args.posonlyargs, *node.args.args][:1]
+        self._made = first[0].arg if makes and first and not _assigns(node, first[0].arg) else None
+        self._class_body = False
+        self.generic_visit(node)
+        self._made, self._class_body = outside
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self.visit_FunctionDef(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        name = node.attr
+        if not isinstance(node.ctx, ast.Load):
+            if not (isinstance(node.value, ast.Name) and node.value.id == self._made):
+                self.stored.setdefault(self._mangled(name), node.lineno)
+            if name in _WORDS or (name.startswith("__") and name.endswith("__")):
+                self._reflects(name, node)
+        elif name in _WORDS or (name in _HARMFUL and id(node) not in self._harmless):
+            self._reflects(name, node)
+        elif isinstance(node.value, ast.Name) and (
+            (node.value.id, name) == ("sys", "modules") or (node.value.id == "builtins" and name in _NAMESPACES)
+        ):
+            self._reflects(f"{node.value.id}.{name}", node)
+        self.visit(node.value)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        known = _WORDS | _SETTERS | _NAMESPACES | _GETTERS
+        if isinstance(node.ctx, ast.Load) and node.id in known and id(node) not in self._harmless:
+            self._reflects(node.id, node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        for name in node.value.split(".") if isinstance(node.value, str) else ():
+            if name in _NAMED:
+                self._reflects(name, node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
+        names = {"attrgetter": node.args, "methodcaller": node.args[:1]}.get(called or "", node.args[1:2])
+        literal = [part.value for part in names if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+        if called in _SETTERS | _GETTERS and literal and len(literal) == len(names):
+            self._harmless.add(id(node.func))
+            if called in _SETTERS:
+                self.stored.setdefault(literal[0], node.lineno)
+        if isinstance(node.func, ast.Name) and node.func.id in _NAMESPACES and id(node) in self._harmless:
+            self._harmless.add(id(node.func))
+        if isinstance(node.func, ast.Attribute):
+            if node.func.attr in _READING:
+                self._harmless.add(id(node.func.value))
+            if node.func.attr == "__init__" and self._makes(node):
+                self._harmless.add(id(node.func))
+        self.generic_visit(node)
+
+    def _makes(self, call: ast.Call) -> bool:
+        """Return whether a call goes to the ``__init__`` of a base class, in that of the class itself."""
+        of = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+        if isinstance(of, ast.Call) and isinstance(of.func, ast.Name) and of.func.id == "super" and not of.args:
+            return self._made is not None
+        return any(isinstance(part, ast.Name) and part.id == self._made for part in call.args[:1])
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg is None:  # **vars(something): a copy
+            self._harmless.add(id(node.value))
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self._harmless.add(id(node.value))
+        self.generic_visit(node)
+
+
+def _assigns(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+        for node in ast.walk(function)
+    )
