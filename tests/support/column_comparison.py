@@ -42,12 +42,13 @@ from rekindle.testing.in_process.epochs import FindSlot, InProcessEpochs
 from rekindle.testing.in_process.slot import InProcessSlot
 from rekindle.config.configuration import Configuration
 from support.column_cases import exact
-from support.random_column_programs import RandomProgram
+from support.random_column_programs import SHARED_MODULE, RandomProgram
 
 ON, OFF, PLAIN = "on", "off", "plain"
 """Whether columns are on; or off and, what is more, keys are made in the slots as those of any other stream."""
 
 _WAITING = 4_000  # epochs without rows, in which a savepoint is taken
+_USER_FRAME = re.compile(r'File ".*?(program_\w+\.py", line \d+, in .*\n.*)')
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
@@ -137,8 +138,8 @@ class _Cluster(InProcessCluster):
         return _Epochs(graph, self._by_name.get, self)
 
     def _make_slot(self, attempt: int, index: int, job: bytes, name: str) -> InProcessSlot:
-        if self.module is not None:
-            sys.modules.pop(self.module, None)
+        for imported in (self.module, "shared_module"):
+            sys.modules.pop(imported or "", None)
         return super()._make_slot(attempt, index, job, name)
 
 
@@ -251,6 +252,7 @@ def run(
     file = directory / f"{name}.py"
     if not file.exists() or file.read_text() != program.source:
         file.write_text(program.source)
+        (directory / "shared_module.py").write_text(SHARED_MODULE)
     stopped = program.stop_after or 0
     tables = program.tables[:stopped] if stop_at is not None else program.tables
     cluster = _Cluster(name if program.module else None, program.batch_rows, len(tables), stopped if go_on else 0)
@@ -269,10 +271,10 @@ def run(
         stack.enter_context(_counted(outcome.ran, outcome.failures))
         if mode == PLAIN:
             stack.enter_context(patch.object(compiler, "find_column_paths", lambda nodes, *rest: _no_paths(nodes)))
-        stack.enter_context(_on_path(directory, name))
+        stack.enter_context(on_path(directory, name))
         env: _Environment | None = None
         try:
-            build = _loaded(program, file, name)
+            build = loaded(program, file, name)
             env = _Environment(Configuration.from_dict(settings), cluster)
             env.set_parallelism(program.parallelism)
             stream = build(env.from_data_frame(given, "rows"))
@@ -284,6 +286,8 @@ def run(
         outcome.states, outcome.paths = cluster.states, env.paths if env is not None else []
     if program.parallelism > 1:
         outcome.results.sort(key=repr)
+    elif program.side:  # which of a chunk's results come first, those in time or those that are late, is not defined
+        outcome.results.sort(key=lambda result: repr(result[2][0]))
     return outcome
 
 
@@ -292,7 +296,7 @@ def _no_paths(nodes: Any) -> ColumnPaths:
 
 
 @contextmanager
-def _on_path(directory: Path, name: str) -> Iterator[None]:
+def on_path(directory: Path, name: str) -> Iterator[None]:
     writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     sys.path.insert(0, str(directory))
     disabled = logging.root.manager.disable
@@ -303,13 +307,15 @@ def _on_path(directory: Path, name: str) -> Iterator[None]:
     finally:
         logging.disable(disabled)
         sys.path.remove(str(directory))
-        sys.modules.pop(name, None)
+        for imported in (name, "shared_module"):
+            sys.modules.pop(imported, None)
         sys.dont_write_bytecode = writes
 
 
-def _loaded(program: RandomProgram, file: Path, name: str) -> Any:
+def loaded(program: RandomProgram, file: Path, name: str) -> Any:
+    for imported in (name, "shared_module"):
+        sys.modules.pop(imported, None)
     if program.module:
-        sys.modules.pop(name, None)
         return importlib.import_module(name).build
     script: dict[str, Any] = {"__name__": "__main__", "__file__": str(file)}
     exec(compile(program.source, str(file), "exec"), script)
@@ -321,7 +327,10 @@ def _described(error: BaseException) -> list[str]:
     lines = []
     at: BaseException | None = error
     while at is not None:
-        lines.append(_ADDRESS.sub("0x", f"{type(at).__name__}: {at}"))
+        text = _ADDRESS.sub("0x", f"{type(at).__name__}: {at}")
+        head, *shown = text.split("; the traceback there was:\n")
+        lines.append(re.sub(r"subtask \d+", "subtask", head))
+        lines += [frame for trace in shown for frame in _USER_FRAME.findall(trace)]
         at = at.__cause__
     return lines
 
@@ -349,3 +358,66 @@ def fewer(program: RandomProgram, directory: Path) -> RandomProgram:
                 break
             size //= 2
     return replace(program, tables=tables)
+
+
+def difference(program: RandomProgram, directory: Path, ran: Counter[str]) -> str | None:
+    """Compare a program with columns on and off.
+
+    Args:
+        program: The program.
+        directory: Where its files go.
+        ran: Is told what was run by columns: "by columns" are programs whose folds or windows were.
+
+    Returns:
+        What is different; None: nothing is.
+    """
+    off, on = run(program, directory, program.golden), run(program, directory, ON)
+    ran["programs"] += 1
+    ran["failed"] += off.error is not None
+    ran.update(dict.fromkeys(on.ran, 1))
+    ran["by columns"] += any(name in on.ran for name in ("combined", "fold", "window"))
+    if off.error is not None and on.error is not None and off.error != on.error:
+        # Of several records that fail any may be the first. If it is only one, it is the same.
+        program = fewer(program, directory)
+        off, on = run(program, directory, program.golden), run(program, directory, ON)
+    found = _told(off, on)
+    if found is None and program.stop_after is not None and off.error is None:
+        ran["gone on"] += 1
+        found = _after_savepoint(program, directory)
+    return found
+
+
+def _after_savepoint(program: RandomProgram, directory: Path) -> str | None:
+    """Stop a program in the middle and go on, on each path, and from each to the other."""
+    halves = {mode: run(program, directory, mode, stop_at=str(directory / "savepoints")) for mode in (OFF, ON)}
+    found = _told(halves[OFF], halves[ON])
+    if found is not None:
+        return f"up to the savepoint: {found}"
+    assert halves[OFF].savepoint is not None and halves[ON].savepoint is not None
+    golden = run(program, directory, OFF, go_on=halves[OFF].savepoint)
+    for before, after in ((ON, OFF), (OFF, ON), (ON, ON)):
+        found = _told(golden, run(program, directory, after, go_on=halves[before].savepoint))
+        if found is not None:
+            return f"columns {before}, then {after}: {found}"
+    return None
+
+
+def _told(off: Outcome, on: Outcome) -> str | None:
+    if off.error != on.error:
+        return f"error without columns: {off.error}\nwith columns: {on.error}"
+    if off.error is not None:
+        return None
+    if off.results != on.results:
+        one, other = Counter(map(repr, off.results)), Counter(map(repr, on.results))
+        if one == other:
+            return "results come in another order"
+        return f"results only without columns: {_some(one - other)}\nonly with: {_some(other - one)}"
+    for place, (before, after) in enumerate(zip(off.states, on.states, strict=True)):
+        if before != after:
+            one, other = Counter(map(repr, before)), Counter(map(repr, after))
+            return f"state behind table {place}, only without columns: {_some(one - other)}\nonly with: {_some(other - one)}"
+    return None
+
+
+def _some(found: Counter[str]) -> str:
+    return f"{sum(found.values())}, {' | '.join(list(found)[:2])[:1000]}"

@@ -47,11 +47,48 @@ from rekindle.datastream import (
 from rekindle.datastream.state import StateTtlConfig, ValueStateDescriptor
 from rekindle.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 
+import shared_module
+from shared_module import OTHER, Base, scaled
+
 LATE = OutputTag("late")
 SEEN = [0]
 COUNTER = 0
 KNOWN = {"rate": 2}
 '''
+
+
+SHARED_MODULE = '''"""What programs import."""
+
+LEVEL = 3
+OTHER = 5
+COUNTED = 0
+
+
+def scaled(x, by=2):
+    return x * by
+
+
+def lifted(x):
+    return x + LEVEL
+
+
+def counting(x):
+    global COUNTED
+    COUNTED += 1
+    return x
+
+
+def counted(x):
+    return x + COUNTED
+
+
+class Base:
+    level = 4
+
+    def lift(self, x):
+        return x + self.level
+'''
+"""The text of a module of the name ``shared_module``, which every program imports."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +125,8 @@ class RandomProgram:
         batch_rows: Of how many rows the batches are that a task reads.
         settings: Of the environment.
         stop_after: After how many tables it is stopped, and goes on from its savepoint; None: never.
-        fail_at: At which result it fails once, and goes on from a checkpoint; None: never.
+        golden: What it is compared with: columns "off"; or "plain", where keys, too, are made as for any stream.
+        side: Whether its results are pairs that begin with "late" or "in time".
         traits: What is odd about it, in words.
     """
 
@@ -101,7 +139,8 @@ class RandomProgram:
     batch_rows: int
     settings: dict[str, str] = field(default_factory=dict)
     stop_after: int | None = None
-    fail_at: int | None = None
+    golden: str = "off"
+    side: bool = False
     traits: list[str] = field(default_factory=list)
 
 
@@ -134,7 +173,11 @@ class _Author:
         self.hostile = 0.0 if rng.random() < 0.6 else 0.1
         self.odd_constants = rng.random() < 0.15
         self.risky = rng.random() < 0.08  # divides by what may be zero, and the like
+        self.focus = rng.random() < 0.3  # on windows that are folded before the exchange, over several tables
+        if self.focus and rng.random() < 0.5:
+            self.hostile = 0.0
         self.unordered = False  # whether the records of one key come in any order
+        self.side = False
         self.unique = False  # whether each table has one record of a key at most, so that it makes no difference
         self.module_constants()
 
@@ -177,7 +220,9 @@ class _Author:
             return str(self.pick(1, 2, 3, 5, 7, 10, 100, -3, -1, rng.randint(-50, 50) or 4))
         if kind == FLOAT:
             if self.odd_constants and self.chance(0.4):
-                return self.pick("0.0", "-0.0", "math.inf", "-math.inf", "math.nan", "1e308", "5e-324", "9007199254740993.0")
+                return self.pick(
+                    "0.0", "-0.0", "math.inf", "-math.inf", "math.nan", "1e308", "5e-324", "9007199254740993.0"
+                )
             return repr(self.pick(0.5, 2.0, -1.5, 0.1, 1.0, 3.25, round(rng.uniform(-9, 9), 3)))
         if kind == TEXT:
             return repr(self.pick("", "a", "b", "x", "ä", "zz"))
@@ -213,8 +258,9 @@ class _Author:
             if kind == INT:
                 return self.pick("RATE", "LIMIT", "DERIVED")
             return self.literal(kind)
-        name = self.pick("factor", "offset", "bound", "step")
-        name = f"{name}_{kind}"
+        name = self.pick("factor", "offset", "bound", "step") + f"_{kind}"
+        if self.hostile and scope.form == "class":
+            name = self.pick(name, name, "_instance", "of", "_kind", "instance", "__dict", "_rekindle", "fields")
         scope.attributes.setdefault(name, self.literal(kind))
         return f"self.{name}" if scope.form == "class" else name
 
@@ -230,7 +276,10 @@ class _Author:
                 return self.rng.choice(known)
             return self.constant(scope, kind)
         roll = self.rng.random()
-        one, other = (lambda k=kind: self.number(scope, depth - 1, k)), (lambda k=kind: self.number(scope, depth - 1, k))
+        one, other = (
+            (lambda k=kind: self.number(scope, depth - 1, k)),
+            (lambda k=kind: self.number(scope, depth - 1, k)),
+        )
         if roll < 0.5:
             left, right = one(), other()
             if kind == FLOAT and self.chance(0.3):
@@ -290,7 +339,9 @@ class _Author:
             return self.rng.choice(bools)
         symbol = self.pick("<", "<=", ">", ">=", "==", "!=")
         if texts and roll < 0.37:
-            return f"({self.rng.choice(texts)} {symbol} {self.rng.choice([self.literal(TEXT), self.rng.choice(texts)])})"
+            return (
+                f"({self.rng.choice(texts)} {symbol} {self.rng.choice([self.literal(TEXT), self.rng.choice(texts)])})"
+            )
         if roll < 0.42:
             return self.number(scope, depth - 1, self.pick(INT, FLOAT))
         if roll < 0.47:
@@ -307,9 +358,13 @@ class _Author:
         argument = self.number(scope, depth - 1, kind)
         roll = self.rng.random()
         if scope.form == "class" and roll < 0.5:
-            name = self.pick("scaled", "of", "helper", "trace", "fields", "_instance", "answer") + f"_{len(scope.helpers)}"
+            name = (
+                self.pick("scaled", "of", "helper", "trace", "fields", "_instance", "answer") + f"_{len(scope.helpers)}"
+            )
             if self.chance(0.3):
-                name = self.pick("of", "_copied", "record", "shape") + ("" if not scope.helpers else str(len(scope.helpers)))
+                name = self.pick("of", "_copied", "record", "shape", "_rekindle", "given", "_found") + (
+                    "" if not scope.helpers else str(len(scope.helpers))
+                )
             if self.chance(0.3):
                 scope.helpers += ["@staticmethod", f"def {name}(x):", f"    return {expression}", ""]
             elif self.hostile and self.chance(0.1):
@@ -318,14 +373,24 @@ class _Author:
             elif self.hostile and self.chance(0.25):
                 self.trait("a method with a side effect")
                 scope.attributes.setdefault("calls", "0")
-                scope.helpers += [f"def {name}(self, x):", "    self.calls += 1", f"    return {expression} + self.calls", ""]
+                scope.helpers += [
+                    f"def {name}(self, x):",
+                    "    self.calls += 1",
+                    f"    return {expression} + self.calls",
+                    "",
+                ]
             else:
                 scope.helpers += [f"def {name}(self, x):", f"    return {expression}", ""]
             return f"self.{name}({argument})"
         name = self.name("helper")
         if roll < 0.85 or not self.hostile:
             default = self.chance(0.3)
-            self.lines += [f"def {name}(x{', y=' + self.literal(INT) if default else ''}):", f"    return {expression}{' + y' if default else ''}", "", ""]
+            self.lines += [
+                f"def {name}(x{', y=' + self.literal(INT) if default else ''}):",
+                f"    return {expression}{' + y' if default else ''}",
+                "",
+                "",
+            ]
             if default and self.hostile and self.chance(0.3):
                 self.trait("defaults that are changed")
                 self.body.append(f"{name}.__defaults__ = (77,)")
@@ -368,7 +433,7 @@ class _Author:
             ("NaN in a tuple", f"(1 if {f} in ({f}, 2.0) else 2)"),
             ("text of a value", f"len(str({x}))"),
             ("formatting", f'len("{{0.__class__}}".format({x}))'),
-            ("an f-string", f"len(f\"{{{x}}}\")"),
+            ("an f-string", f'len(f"{{{x}}}")'),
             ("a type", f"(1 if type({x}) is int else 2)"),
             ("isinstance", f"(1 if isinstance({x}, float) else 2)"),
             ("a counter", "SEEN.__len__()"),
@@ -396,6 +461,14 @@ class _Author:
             ("an exact one", f"({x} * 1)"),
             ("a product with minus one", f"({f} * -1)"),
             ("a floor", f"math.floor({self.literal(FLOAT)})"),
+            (
+                "another module",
+                f"{self.pick('OTHER', 'shared_module.LEVEL', 'shared_module.OTHER', 'shared_module.COUNTED')}",
+            ),
+            (
+                "a function of another module",
+                f"{self.pick('scaled', 'shared_module.lifted', 'shared_module.counted')}({x})",
+            ),
             ("a null check", f"(0 if {x} is None else {x})"),
         ]
         if scope.form == "class":
@@ -405,6 +478,10 @@ class _Author:
                 ("self as text", "len(str(type(self).__name__))"),
                 ("self in a tuple", "(1 if (self, 1) == (self, 1) else 2)"),
                 ("a class variable by type(self)", "type(self).shared"),
+                ("a class variable by self.__class__", "self.__class__.shared"),
+                ("a class variable by super()", "super().shared" if False else "self.shared"),
+                ("two of self", "(1 if self is self else 2)"),
+                ("a method compared", "(1 if self.__init__ == self.__init__ else 2)"),
                 ("a class variable", "self.shared"),
                 ("an attribute that may be missing", "getattr(self, 'shared', 3)"),
                 ("self in a format", "len('{0.shared}'.format(self))"),
@@ -413,6 +490,26 @@ class _Author:
         if scope.form == "lambda" and ":=" in expression:
             return None
         self.trait(name)
+        if "shared_module" in expression or "scaled(" in expression or "OTHER" in expression:
+            if self.chance(0.4):
+                self.trait("another module that is changed")
+                self.body.append(
+                    self.pick(
+                        "shared_module.LEVEL = 8",
+                        "shared_module.OTHER = 9",
+                        "shared_module.scaled.__defaults__ = (4,)",
+                        "shared_module.lifted = scaled",
+                        "shared_module.lifted.__code__ = shared_module.counted.__code__",
+                    )
+                )
+            elif self.chance(0.5) and not any("shared_module.counting" in line for line in self.after):
+                self.trait("another module that changes itself")
+                self.after.append(
+                    self.pick(
+                        "stream = stream.map(shared_module.counting)",
+                        "stream = stream.map(lambda v: shared_module.counting(v))",
+                    )
+                )
         if "COUNTER" in expression or "SEEN" in expression or "KNOWN" in expression:
             self.change_globals()
         if "shared" in expression:
@@ -453,7 +550,15 @@ class _Author:
             forms = ["class"]
         form = self.rng.choice(forms)
         names = list(records)
-        kind = {"class": "class", "bound": "class", "callable": "class", "closure": "closure", "local": "closure", "defaults": "closure", "lambda": "lambda"}.get(form, "plain")
+        kind = {
+            "class": "class",
+            "bound": "class",
+            "callable": "class",
+            "closure": "closure",
+            "local": "closure",
+            "defaults": "closure",
+            "lambda": "lambda",
+        }.get(form, "plain")
         scope = _Scope(kind, **records)
         if form in ("lambda", "local"):
             if form == "local":
@@ -475,15 +580,45 @@ class _Author:
             return own
         if form == "closure":
             outer = ", ".join(scope.attributes)
-            self.lines += [f"def make_{own}({outer}):", f"    def {own}({parameters}):", *_indented(body, 2), "", f"    return {own}", "", ""]
+            self.lines += [
+                f"def make_{own}({outer}):",
+                f"    def {own}({parameters}):",
+                *_indented(body, 2),
+                "",
+                f"    return {own}",
+                "",
+                "",
+            ]
             return f"make_{own}({', '.join(scope.attributes.values())})"
         if form == "static":
-            self.lines += [f"class Holder_{own}:", "    @staticmethod", f"    def {own}({parameters}):", *_indented(body, 2), "", ""]
+            self.lines += [
+                f"class Holder_{own}:",
+                "    @staticmethod",
+                f"    def {own}({parameters}):",
+                *_indented(body, 2),
+                "",
+                "",
+            ]
             return f"Holder_{own}.{own}"
         if form == "decorated":
             decorator = self.name("decorator")
             counts = self.pick(["        SEEN[0] += 1"], ["        global COUNTER", "        COUNTER += 1"], [])
-            self.lines += [f"def {decorator}(function):", "    @functools.wraps(function)", "    def inner(*values):", *counts, "        return function(*values)", "", "    return inner", "", "", f"@{decorator}", f"def {own}({parameters}):", *_indented(body), "", ""]
+            self.lines += [
+                f"def {decorator}(function):",
+                "    @functools.wraps(function)",
+                "    def inner(*values):",
+                *counts,
+                "        return function(*values)",
+                "",
+                "    return inner",
+                "",
+                "",
+                f"@{decorator}",
+                f"def {own}({parameters}):",
+                *_indented(body),
+                "",
+                "",
+            ]
             self.trait("a decorator")
             return own
         if form == "partial":
@@ -492,7 +627,15 @@ class _Author:
             return f"functools.partial({own}, 5)"
         if form == "unbound":
             self.trait("an aliased method")
-            self.lines += [f"class Holder_{own}:", f"    def {own}({parameters}):", *_indented(body, 2), "", "", f"alias_{own} = Holder_{own}.{own}", ""]
+            self.lines += [
+                f"class Holder_{own}:",
+                f"    def {own}({parameters}):",
+                *_indented(body, 2),
+                "",
+                "",
+                f"alias_{own} = Holder_{own}.{own}",
+                "",
+            ]
             return f"alias_{own}"
         extends = "" if form in ("bound", "callable") else f"({base})"
         called = {"bound": "work", "callable": "__call__"}.get(form, method)
@@ -513,7 +656,13 @@ class _Author:
             if self.chance(0.5):
                 body += [f"if {condition}:", f"    return {one}"]
             else:
-                body += [f"if {condition}:", f"    found = {one}", "else:", f"    found = {result(scope)}", "return found"]
+                body += [
+                    f"if {condition}:",
+                    f"    found = {one}",
+                    "else:",
+                    f"    found = {result(scope)}",
+                    "return found",
+                ]
                 return body
         returned = result(scope)
         if body and "local" not in returned and self.chance(0.8):
@@ -526,7 +675,12 @@ class _Author:
         kinds |= {name: "class" for name, literal in scope.attributes.items() if literal == "CLASS"}
         values = {name: ("7" if literal == "CLASS" else literal) for name, literal in scope.attributes.items()}
         if any(kind == "base" for kind in kinds.values()):
-            self.lines += [f"class Base_{own}{extends}:", *(f"    {n} = {values[n]}" for n, k in kinds.items() if k == "base"), "", ""]
+            self.lines += [
+                f"class Base_{own}{extends}:",
+                *(f"    {n} = {values[n]}" for n, k in kinds.items() if k == "base"),
+                "",
+                "",
+            ]
             extends = f"(Base_{own})"
         written = [f"class {own}{extends}:", *(f"    {n} = {values[n]}" for n, k in kinds.items() if k == "class")]
         given = [n for n, k in kinds.items() if k == "given"]
@@ -548,7 +702,10 @@ class _Author:
             instance = variable
         elif self.hostile and "class" in kinds.values() and self.chance(0.4):
             changed = self.rng.choice([n for n, k in kinds.items() if k == "class"])
-            if self.chance(0.4):
+            if self.chance(0.3) and mine:
+                self.trait("a class variable that is now what an attribute is")
+                self.body.append(f"{own}.{changed} = {values[mine[0]]}")
+            elif self.chance(0.4):
                 self.trait("a class variable that is changed before it is run")
                 self.after.append(f"{own}.{changed} = {self.literal(INT)}")
             else:
@@ -580,8 +737,8 @@ class _Author:
         rng = self.rng
         schema = self.schema()
         records = Records("row", tuple(Column(f.name, _KINDS.get(_kind(f.type), OTHER)) for f in schema))
-        windowed, untimed = self.chance(0.6), True
-        parallelism = self.pick(1, 1, 1, 2, 3)
+        windowed, untimed = self.focus or self.chance(0.5), True
+        parallelism = 1 if self.focus else self.pick(1, 1, 1, 2, 3)
         late = parallelism == 1
         # Records are dealt out to several subtasks that make watermarks, which then send them in any order.
         self.unordered = windowed and parallelism > 1
@@ -603,7 +760,16 @@ class _Author:
             self.windows(keyed, records, late)
         else:
             self.running(keyed, records)
-        source = "\n".join([_HEAD, *self.lines, "def build(stream):", *_indented(self.globals_changed_in_build()), *_indented([*self.body, *self.after, "return stream"]), ""])
+        source = "\n".join(
+            [
+                _HEAD,
+                *self.lines,
+                "def build(stream):",
+                *_indented(self.globals_changed_in_build()),
+                *_indented([*self.body, *self.after, "return stream"]),
+                "",
+            ]
+        )
         tables = self.tables(schema)
         stop = rng.randint(1, len(tables) - 1) if self.chance(0.12) else None
         settings = {"pipeline.max-parallelism": "128"} if self.chance(0.2) else {}
@@ -619,7 +785,8 @@ class _Author:
             self.pick(1, 3, 7, 40, 40, 40),
             settings,
             stop,
-            None,
+            self.pick("off", "off", "plain"),
+            self.side,
             self.traits,
         )
 
@@ -657,7 +824,13 @@ class _Author:
         text = self.access("value", records, place)
         body = text if self.chance(0.8) else f"{text} {self.pick('+ 3', '* 2', '- RATE', '// 2')}"
         own = self.name("Times")
-        self.lines += [f"class {own}(TimestampAssigner):", "    def extract_timestamp(self, value, record_timestamp):", f"        return {body}", "", ""]
+        self.lines += [
+            f"class {own}(TimestampAssigner):",
+            "    def extract_timestamp(self, value, record_timestamp):",
+            f"        return {body}",
+            "",
+            "",
+        ]
         wait = self.pick(0, 20, 60, 150)
         if not late:
             made = "WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(90))"
@@ -669,7 +842,9 @@ class _Author:
 
     def step(self, records: Records, needs_time: bool) -> Records:
         if self.chance(0.5):
-            call = self.function("FilterFunction", "filter", {self.pick("row", "r", "value"): records}, lambda s: self.condition(s, 2))
+            call = self.function(
+                "FilterFunction", "filter", {self.pick("row", "r", "value"): records}, lambda s: self.condition(s, 2)
+            )
             self.body.append(f"stream = stream.filter({call})")
             return records
         return self.mapped(records, needs_time)
@@ -709,7 +884,8 @@ class _Author:
             return parts[0] if value else f"({', '.join(parts)},)" if len(parts) == 1 else f"({', '.join(parts)})"
 
         call = self.function("MapFunction", "map", {self.pick("row", "r", "value"): records}, result)
-        typed = f", {self.output_type([kind for kind, _, _ in wanted], value)}" if self.chance(0.25) else ""
+        typed = self.chance(0.5 if self.focus else 0.25)
+        typed = f", {self.output_type([kind for kind, _, _ in wanted], value)}" if typed else ""
         self.body.append(f"stream = stream.map({call}{typed})")
         made = tuple(Column(name, kind) for kind, _, name in wanted)
         return Records("value" if value else "tuple", made)
@@ -759,7 +935,13 @@ class _Author:
         if self.chance(0.2):
             own = self.name("Key")
             scope = _Scope("plain", **{variable: records})
-            self.lines += [f"class {own}(KeySelector):", f"    def get_key(self, {variable}):", f"        return {result(scope)}", "", ""]
+            self.lines += [
+                f"class {own}(KeySelector):",
+                f"    def get_key(self, {variable}):",
+                f"        return {result(scope)}",
+                "",
+                "",
+            ]
             return f"{stream}.key_by({own}())"
         typed = ""
         if self.chance(0.05):
@@ -810,12 +992,16 @@ class _Author:
 
     def fold(self, old: str, scope: _Scope, kind: str, own: str) -> str:
         """Spell how a field of the accumulator is made of what it was and of a record."""
-        if kind not in (INT, FLOAT) or self.chance(0.12):
+        if kind not in (INT, FLOAT) or self.chance(0.06 if self.focus else 0.12):
             return self.pick(old, own)
         value = own if self.chance(0.55) else self.number(scope, 1, kind)
         roll = self.rng.random()
+        if self.focus and kind == FLOAT:
+            roll = self.rng.uniform(0.3, 0.9)
         if self.chance(0.02):
-            return self.pick(f"{old} * 2 + {value}", f"{value} - {old}", f"-{old}", f"{value} if {value} > 0 else {old}")
+            return self.pick(
+                f"{old} * 2 + {value}", f"{value} - {old}", f"-{old}", f"{value} if {value} > 0 else {old}"
+            )
         if roll < 0.35:
             return self.pick(f"{old} + {value}", f"{old} + {value}", f"{value} + {old}", f"{old} - {value}")
         if roll < 0.75:
@@ -825,7 +1011,7 @@ class _Author:
         return self.pick(old, value)
 
     def windows(self, keyed: str, records: Records, late: bool) -> None:
-        size = self.pick(50, 100, 120, 7, 1000)
+        size = self.pick(50, 100, 120, 7, 1000, 200, 300, 1000)
         if self.chance(0.5):
             offset = f", Time.milliseconds({self.pick(3, 30, 49)})" if size >= 50 and self.chance(0.3) else ""
             window = f"TumblingEventTimeWindows.of(Time.milliseconds({size}){offset})"
@@ -833,9 +1019,17 @@ class _Author:
             slide = self.pick(30, 50, size, size * 2, size + 17, max(1, size // 3))
             window = f"SlidingEventTimeWindows.of(Time.milliseconds({size}), Time.milliseconds({slide}))"
         text = f"{keyed}.window({window})"
-        side = self.chance(0.25)
-        if self.chance(0.2):
+        if self.focus:
+            window = f"TumblingEventTimeWindows.of(Time.milliseconds({self.pick(300, 1000, 1000)}))"
+            if self.chance(0.3):
+                window = (
+                    f"SlidingEventTimeWindows.of(Time.milliseconds(1000), Time.milliseconds({self.pick(300, 500)}))"
+                )
+            text = f"{keyed}.window({window})"
+        side = not self.focus and self.chance(0.25)
+        if not self.focus and self.chance(0.2):
             text += f".allowed_lateness({self.pick(40, 90, 400)})"
+        self.side = side
         if side:
             text += ".side_output_late_data(LATE)"
         roll = self.rng.random()
@@ -849,11 +1043,20 @@ class _Author:
             fold = f"aggregate({self.aggregation(records)})"
         if fold.startswith(("aggregate", "reduce")) and self.chance(0.1):
             self.trait("a window function")
-            self.lines += ["class Framed(ProcessWindowFunction):", "    def process(self, key, context, elements):", "        for element in elements:", "            yield key, context.window().start, element", "", ""]
+            self.lines += [
+                "class Framed(ProcessWindowFunction):",
+                "    def process(self, key, context, elements):",
+                "        for element in elements:",
+                "            yield key, context.window().start, element",
+                "",
+                "",
+            ]
             fold = fold[:-1] + ", Framed())"
         self.body.append(f"results = {text}.{fold}")
         if side:
-            self.body.append("stream = results.map(lambda v: ('in time', v)).union(results.get_side_output(LATE).map(lambda v: ('late', v)))")
+            self.body.append(
+                "stream = results.map(lambda v: ('in time', v)).union(results.get_side_output(LATE).map(lambda v: ('late', v)))"
+            )
         else:
             self.body.append("stream = results")
 
@@ -867,7 +1070,7 @@ class _Author:
         initial, parts = [], []
         for place in range(count):
             old = accumulator if single else f"{accumulator}[{place}]"
-            kind = self.pick(INT, INT, FLOAT)
+            kind = self.pick(FLOAT, FLOAT, INT) if self.focus else self.pick(INT, INT, FLOAT)
             places = records.places(kind) or records.places(INT, FLOAT)
             if self.unordered and not self.unique:
                 begin, part = self.in_any_order(records, value, old)
@@ -880,24 +1083,45 @@ class _Author:
                 parts.append(self.access(value, records, place_of))
                 continue
             field_text = self.access(value, records, self.rng.choice(places))
-            begin = self.pick("0", "0", "0.0", "1 << 40", "-(1 << 40)") if kind == INT else self.pick(
-                "0.0", "0", "0.0", "math.inf", "-math.inf", "1e9", "-1e9", "-0.0"
-            )
+            part = self.fold(old, scope, kind, field_text)
+            begins = {
+                INT: ("0", "0", "1 << 40", "-(1 << 40)") if kind == INT else ("0",),
+                FLOAT: ("0.0", "0.0", "math.inf", "-math.inf", "1e9", "-1e9", "-0.0"),
+            }
+            begin = self.rng.choice(begins[kind if self.chance(0.85) else self.pick(INT, FLOAT)])
             initial.append(begin if self.chance(0.95) else self.pick("RATE", "None", "True", "SCALE", "1 << 70"))
-            parts.append(self.fold(old, scope, kind, field_text))
+            parts.append(part)
         begin_text = initial[0] if single else f"({', '.join(initial)},)"
         added = parts[0] if single else f"({', '.join(parts)},)"
         create, finish = [], []
         if self.hostile and self.chance(0.3):
             self.trait("an attribute that another method changes")
             scope.attributes.setdefault("rate", self.literal(INT))
-            line = self.pick("self.rate += 1", "self.rate = 11", "type(self).rate = 12", "self.__dict__['rate'] = 13", "setattr(self, 'rate', self.rate + 1)", "vars(self).update(rate=14)")
+            line = self.pick(
+                "self.rate += 1",
+                "self.rate = 11",
+                "type(self).rate = 12",
+                "self.__dict__['rate'] = 13",
+                "setattr(self, 'rate', self.rate + 1)",
+                "vars(self).update(rate=14)",
+            )
             (create if self.chance(0.4) else finish).append(line)
             old = accumulator if single else f"{accumulator}[0]"
-            added = f"{old} + self.rate" if single else f"({old} + self.rate, {', '.join(parts[1:])})" if len(parts) > 1 else f"({old} + self.rate,)"
+            added = (
+                f"{old} + self.rate"
+                if single
+                else f"({old} + self.rate, {', '.join(parts[1:])})"
+                if len(parts) > 1
+                else f"({old} + self.rate,)"
+            )
         result = accumulator
         if not single and self.chance(0.3):
-            result = self.pick(f"{accumulator}[0]", f"({accumulator}[0], {accumulator}[-1])", f"[*{accumulator}]", f"str({accumulator})")
+            result = self.pick(
+                f"{accumulator}[0]",
+                f"({accumulator}[0], {accumulator}[-1])",
+                f"[*{accumulator}]",
+                f"str({accumulator})",
+            )
         scope.helpers += [
             "def create_accumulator(self):",
             *_indented(create),
@@ -920,7 +1144,14 @@ class _Author:
 
     def in_any_order(self, records: Records, value: str, old: str) -> tuple[str, str]:
         """Draw a fold that gives the same whatever the order of records is: what it begins with, and its step."""
-        scope = _Scope("plain", **{value: Records(records.shape, tuple(replace(c, kind=c.kind if c.kind == INT else OTHER) for c in records.columns))})
+        scope = _Scope(
+            "plain",
+            **{
+                value: Records(
+                    records.shape, tuple(replace(c, kind=c.kind if c.kind == INT else OTHER) for c in records.columns)
+                )
+            },
+        )
         own = self.rng.choice(self.fields(scope, INT) or ["1"])
         if self.chance(0.3):
             own = f"({own} {self.pick('+', '-', '*')} {self.literal(INT) if not self.odd_constants else 3})"
@@ -942,7 +1173,11 @@ class _Author:
             f"class {own}(KeyedBatchFunction):",
             "    def open(self, runtime_context):",
             "        self.seen = ValueStateDescriptor('seen', Types.LONG())",
-            *(["        self.seen.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())"] if ttl else []),
+            *(
+                ["        self.seen.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())"]
+                if ttl
+                else []
+            ),
             "",
             "    def process_batch(self, batch, ctx):",
             "        state = ctx.get_state(self.seen)",
@@ -963,19 +1198,28 @@ class _Author:
         rng = self.rng
         odd_program = self.chance(0.6)
         odds = {f.name: self.column_oddity(f) if odd_program and self.chance(0.45) else "plain" for f in schema}
+        if self.focus:
+            odds["f"] = self.pick("nan", "nan", "negative zero", "negative zero", "extremes", "plain")
         made = []
-        for epoch in range(rng.randint(2, 4)):
+        large = not self.unique and (
+            self.focus or rng.random() < 0.5
+        )  # so many records of a key that it is worthwhile to fold them early
+        keys = rng.choice([0, 1, 2, 6])
+        for epoch in range(rng.randint(2, 5)):
             count = rng.choice([0, 1, 3, 12, 40]) if rng.random() < 0.5 else rng.randint(1, 40)
+            count *= 4 if large else 1
             columns = []
             for each in schema:
                 if each.name == "k":
-                    values = rng.sample(range(60), count) if self.unique else [rng.randint(0, 6) for _ in range(count)]
+                    values = (
+                        rng.sample(range(60), count) if self.unique else [rng.randint(0, keys) for _ in range(count)]
+                    )
                     if odds["k"] == "nulls":
                         values = [None if rng.random() < 0.05 else v for v in values]
                 elif each.name == "t":
                     values = [epoch * 150 - 200 + rng.randint(-120, 200) for _ in range(count)]
                 else:
-                    odd = odds[each.name] if rng.random() < 0.7 else "plain"
+                    odd = odds[each.name] if rng.random() < 0.5 else "plain"
                     values = self.column_values(_kind(each.type), count, odd)
                 columns.append(pa.array(values, each.type))
             made.append(pa.table(columns, schema=schema))
@@ -992,7 +1236,10 @@ class _Author:
     def column_values(self, kind: str, count: int, odd: str) -> list:  # type: ignore[type-arg]
         rng = self.rng
         if odd == "beyond" and kind == "int64":
-            return [rng.choice([(1 << 53) + 1, -(1 << 53) - 1, (1 << 31), -(1 << 31) - 1, (1 << 62) + 1, 3]) for _ in range(count)]
+            return [
+                rng.choice([(1 << 53) + 1, -(1 << 53) - 1, (1 << 31), -(1 << 31) - 1, (1 << 62) + 1, 3])
+                for _ in range(count)
+            ]
         if odd == "one null":
             made = values_of(kind, count, "plain", rng)
             if made and rng.random() < 0.4:
@@ -1000,7 +1247,9 @@ class _Author:
             return made
         if odd == "small" and kind.startswith("int"):
             return [rng.randint(0, 2) for _ in range(count)]
-        return values_of(kind, count, odd if odd in ("nulls", "extremes", "nan", "negative zero", "wide") else "plain", rng)
+        return values_of(
+            kind, count, odd if odd in ("nulls", "extremes", "nan", "negative zero", "wide") else "plain", rng
+        )
 
 
 def _indented(lines: list[str], times: int = 1) -> list[str]:

@@ -75,7 +75,8 @@ def combined(windowed: WindowedFold, given: KeyedRows) -> FoldedRows:
         values = _values(fold, pairs, own, firsts, windowed.floats)
     latest = pairs.codes if rows is None else pairs.codes[np.flatnonzero(np.diff(rows, prepend=-1))]
     records = np.bincount(latest, minlength=pairs.count)
-    keys = [key.take(pa.array(first)) for key in given.keys]
+    known = {id(each): taken for each, taken in zip(given.fields, firsts, strict=False)}
+    keys = [known[id(key)] if id(key) in known else key.take(pa.array(first)) for key in given.keys]
     return FoldedRows(keys, windows.starts[pairs.first], values, firsts, given.timestamps[first], records)
 
 

@@ -121,10 +121,18 @@ def joined(parts: Sequence[KeyedRows]) -> KeyedRows:
         return parts[0]
     first = parts[0]
     stamps = [part.timestamps for part in parts if part.timestamps is not None]
+    known: dict[tuple[int, ...], pa.Array] = {}  # a key is often a field, and then stays the same column
+
+    def whole(pieces: tuple[pa.Array, ...]) -> pa.Array:
+        same = tuple(map(id, pieces))
+        if same not in known:
+            known[same] = pa.concat_arrays(pieces)
+        return known[same]
+
     return KeyedRows(
-        [pa.concat_arrays(each) for each in zip(*(part.fields for part in parts), strict=True)],
+        [whole(each) for each in zip(*(part.fields for part in parts), strict=True)],
         first.shape,
-        [pa.concat_arrays(each) for each in zip(*(part.keys for part in parts), strict=True)],
+        [whole(each) for each in zip(*(part.keys for part in parts), strict=True)],
         np.concatenate(stamps) if stamps else None,
         sum(part.rows for part in parts),
     )

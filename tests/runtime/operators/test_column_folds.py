@@ -25,8 +25,10 @@ from rekindle.columns.window_grid import grid_of
 from rekindle.common import Time
 from rekindle.contracts.functions import AggregateFunction, PassThroughWindowFunction, ReduceFunction
 from rekindle.contracts.functions.function_adapters import as_reduce_function
+from rekindle.contracts.windowing.windows import TimeWindow
 from rekindle.datastream.running_aggregates import FieldReductions
 from rekindle.datastream.window import EventTimeTrigger, SlidingEventTimeWindows, TumblingEventTimeWindows
+from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import NodeColumns
 from rekindle.graph.transformations.windows import WindowContents, Windowing
 from rekindle.runtime.chunk import Chunk
@@ -342,6 +344,39 @@ class TestFoldedBefore:
             folded = [self._folded(windowed, chunk) for chunk in chunks]
             expected = self._results(windowing(function, assigner)(True), chunks)
             assert self._results(windowing(function, assigner)(True), folded) == expected
+
+    @pytest.mark.parametrize("name", FUNCTIONS)
+    @pytest.mark.parametrize("odd", ["plain", "extremes", "nan", "negative zero", "nulls"])
+    @pytest.mark.parametrize("kind", ["int64", "float64"])
+    def test_of_one_key_they_are_folded(self, name: str, odd: str, kind: str) -> None:
+        function = self.FUNCTIONS[name]()
+        windowed = WindowedFold(fold_of(function, ROW), grid_of(ASSIGNERS["tumbling"](), EventTimeTrigger()))
+        if not may_combine(windowed.fold, (Kind.INT, Kind.INT if kind == "int64" else Kind.FLOAT, Kind.INT), False):
+            return
+        for seed in range(SEED, SEED + 10):
+            chunks = Case(kind, odd if seed % 2 else "plain", "one", seed).chunks
+            chunks += Case(kind, "plain", "one", seed + 1).chunks
+            folded = [self._folded(windowed, chunk) for chunk in chunks]
+            assert any(isinstance(chunk, FoldedChunk) and chunk.records for chunk in folded)
+            expected = self._results(windowing(function, "tumbling")(True), chunks)
+            assert self._results(windowing(function, "tumbling")(True), folded) == expected
+
+    def test_with_accumulators_of_another_version_of_the_program_the_job_fails_rather_than_guesses(self) -> None:
+        function = Total(0)
+        windowed = WindowedFold(fold_of(function, ROW), grid_of(ASSIGNERS["tumbling"](), EventTimeTrigger()))
+        stamps = pa.array([1, 2, 3, 4]).to_numpy()
+        columns = [pa.array([1] * 4), pa.array([1 << 53, 1, 1, 1]), pa.array([0] * 4)]
+        chunk = self._folded(windowed, ColumnChunk(columns, ROW, columns[:1], True, stamps))
+        assert isinstance(chunk, FoldedChunk)
+        for held, problem in ((0.5, "holds 1.0"), ("text", "holds 'text'"), ((1, 2), r"holds \(1, 2\)")):
+            operator = windowing(function, "tumbling")(True)
+            harness = OperatorHarness(operator, lambda row: row[0])
+            try:
+                operator._folds.state.put([(1, TimeWindow(0, 100))], [held * 2 if held == 0.5 else held])
+                with pytest.raises(InvalidProgramError, match=problem):
+                    operator.process_columns(chunk)
+            finally:
+                harness.close()
 
     @staticmethod
     def _folded(windowed: WindowedFold, chunk: ColumnChunk) -> Chunk:
