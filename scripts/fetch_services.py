@@ -1,4 +1,4 @@
-"""Fetches the services of tests/services: Kafka's broker, Spark's connector to it, Delta, PostgreSQL, an S3 server.
+"""Fetches the services of tests/services: Kafka, Spark's connector to it, Delta, HDFS, PostgreSQL, an S3 server.
 
 make test runs this. What cannot be had fails nothing: those tests are skipped, and the summary names them.
 """
@@ -24,7 +24,7 @@ def main() -> int:
     """Fetch what is missing."""
     if not all(place.exists() for place in wanted_jars()):
         if shutil.which("mvn") is None:
-            _install("maven", "the tests with Kafka and Delta")
+            _install("maven", "the tests with Kafka, Delta and HDFS")
         _fetch_jars()
     if not (shutil.which("postgres") or glob.glob(POSTGRES)):
         _install("postgresql", "the tests with PostgreSQL")
@@ -37,11 +37,11 @@ def main() -> int:
 
 
 def _fetch_jars() -> None:
-    print("Fetching Kafka's broker and Delta for tests with Maven", flush=True)
+    print("Fetching Kafka's broker, Delta and HDFS for tests with Maven", flush=True)
     try:
         fetch()
     except NotFetchedError as error:
-        print(f"{error}\nThe tests with Kafka, or those with Delta, are skipped.")
+        print(f"{error}\nThe tests with Kafka, Delta or HDFS are skipped.")
 
 
 def _install(package: str, tests: str) -> None:

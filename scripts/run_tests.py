@@ -72,13 +72,13 @@ class Part:
         name: What the part is called.
         commands: What it runs.
         required: Whether all others end if it fails.
-        report: The file in which pytest says what tests it ran.
+        reports: The files in which pytest says what tests it ran.
     """
 
     name: str
     commands: Sequence[Sequence[str]]
     required: bool = False
-    report: str | None = None
+    reports: Sequence[str] = ()
     output: str = ""
     passed: bool = False
     seconds: float = 0.0
@@ -86,7 +86,7 @@ class Part:
 
     def summary(self) -> str:
         """Return the part in one line."""
-        counted = f"{len(self.tests)} tests" if self.report else ""
+        counted = f"{len(self.tests)} tests" if self.reports else ""
         return f"{'passed' if self.passed else 'FAILED'}  {self.name:<44} {counted:>12} {self.seconds:>6.0f} s"
 
 
@@ -135,8 +135,7 @@ class Lanes:
         begun = time.monotonic()
         part.passed = all(self._succeeds(part, command) for command in part.commands)
         part.seconds = time.monotonic() - begun
-        if part.report is not None and os.path.exists(part.report):
-            part.tests = list(measured(part.report))
+        part.tests = [test for report in part.reports if os.path.exists(report) for test in measured(report)]
 
     def _succeeds(self, part: Part, command: Sequence[str]) -> bool:
         with self._lock:
@@ -166,7 +165,7 @@ def measured(report: str) -> Iterable[Measured]:
 def pytest_part(name: str, directory: str, *arguments: str) -> Part:
     """Return a part that runs pytest, and notes in a directory how long tests take."""
     report = os.path.join(directory, f"{name}.xml")
-    return Part(name, (pytest(PYTEST, report, *arguments),), report=report)
+    return Part(name, (pytest(PYTEST, report, *arguments),), reports=[report])
 
 
 def pytest(executable: str, report: str, *arguments: str) -> Sequence[str]:
@@ -187,10 +186,10 @@ def make(target: str) -> Sequence[str]:
 def everything(directory: str) -> list[Part]:
     """Return the parts of ``make test``."""
     oldest = f".venv-spark-{os.environ['OLDEST_SPARK']}"
-    report = os.path.join(directory, "smoke.xml")
+    reports = [os.path.join(directory, name) for name in ("delta.xml", "smoke.xml")]
     on_oldest = os.path.join(oldest, "bin", "pytest")
-    delta = pytest(on_oldest, os.path.join(directory, "delta.xml"), *DELTA_ON_OLDEST_SPARK)
-    smoke = (make(f"{oldest}/.installed"), delta, pytest(on_oldest, report, *ON_OLDEST_SPARK))
+    delta = pytest(on_oldest, reports[0], *DELTA_ON_OLDEST_SPARK)
+    smoke = (make(f"{oldest}/.installed"), delta, pytest(on_oldest, reports[1], *ON_OLDEST_SPARK))
     elsewhere = [f"--ignore={name}" for name in (*DRIVERS, SERVICES)]
     on_spark = pytest_part("on Spark", directory, "-m", "spark", *ON_SPARK, *elsewhere)
     on_spark.commands = (make(".venv/spark-classes.jsa"), *on_spark.commands)
@@ -200,7 +199,7 @@ def everything(directory: str) -> list[Part]:
         on_spark,
         pytest_part("drivers", directory, *DRIVERS),
         pytest_part("services", directory, SERVICES),
-        Part("smoke on the oldest Spark", smoke, report=report),
+        Part("smoke on the oldest Spark", smoke, reports=reports),
         pytest_part("all others", directory, "-m", "not spark", *elsewhere, *without),
         *(pytest_part(named(part), directory, "-m", "not spark", *part) for part in PARTS),
     ]

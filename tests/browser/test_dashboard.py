@@ -162,6 +162,7 @@ def test_a_killed_slot_is_seen_as_a_restart(shown: Shown) -> None:
 
 
 def test_what_user_code_raises_is_shown_as_it_is(shown: Shown) -> None:
+    shown.go("exceptions")
     (shown.directory / "fail").touch()
     shown.browser.until("pre", "<img src=x onerror=alert(1)> is not an order", "orders.py", "process_element")
     assert shown.browser.count("main img") == 0

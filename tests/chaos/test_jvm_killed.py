@@ -70,7 +70,7 @@ def test_without_high_availability_the_job_is_suspended_and_goes_on_from_the_che
         wait_until(lambda: not tagged_pids(running.tag), "all processes are gone")
     said = re.search(
         rf"^error: job 'numbering' is suspended, because Spark's JVM \(process {jvm}\) was killed by SIGKILL\. "
-        r"Checkpoint \d+ is kept: start from it with 'rekindle run -s (\S+) PROGRAM'",
+        r"Checkpoint \d+ is kept: go on from it with 'rekindle run -s (\S+) [^']*'",
         output,
         re.MULTILINE,
     )

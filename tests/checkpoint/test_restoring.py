@@ -84,12 +84,18 @@ class TestOpening:
         (tmp_path / "a file").write_text("of somebody else's")
         assert open_checkpoint(str(tmp_path)).metadata.checkpoint_id == 3
 
-    def test_between_jobs_the_one_taken_last_is_the_newest_whatever_its_number(self, tmp_path: Path) -> None:
+    def test_between_jobs_the_one_taken_last_is_the_newest_whatever_its_number(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
         write_checkpoint(tmp_path / "old job", 900, timestamp=1_000)
         write_checkpoint(tmp_path / "new job", 3, timestamp=2_000)
         write_checkpoint(tmp_path / "new job", 4, timestamp=3_000)
+        assert open_checkpoint(str(tmp_path / "new job")).metadata.checkpoint_id == 4
+        assert not caplog.records
         write_checkpoint(tmp_path / "older job", 901, timestamp=500)
         assert open_checkpoint(str(tmp_path)).metadata.checkpoint_id == 4
+        (record,) = caplog.records
+        assert f"3 jobs have checkpoints in {tmp_path}, and new job/chk-4 is the newest" in record.getMessage()
 
     def test_a_half_written_checkpoint_is_skipped(self, tmp_path: Path) -> None:
         write_checkpoint(tmp_path / "job", 7)

@@ -1,4 +1,4 @@
-"""Where checkpoint files go: what every storage promises, on a local directory and through pyarrow."""
+"""Where checkpoint files go: what every storage promises, on a local directory and on the clients of remote ones."""
 
 from __future__ import annotations
 
@@ -6,106 +6,47 @@ import errno
 import io
 import os
 import pickle
-import threading
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rekindle.checkpoint import storage
 from rekindle.checkpoint.storage import (
-    ArrowCheckpointFiles,
     CheckpointFiles,
     LocalCheckpointFiles,
+    RemoteCheckpointFiles,
     checkpoint_files,
 )
 from rekindle.exceptions import CheckpointStorageError, ConfigurationError
+from rekindle.storage.hdfs_files import HdfsFiles
+from rekindle.storage.object_files import ObjectFiles
+from support.disk_storage import DiskObjects
+from support.storage_contract import StorageContract
 
 
-@pytest.fixture(params=["local", "arrow"])
+@pytest.fixture(params=["local", "objects"])
 def files(request: pytest.FixtureRequest, tmp_path: Path) -> CheckpointFiles:
     root = tmp_path / "checkpoints"
-    return LocalCheckpointFiles(str(root)) if request.param == "local" else ArrowCheckpointFiles(f"file://{root}")
+    return LocalCheckpointFiles(str(root)) if request.param == "local" else RemoteCheckpointFiles(DiskObjects(root))
 
 
 def everything_below(tmp_path: Path) -> set[str]:
     return {str(path.relative_to(tmp_path / "checkpoints")) for path in tmp_path.rglob("*") if path.is_file()}
 
 
-class TestEveryStorage:
-    def test_a_written_file_is_read_back(self, files: CheckpointFiles) -> None:
-        assert files.write("job/chk-1/slot-0-0", io.BytesIO(b"state")) == 5
-        assert files.read("job/chk-1/slot-0-0") == b"state"
-
-    def test_a_file_of_many_megabytes_is_written_whole(self, files: CheckpointFiles) -> None:
-        data = os.urandom(5 << 20)
-        assert files.write("large", io.BytesIO(data)) == len(data)
-        assert files.read("large") == data
-
-    def test_an_empty_file_can_be_written(self, files: CheckpointFiles) -> None:
-        assert files.write("a/empty", io.BytesIO()) == 0
-        assert files.read("a/empty") == b""
-
-    def test_a_created_file_is_read_back(self, files: CheckpointFiles) -> None:
-        files.create("job/chk-1/_metadata", b"metadata")
-        assert files.read("job/chk-1/_metadata") == b"metadata"
-
+class TestEveryStorage(StorageContract):
     def test_create_leaves_nothing_beside_the_file(self, files: CheckpointFiles, tmp_path: Path) -> None:
         files.create("job/chk-1/_metadata", b"metadata")
+        with pytest.raises(CheckpointStorageError):
+            files.create("job/chk-1/_metadata", b"other")
         assert everything_below(tmp_path) == {"job/chk-1/_metadata"}
 
-    def test_create_never_replaces_a_file_and_says_whose_it_may_be(
-        self, files: CheckpointFiles, tmp_path: Path
-    ) -> None:
-        files.create("_metadata", b"first")
-        with pytest.raises(CheckpointStorageError, match=r"_metadata: .*Another job or an older attempt wrote it"):
-            files.create("_metadata", b"second")
-        assert files.read("_metadata") == b"first"
-        assert everything_below(tmp_path) == {"_metadata"}
-
-    def test_an_open_file_can_be_read_in_parts(self, files: CheckpointFiles) -> None:
-        files.write("file", io.BytesIO(b"0123456789"))
-        with files.open("file") as stream:
-            assert stream.seek(0, os.SEEK_END) == 10
-            stream.seek(3)
-            assert stream.read(4) == b"3456"
-
-    def test_list_gives_the_names_in_a_directory_sorted(self, files: CheckpointFiles) -> None:
-        for path in ("job/chk-2/x", "job/chk-10/x", "job/file"):
-            files.write(path, io.BytesIO(b"x"))
-        assert files.list("job") == ["chk-10", "chk-2", "file"]
-        assert files.list("") == ["job"]
-
-    def test_a_directory_that_is_not_there_or_a_file_lists_nothing(self, files: CheckpointFiles) -> None:
-        files.write("file", io.BytesIO(b"x"))
-        assert files.list("missing") == []
-        assert files.list("file") == []
-
-    def test_delete_removes_a_file_or_a_directory_with_all_it_holds(self, files: CheckpointFiles) -> None:
-        files.write("job/chk-1/a", io.BytesIO(b"x"))
-        files.write("job/chk-2/b", io.BytesIO(b"x"))
-        files.delete("job/chk-2/b")
-        assert files.list("job/chk-2") == []
-        files.delete("job")
-        assert files.list("") == []
-
-    def test_deleting_what_is_not_there_is_no_error(self, files: CheckpointFiles) -> None:
-        files.delete("missing")
-        files.delete("missing/chk-1")
-
-    def test_reading_what_is_not_there_raises_naming_it(self, files: CheckpointFiles) -> None:
-        with pytest.raises(CheckpointStorageError, match=r"cannot read .*checkpoints/job/x.*Check the path"):
-            files.open("job/x")
-
     def test_a_file_is_described_by_its_full_name(self, files: CheckpointFiles, tmp_path: Path) -> None:
-        assert files.describe("job/chk-1").endswith(f"{tmp_path}/checkpoints/job/chk-1")
-
-    def test_it_can_be_sent_to_the_slots(self, files: CheckpointFiles) -> None:
-        files.write("file", io.BytesIO(b"x"))
-        moved = pickle.loads(pickle.dumps(files))
-        assert moved.read("file") == b"x"
-        assert moved.root == files.root
+        assert files.root in ("test://out", f"{tmp_path}/checkpoints")
+        assert files.describe("job/chk-1") == f"{files.root}/job/chk-1"
 
 
 def test_state_is_for_its_owner_and_the_usual_umask_changes_nothing_about_that(tmp_path: Path) -> None:
@@ -218,28 +159,6 @@ class TestErrorsOfTheLocalStorage:
         local.create("_metadata", b"all of it")
         assert seen == [b"all of it"]
 
-    def test_of_many_creators_at_once_exactly_one_succeeds(self, local: LocalCheckpointFiles) -> None:
-        together = threading.Barrier(8)
-        outcomes: list[str] = []
-
-        def create(number: int) -> None:
-            together.wait()
-            try:
-                local.create("_metadata", bytes([number]) * 10_000)
-                outcomes.append("created")
-            except CheckpointStorageError:
-                outcomes.append("refused")
-
-        threads = [threading.Thread(target=create, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(outcomes) == ["created"] + ["refused"] * 7
-        content = local.read("_metadata")
-        assert len(content) == 10_000
-        assert len(set(content)) == 1
-
     def test_listing_and_deleting_explain_their_errors_too(
         self, local: LocalCheckpointFiles, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -259,45 +178,44 @@ class TestErrorsOfTheLocalStorage:
             local.write("job/chk-1/x", io.BytesIO(b"x"))
 
 
-class FailingFileSystem:
-    """Pass everything on to a file system of pyarrow, but for one operation that fails."""
-
-    def __init__(self, real: Any, operation: str, code: int) -> None:
-        self._real, self._operation, self._code = real, operation, code
-
-    def __getattr__(self, name: str) -> Any:
-        return failing(self._code) if name == self._operation else getattr(self._real, name)
-
-
-class TestErrorsOfTheArrowStorage:
-    @pytest.fixture
-    def arrow(self, tmp_path: Path) -> ArrowCheckpointFiles:
-        return ArrowCheckpointFiles(f"file://{tmp_path}/checkpoints")
-
+class TestErrorsOfRemoteStorages:
     @pytest.mark.parametrize(("code", "text", "advice"), ERRNOS, ids=lambda value: str(value)[:12])
     def test_an_error_is_explained_with_file_reason_and_advice(
-        self, arrow: ArrowCheckpointFiles, code: int, text: str, advice: str
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int, text: str, advice: str
     ) -> None:
-        arrow._filesystem = FailingFileSystem(arrow._filesystem, "open_output_stream", code)
-        with pytest.raises(CheckpointStorageError, match=rf"(?i)cannot write file://.*/slot-0: .*{text}.*{advice}"):
-            arrow.write("job/slot-0", io.BytesIO(b"x"))
+        remote = DiskObjects(tmp_path)
+        monkeypatch.setattr(remote, "write", failing(code))
+        with pytest.raises(CheckpointStorageError, match=rf"(?i)cannot write test://out/job/s: .*{text}.*{advice}"):
+            RemoteCheckpointFiles(remote).write("job/s", io.BytesIO(b"x"))
 
-    @pytest.mark.parametrize("operation", ["create_dir", "open_output_stream", "move", "get_file_info"])
-    def test_a_file_that_could_not_be_created_is_not_there_and_leaves_nothing(
-        self, arrow: ArrowCheckpointFiles, tmp_path: Path, operation: str
+    def test_an_error_in_the_middle_of_reading_is_explained_too(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        working = arrow._filesystem
-        arrow._filesystem = FailingFileSystem(working, operation, errno.ENOSPC)
-        with pytest.raises(CheckpointStorageError, match=r"cannot create .*_metadata.*Free some space"):
-            arrow.create("job/_metadata", b"x")
-        assert everything_below(tmp_path) == set()
-        arrow._filesystem = working
-        arrow.create("job/_metadata", b"second try")
-        assert everything_below(tmp_path) == {"job/_metadata"}
+        remote = DiskObjects(tmp_path)
+        remote.write("file", io.BytesIO(b"x"))
+        monkeypatch.setattr(remote, "read_range", failing(errno.EIO))
+        with pytest.raises(CheckpointStorageError, match=r"cannot read test://out/file: Input/output error"):
+            RemoteCheckpointFiles(remote).read("file")
 
-    def test_a_uri_that_pyarrow_does_not_know_is_refused_naming_it(self) -> None:
-        with pytest.raises(ConfigurationError, match="'nosuchscheme://bucket/x' cannot be used"):
-            ArrowCheckpointFiles("nosuchscheme://bucket/x")
+    @pytest.mark.parametrize("scheme", ["nosuchscheme", "wasb", "mock"])
+    def test_a_uri_that_no_client_knows_is_refused_naming_it(self, scheme: str) -> None:
+        with pytest.raises(ConfigurationError, match=f"'{scheme}://bucket/x' cannot be used: there is no storage with"):
+            checkpoint_files(f"{scheme}://bucket/x")
+
+    def test_options_are_refused_because_paths_follow(self) -> None:
+        with pytest.raises(ConfigurationError, match=r"has options, which no path can follow.*AWS_ENDPOINT_URL"):
+            checkpoint_files("s3://bucket/x?endpoint_override=minio:9000")
+
+    @pytest.mark.parametrize(
+        ("uri", "module", "package"),
+        [("hdfs://namenode:9000/flink", "hdfs_native", "hdfs-native"), ("s3://bucket/x", "obstore", "obstore")],
+    )
+    def test_a_missing_client_is_one_sentence_with_the_fix(
+        self, monkeypatch: pytest.MonkeyPatch, uri: str, module: str, package: str
+    ) -> None:
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(ConfigurationError, match=rf"needs the Python package {package}.* pip install {package} on"):
+            checkpoint_files(uri)
 
 
 @pytest.mark.parametrize(
@@ -310,15 +228,24 @@ def test_a_path_or_file_uri_is_a_local_directory(location: str, root: str) -> No
     assert files.root == root
 
 
-def test_any_other_uri_goes_through_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+@pytest.mark.parametrize(
+    ("uri", "kind"),
+    [
+        ("hdfs://namenode:9000/flink/checkpoints", HdfsFiles),
+        ("s3://bucket/checkpoints", ObjectFiles),
+        ("s3a://bucket/checkpoints", ObjectFiles),
+        ("gs://bucket/checkpoints", ObjectFiles),
+        ("abfs://container@account.dfs.core.windows.net/checkpoints", ObjectFiles),
+    ],
+)
+def test_any_other_uri_goes_to_the_client_of_its_storage(uri: str, kind: type) -> None:
+    files = pickle.loads(pickle.dumps(checkpoint_files(uri)))
+    assert isinstance(files, RemoteCheckpointFiles)
+    assert isinstance(files._remote, kind)
+    assert files.describe("job/chk-1") == f"{uri}/job/chk-1"
 
-    def filesystem_of(uri: str) -> tuple[None, str]:
-        asked.append(uri)
-        return None, "bucket/checkpoints"
 
-    monkeypatch.setattr(storage, "_filesystem_of", filesystem_of)
-    files = checkpoint_files("s3://bucket/checkpoints")
-    assert isinstance(files, ArrowCheckpointFiles)
-    assert asked == ["s3://bucket/checkpoints"]
-    assert files.describe("job/chk-1") == "s3://bucket/checkpoints/job/chk-1"
+def test_a_disk_needs_no_client() -> None:
+    code = "import sys; from rekindle.checkpoint.storage import checkpoint_files; checkpoint_files('/a').list('')"
+    code += "; assert not {'obstore', 'hdfs_native', 'pyarrow'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -383,7 +383,15 @@ class TestCancel:
         ]
         assert rest.posted() == [(CANCEL, None)]
 
-    def test_a_checkpoint_that_is_not_kept_is_not_named(self, rest: FakeRest, orders: FakeJob) -> None:
+    def test_what_is_deleted_is_said(self, rest: FakeRest, orders: FakeJob) -> None:
+        orders.retains = False
+        assert run(rest, "cancel", "orders").out.splitlines() == [
+            f"Job orders ({ORDERS}) was cancelled.",
+            "Its checkpoints were deleted, the last one was file:///checkpoints/chk-7",
+            "To keep the last one: execution.checkpointing.externalized-checkpoint-retention: RETAIN_ON_CANCELLATION",
+        ]
+
+    def test_a_checkpoint_that_is_not_kept_is_named_as_deleted(self, rest: FakeRest, orders: FakeJob) -> None:
         orders.retains = False
         assert run(rest, "cancel", "orders", "--json").json() == {
             "job_id": ORDERS,
@@ -392,6 +400,7 @@ class TestCancel:
             "request_id": None,
             "savepoint": None,
             "retained_checkpoint": None,
+            "deleted_checkpoint": "file:///checkpoints/chk-7",
         }
 
     def test_without_waiting(self, rest: FakeRest, orders: FakeJob) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import zlib
 from datetime import datetime
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from rekindle.checkpoint.storage import LocalCheckpointFiles, checkpoint_files
-from rekindle.exceptions import CheckpointCorruptError, CheckpointStorageError, JobFencedError
+from rekindle.checkpoint.storage import CheckpointFiles, LocalCheckpointFiles, RemoteCheckpointFiles
+from rekindle.exceptions import CheckpointCorruptError, CheckpointStorageError, ConfigurationError, JobFencedError
 from rekindle.ha.entry import CheckpointReference, LogEntry, Owner, decode_entry, encode_entry
 from rekindle.ha.log import JobLog
 from rekindle.ha.ownership import IDS_AHEAD, JobOwnership
+from rekindle.storage.remote_files import OutcomeUnknownError
 from rekindle.testing import ManualClock
+from support.disk_storage import DiskObjects
 
 
 class FailingFiles(LocalCheckpointFiles):
@@ -51,7 +54,7 @@ def files(tmp_path: Path) -> FailingFiles:
     return FailingFiles(str(tmp_path))
 
 
-def take(files: LocalCheckpointFiles, name: str) -> JobOwnership:
+def take(files: CheckpointFiles, name: str) -> JobOwnership:
     """Take over as another driver."""
 
     def claim(latest: LogEntry | None) -> LogEntry:
@@ -307,23 +310,28 @@ def test_without_a_log_everything_is_allowed() -> None:
     assert not owner.shared
 
 
-def test_storage_says_whether_it_creates_a_file_once(tmp_path: Path) -> None:
-    assert checkpoint_files(str(tmp_path)).creates_once
-    assert checkpoint_files(f"file://{tmp_path}").creates_once
-    assert not checkpoint_files("mock://bucket/path").creates_once
-
-
-def test_where_the_last_writer_wins_an_entry_is_read_back(files: FailingFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Notice at least what is there by then: another driver has written the same number a moment later."""
+def test_what_the_storage_may_write_yet_is_no_failure_to_go_on_from(
+    files: FailingFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write that was not answered may land later: the entry counts then, and its checkpoint must still be there."""
     owner = take(files, "a")
-    create = FailingFiles.create
 
-    def overwritten(self: FailingFiles, path: str, data: bytes) -> None:
-        create(self, path, data)
-        other = msgspec.structs.replace(decode_entry(data, ""), owner=Owner("b", "host-b", 7))
-        Path(self.root, path).write_bytes(encode_entry(other))
+    def unanswered(self: FailingFiles, path: str, data: bytes) -> None:
+        with self._explaining("create", path):
+            raise OutcomeUnknownError("the store does not answer")
 
-    monkeypatch.setattr(FailingFiles, "creates_once", False)
-    monkeypatch.setattr(FailingFiles, "create", overwritten)
-    with pytest.raises(JobFencedError, match="host-b"):
+    monkeypatch.setattr(FailingFiles, "create", unanswered)
+    with pytest.raises(JobFencedError, match=r"cannot tell whether entry 2 .* was written"):
         owner.commit(checkpoint(1))
+    assert owner.fenced
+
+
+def test_a_storage_that_overwrites_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An old server with S3's interface ignores conditions."""
+    objects = DiskObjects(tmp_path)
+    monkeypatch.setattr(objects, "create", lambda path, data: objects.write(path, io.BytesIO(data)))
+    with pytest.raises(ConfigurationError, match=r"ignores If-None-Match.*cannot keep two drivers of one job apart"):
+        take(RemoteCheckpointFiles(objects), "a")
+    assert objects.walk() == []
+    take(RemoteCheckpointFiles(DiskObjects(tmp_path)), "a")
+    assert objects.walk() == ["job/entry-000000000001"]

@@ -476,10 +476,6 @@ class TestSettings:
         del settings["execution.checkpointing.interval"]
         assert self.settle(settings).high_availability is not None, "without checkpoints there is nothing to lose"
 
-    def test_storage_that_does_not_fence_is_warned_of(self, caplog: pytest.LogCaptureFixture) -> None:
-        self.settle({"high-availability.type": "filesystem", "high-availability.storageDir": "mock://bucket/ha"})
-        assert "cannot create a file only where there is none" in caplog.text
-
     def test_names_of_directories_are_safe_and_stay_different(self) -> None:
         names = ["a", "A b", "A/b", "A_b", "..", ".", "", "ü" * 300, "ü" * 301]
         made = [safe_name(name) for name in names]

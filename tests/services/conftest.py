@@ -1,4 +1,4 @@
-"""Tests with real services: brokers, databases, object stores."""
+"""Tests with real services: brokers, databases, HDFS, object stores."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.services import kafka as kafka_service
+from support.services.hdfs import hdfs as hdfs
+from support.services.hdfs import hdfs_server as hdfs_server
 from support.services.jars import spark_kafka_jars
 from support.services.kafka import Broker
 from support.services.postgres import postgres as postgres

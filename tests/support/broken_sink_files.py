@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -166,23 +166,29 @@ class SinkJob:
         return True
 
 
-def kill_everywhere(make: Callable[[], SinkJob], check: Callable[[SinkJob], None]) -> int:
-    """Kill a job before and after each of its operations, let another go on, and check the result; count the kills."""
+def kill_everywhere(make: Callable[[], SinkJob], check: Callable[[SinkJob], None], together: int = 1) -> int:
+    """Kill a job before and after each of its operations, let another go on, and check the result; count the kills.
+
+    Args:
+        make: Makes a job, each with a directory of its own.
+        check: Checks what a job left.
+        together: How many jobs run at the same time, on a storage that is slow to answer.
+    """
     golden = make()
     assert golden.run()
     check(golden)
-    kills = 0
-    for place in range(len(golden.operations)):
-        for after in (False, True):
-            job = make()
-            assert not job.run(place, after), f"operation {place} was never reached"
-            killed_in = job.operations[-1]
-            assert job.run(), "the second attempt was not killed"
-            try:
-                check(job)
-            except AssertionError as error:
-                raise AssertionError(
-                    f"killed {'after' if after else 'before'} {place} ({killed_in}): {error}"
-                ) from error
-            kills += 1
-    return kills
+
+    def killed(kill: tuple[int, bool]) -> None:
+        place, after = kill
+        job = make()
+        assert not job.run(place, after), f"operation {place} was never reached"
+        killed_in = job.operations[-1]
+        assert job.run(), "the second attempt was not killed"
+        try:
+            check(job)
+        except AssertionError as error:
+            raise AssertionError(f"killed {'after' if after else 'before'} {place} ({killed_in}): {error}") from error
+
+    kills = [(place, after) for place in range(len(golden.operations)) for after in (False, True)]
+    with ThreadPoolExecutor(together) as pool:
+        return len(list(pool.map(killed, kills)))

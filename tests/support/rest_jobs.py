@@ -110,8 +110,8 @@ class FakeMaster:
     def stop_with_savepoint(self, directory: str | None, drain: bool) -> Future[str]:
         return self._asked("stop", directory, drain)
 
-    def cancel(self) -> None:
-        self.asked.append(("cancel",))
+    def cancel(self, keep_checkpoints: bool = False) -> None:
+        self.asked.append(("cancel", "keep") if keep_checkpoints else ("cancel",))
         self.history.enter(JobStatus.CANCELLING)
 
     def _asked(self, what: str, directory: str | None, *more: Any) -> Future[str]:

@@ -23,18 +23,29 @@ def user_secret(name: str, purpose: str) -> str:
         OSError: It cannot be written or read.
     """
     path = durable_directory("secrets", purpose) / name
-    if not path.exists():
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=path.parent)  # with mode 0600
-        try:
-            with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                file.write(secrets.token_urlsafe(32))
+    known = _read(path)
+    if known:
+        return known
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=path.parent)  # with mode 0600
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(32))
+            file.flush()
+            os.fsync(file.fileno())
+        if known is None:
             with suppress(FileExistsError):  # another process was faster: all take its secret
                 os.link(temporary, path)
-        finally:
+        else:  # it is empty, and would let everybody in
+            os.replace(temporary, path)
+        return _read(path) or ""
+    finally:
+        with suppress(FileNotFoundError):
             os.unlink(temporary)
-    return _read(path)
 
 
-def _read(path: Path) -> str:
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="ascii") as file:
-        return file.read()
+def _read(path: Path) -> str | None:
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="ascii") as file:
+            return file.read().strip()
+    except FileNotFoundError:
+        return None

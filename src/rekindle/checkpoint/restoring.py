@@ -132,7 +132,14 @@ def _directories(location: str, skip_damaged: bool) -> list[str]:
             "Give the directory of a checkpoint, or of a job that has completed one"
         )
     # Ids count within a job. Between jobs, the one that was taken last is the newest.
-    newest = found[0] if len(found) == 1 else max(found, key=lambda job: _taken(files, job, skip_damaged))
+    newest = found[0]
+    if len(found) > 1:
+        newest = max(found, key=lambda job: _taken(files, job, skip_damaged))
+        log.warning(
+            "%d jobs have checkpoints in %s, and %s is the newest by the clocks of their machines: the job starts from "
+            "there. If another one is meant, name it",
+            *(len(found), location, newest[0]),
+        )
     return [paths.join(location, checkpoint) for checkpoint in newest]
 
 

@@ -1,7 +1,4 @@
-"""Where checkpoint files go: the few operations a checkpoint needs, on a local directory or any pyarrow file system.
-
-pyarrow is imported where it is used: it takes 0.3 s, and a local directory needs none of it.
-"""
+"""Where checkpoint files go: the few operations a checkpoint needs, on a local directory, HDFS or an object store."""
 
 from __future__ import annotations
 
@@ -13,13 +10,15 @@ import stat
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from rekindle.base.beneath import RefusedFileError, check_own_file, directory_beneath, open_file
 from rekindle.base.file_modes import file_mode
 from rekindle.base.local_path import is_local, local_path
 from rekindle.checkpoint import paths
 from rekindle.exceptions import CheckpointStorageError, ConfigurationError
+from rekindle.storage.remote_files import RemoteFiles
+from rekindle.storage.remote_storage import remote_files
 
 _COPY_BYTES = 1 << 20
 _unless_gone = contextlib.suppress(FileNotFoundError, NotADirectoryError)
@@ -30,18 +29,20 @@ class CheckpointFiles(ABC):
 
     root: str
 
-    @property
-    def creates_once(self) -> bool:
-        """Return whether, of all who create one file at the same time, exactly one succeeds."""
-        return True
-
     @abstractmethod
     def write(self, path: str, source: BinaryIO) -> int:
         """Write a whole file, creating its directory; return its size."""
 
     @abstractmethod
     def create(self, path: str, data: bytes) -> None:
-        """Create a file atomically: it appears with all its bytes or not at all, and never over an existing one."""
+        """Create a file atomically: it appears with all its bytes or not at all, and never over an existing one.
+
+        Of all who create one file at the same time exactly one succeeds, on every storage.
+
+        Raises:
+            CheckpointStorageError: It was not created. Its cause is a ``FileExistsError`` where there is one already,
+                and an ``OutcomeUnknownError`` where the storage did not answer: then it may be there, or appear yet.
+        """
 
     @abstractmethod
     def open(self, path: str) -> BinaryIO:
@@ -77,6 +78,13 @@ class CheckpointFiles(ABC):
         """
         self.delete(path)
 
+    def check_fence(self, directory: str) -> None:  # noqa: B027
+        """Make sure that the storage keeps the promise of :meth:`create`: not every server does.
+
+        Raises:
+            ConfigurationError: It does not.
+        """
+
     def delete_empty(self, directory: str) -> None:
         """Delete a directory if nothing is in it."""
         if not self.list(directory):
@@ -84,7 +92,7 @@ class CheckpointFiles(ABC):
 
     def read(self, path: str) -> bytes:
         """Read a whole file."""
-        with self.open(path) as stream:
+        with self._explaining("read", path), self.open(path) as stream:
             return stream.read()
 
     def describe(self, path: str) -> str:
@@ -95,13 +103,15 @@ class CheckpointFiles(ABC):
     def _explaining(self, doing: str, path: str) -> Iterator[None]:
         try:
             yield
+        except ConfigurationError:  # a ValueError, too
+            raise
         except RefusedFileError as error:
             raise CheckpointStorageError(f"cannot {doing} {self.describe(path)}: {error.strerror}") from error
         except OSError as error:
             raise CheckpointStorageError(
                 f"cannot {doing} {self.describe(path)}: {error.strerror or error}. {_advice(error)}"
             ) from error
-        except (ValueError, NotImplementedError) as error:  # a name that the system, or pyarrow, cannot have
+        except (ValueError, NotImplementedError) as error:  # a name that the system cannot have
             raise CheckpointStorageError(
                 f"cannot {doing} {self.describe(path)}: {error}. Choose another path"
             ) from error
@@ -212,91 +222,56 @@ class LocalCheckpointFiles(CheckpointFiles):
         _sync_directories(os.path.dirname(os.path.join(self.root, *_parts(path))))
 
 
-class ArrowCheckpointFiles(CheckpointFiles):
-    """Keep checkpoint files in any file system that pyarrow reaches: hdfs, s3, gs, …
+class RemoteCheckpointFiles(CheckpointFiles):
+    """Keep checkpoint files in HDFS or an object store."""
 
-    An object store has no atomic "create unless there": here the last writer wins, and the attempt in every state
-    file's name keeps attempts apart. On HDFS creating is atomic: a rename there never replaces a file.
-    """
-
-    def __init__(self, uri: str) -> None:
-        self.root = uri
-        self._filesystem, self._base = _filesystem_of(uri)
-
-    @property
-    def creates_once(self) -> bool:
-        return bool(self._filesystem.type_name == "hdfs")
-
-    def __reduce__(self) -> tuple[type[ArrowCheckpointFiles], tuple[str]]:
-        return ArrowCheckpointFiles, (self.root,)
+    def __init__(self, files: RemoteFiles) -> None:
+        self.root = files.root
+        self._remote = files
 
     def write(self, path: str, source: BinaryIO) -> int:
         with self._explaining("write", path):
-            full = self._full(path)
-            self._filesystem.create_dir(full.rsplit("/", 1)[0], recursive=True)
-            written = 0
-            with self._filesystem.open_output_stream(full) as target:
-                while chunk := source.read(_COPY_BYTES):
-                    target.write(chunk)
-                    written += len(chunk)
-            return written
+            return self._remote.write(path, source)
 
     def create(self, path: str, data: bytes) -> None:
         with self._explaining("create", path):
-            from pyarrow.fs import FileType
+            self._remote.create(path, data)
 
-            full = self._full(path)
-            self._filesystem.create_dir(full.rsplit("/", 1)[0], recursive=True)
-            if self._filesystem.get_file_info(full).type != FileType.NotFound:
-                raise FileExistsError(errno.EEXIST, "it exists already", full)
-            temporary = f"{full}.inprogress-{uuid.uuid4().hex}"
-            try:
-                with self._filesystem.open_output_stream(temporary) as target:
-                    target.write(data)
-                self._filesystem.move(temporary, full)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    self._filesystem.delete_file(temporary)
-                raise
+    def check_fence(self, directory: str) -> None:
+        with self._explaining("write to", directory):
+            self._remote.check_fence(directory)
 
     def open(self, path: str) -> BinaryIO:
         with self._explaining("read", path):
-            return cast(BinaryIO, self._filesystem.open_input_file(self._full(path)))
+            return self._remote.open(path)
 
     def list(self, directory: str) -> list[str]:
         with self._explaining("list", directory):
-            from pyarrow.fs import FileSelector
-
-            selector = FileSelector(self._full(directory), allow_not_found=True)
-            try:
-                return sorted(info.base_name for info in self._filesystem.get_file_info(selector))
-            except (FileNotFoundError, NotADirectoryError):
-                return []
+            return self._remote.names(directory)
 
     def delete(self, path: str) -> None:
         with self._explaining("delete", path):
-            from pyarrow.fs import FileType
+            self._remote.delete(path)
 
-            full = self._full(path)
-            kind = self._filesystem.get_file_info(full).type
-            if kind == FileType.Directory:
-                self._filesystem.delete_dir(full)
-            elif kind == FileType.File:
-                self._filesystem.delete_file(full)
-
-    def _full(self, path: str) -> str:
-        return paths.join(self._base, path)
+    def delete_empty(self, directory: str) -> None:
+        with self._explaining("delete", directory):
+            self._remote.delete_empty(directory)
 
 
 def checkpoint_files(location: str) -> CheckpointFiles:
-    """Open a location: a path or ``file:`` URI of this machine, or any URI that pyarrow knows.
+    """Open a location: a path or ``file:`` URI of this machine, or a URI of HDFS or an object store.
 
     Raises:
         ConfigurationError: There can be no such location.
     """
     paths.checked_location(location, "checkpoint location")
     if not is_local(location):
-        return ArrowCheckpointFiles(location)
+        if "?" in location:
+            raise ConfigurationError(
+                f"the checkpoint location {location!r} has options, which no path can follow: give them to driver and "
+                "slots in environment variables, such as AWS_ENDPOINT_URL and AWS_DEFAULT_REGION"
+            )
+        return RemoteCheckpointFiles(remote_files(location, "checkpoint location"))
     return LocalCheckpointFiles(local_path(location))
 
 
@@ -322,19 +297,10 @@ def _sync_directories(directory: str) -> None:
         directory = os.path.dirname(directory)
 
 
-def _filesystem_of(uri: str):  # type: ignore[no-untyped-def]
-    from pyarrow.fs import FileSystem
-
-    try:
-        return FileSystem.from_uri(uri)
-    except (OSError, ValueError, NotImplementedError) as error:
-        raise ConfigurationError(
-            f"checkpoint location {uri!r} cannot be used: {error}. "
-            "Give a local path, or a URI that pyarrow.fs.FileSystem.from_uri understands"
-        ) from error
-
-
 def _advice(error: OSError) -> str:
+    own = getattr(error, "advice", None)
+    if own is not None:
+        return str(own)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "Make the directory writable for the user that runs the job, or choose another checkpoint directory"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -13,8 +13,16 @@ from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.cli.output import Json, console, print_json
 from rekindle.cli.paths import not_empty
 from rekindle.cli.progress import progress
-from rekindle.cli.waiting import left_alone, retained_checkpoint, wait_for_end, wait_for_savepoint
+from rekindle.cli.waiting import (
+    deleted_checkpoint,
+    left_alone,
+    retained_checkpoint,
+    wait_for_end,
+    wait_for_savepoint,
+)
+from rekindle.config.options import CheckpointingOptions
 
+_RETENTION = CheckpointingOptions.EXTERNALIZED_CHECKPOINT_RETENTION.key
 _WITH_SAVEPOINT = ("-s", "--with-savepoint")
 _SPELLINGS = (*_WITH_SAVEPOINT, "--withSavepoint")
 
@@ -75,7 +83,7 @@ def cancel(
         remote.cancel()
     else:
         request = remote.trigger_savepoint(directory_for(found, with_savepoint or None), cancel_job=True)
-    location, status, retained = None, None, None
+    location, status, retained, deleted = None, None, None, None
     if wait:
         with (
             left_alone(f"job {found.name!r} is still being cancelled"),
@@ -84,7 +92,7 @@ def cancel(
             if request is not None:
                 location = wait_for_savepoint(remote, request, advance)
                 advance(None, None)
-            retained = retained_checkpoint(remote)
+            retained, deleted = retained_checkpoint(remote), deleted_checkpoint(remote)
             status = wait_for_end(remote)
             retained = retained_checkpoint(remote) or retained  # its process may have ended with it
     if status not in (None, "CANCELED"):
@@ -98,6 +106,7 @@ def cancel(
                 "request_id": request,
                 "savepoint": location,
                 "retained_checkpoint": retained,
+                "deleted_checkpoint": deleted,
             }
         )
         return
@@ -109,3 +118,6 @@ def cancel(
         console().print(f"Request of the savepoint: {request}", markup=False)
     if retained is not None:
         console().print(f"Its last checkpoint is kept: {retained}", markup=False)
+    elif deleted is not None:
+        console().print(f"Its checkpoints were deleted, the last one was {deleted}", markup=False)
+        console().print(f"To keep the last one: {_RETENTION}: RETAIN_ON_CANCELLATION", markup=False)

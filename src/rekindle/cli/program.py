@@ -18,8 +18,9 @@ from typing import IO
 
 from rekindle.cli.exit_codes import CommandError, ExitCode
 from rekindle.config.configuration_environment import DYNAMIC_PROPERTIES
+from rekindle.program.forwarded_signals import forwarded_number
 
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP)
+_PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class Program:
 def run_to_end(command: Sequence[str], environment: Mapping[str, str], output: IO[str] | None = None) -> int:
     """Run a process in the foreground; give its exit code, as a shell would.
 
-    Ctrl-C reaches the process by itself, as part of the same terminal; other requests to end are passed on.
+    Requests to end are passed on. What was sent to the group of both, as Ctrl-C is, has reached the process already:
+    see ``rekindle.program.forwarded_signals``.
 
     Args:
         command: Its command line.
@@ -67,8 +69,7 @@ def run_to_end(command: Sequence[str], environment: Mapping[str, str], output: I
     """
     sys.stdout.flush()
     process = subprocess.Popen(command, env=environment, stdout=output)
-    before = {number: signal.signal(number, _forwarded_to(process)) for number in _FORWARDED}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda number, frame: None)
+    before = {number: signal.signal(number, _forwarded_to(process)) for number in _PASSED_ON}
     try:
         return as_exit_code(process.wait())
     finally:
@@ -84,6 +85,11 @@ def as_exit_code(returncode: int) -> int:
 def _forwarded_to(process: subprocess.Popen[bytes]) -> Callable[[int, FrameType | None], None]:
     def forward(number: int, frame: FrameType | None) -> None:
         if process.returncode is None:
-            process.send_signal(number)
+            meaning = signal.Signals(number)
+            other = forwarded_number(process.pid, meaning)
+            if other is not None:
+                process.send_signal(other)
+            elif meaning is not signal.SIGINT:  # Ctrl-C reaches a program that does not listen to the other by itself
+                process.send_signal(meaning)
 
     return forward

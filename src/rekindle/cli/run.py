@@ -21,6 +21,7 @@ from rekindle.cli.properties import Parallelism, Properties, properties_of
 from rekindle.cli.restarting import run_restarting, taken_over
 from rekindle.config.configuration_files import layered_configuration
 from rekindle.config.options import StateRecoveryOptions
+from rekindle.program.continuing import RESTARTED
 from rekindle.program.program_errors import RUN_REPORT
 
 ProgramPath = Annotated[str, typer.Argument(metavar="PROGRAM", help="A Python file, or with --module a module.")]
@@ -142,7 +143,10 @@ def run(
         also = os.environ.pop(DETACHED_REPORT, None)  # the command that started this one waits for the first job
         with taken_over(settings) as extended:
             started = replace(started, properties=extended)
-            end = run_restarting(program, lambda: _run_in_foreground(started, json, also), SteadyClock())
+            ends_with_this = extended != settings
+            end = run_restarting(
+                program, lambda: _run_in_foreground(started, json, also, ends_with_this), SteadyClock()
+            )
     else:
         end = _run_in_foreground(started, json)
     problem = end.problem(program)
@@ -153,10 +157,12 @@ def run(
     raise typer.Exit(end.exit_code)
 
 
-def _run_in_foreground(program: Program, quiet: bool, also: str | None = None) -> ProgramEnd:
+def _run_in_foreground(
+    program: Program, quiet: bool, also: str | None = None, log_ends_with_this: bool = False
+) -> ProgramEnd:
     with tempfile.NamedTemporaryFile(prefix="rekindle-run-") as report:
         reports = report.name if also is None else f"{report.name}{os.pathsep}{also}"
-        environment = program.environment(**{RUN_REPORT: reports})
+        environment = program.environment(**{RUN_REPORT: reports, RESTARTED: "1" if log_ends_with_this else ""})
         code = run_to_end(program.command(), environment, sys.stderr if quiet else None)
         return read_end(code, report.name)
 

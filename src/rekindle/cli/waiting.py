@@ -74,12 +74,22 @@ def wait_for_end(job: RemoteJob) -> str | None:
 
 def retained_checkpoint(job: RemoteJob) -> str | None:
     """Return the path of the last checkpoint that a cancelled job kept; None if it kept none, or cannot be asked."""
+    return _last_checkpoint(job, kept=True)
+
+
+def deleted_checkpoint(job: RemoteJob) -> str | None:
+    """Return the path of the last checkpoint of a job if that is deleted when the job is cancelled; None as above."""
+    return _last_checkpoint(job, kept=False)
+
+
+def _last_checkpoint(job: RemoteJob, kept: bool) -> str | None:
     try:
-        kept = job.checkpoint_config()["externalization"]
+        retention = job.checkpoint_config()["externalization"]
         latest = job.checkpoints()["latest"]["completed"]
     except RestError:
         return None
-    if latest is None or latest["discarded"] or not kept["enabled"] or kept["delete_on_cancellation"]:
+    keeps = retention["enabled"] and not retention["delete_on_cancellation"]
+    if latest is None or keeps is not kept or (kept and latest["discarded"]):
         return None
     path = str(latest.get("external_path") or "<")
     return None if path.startswith("<") else path  # Flink's "<checkpoint-not-externally-addressable>"

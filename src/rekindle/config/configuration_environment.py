@@ -48,6 +48,7 @@ OTHER_VARIABLES = frozenset(
         "REKINDLE_RUN_REPORT",
         "REKINDLE_DETACHED_REPORT",
         "REKINDLE_LOG_FILE",
+        "REKINDLE_RESTARTED",
     }
 )
 """The variables that mean something and set no key."""

@@ -43,7 +43,8 @@ class SinkWriterContext:
         lineage: Name of this sink in this run of the job, the same after every restart and restore.
         clock: The time.
         type_info: The type of the records, None if the program gave none.
-        job_id: The job. Others that were started from the same snapshot share the lineage, and may run, too.
+        job_id: The job. Others that were started from the same savepoint share the lineage, and may run, too.
+        successor_of: The job from whose checkpoint this one was started: it is over. Empty: there is none.
     """
 
     subtask: int
@@ -53,6 +54,7 @@ class SinkWriterContext:
     clock: Clock
     type_info: TypeInformation | None = None
     job_id: str = ""
+    successor_of: str = ""
 
 
 class SinkWriter(ABC):

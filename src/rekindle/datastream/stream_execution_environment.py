@@ -610,7 +610,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             return _result_of(master)
         except KeyboardInterrupt:
             say_interrupted(master)
-            master.cancel()
+            master.cancel(keep_checkpoints=True)
             with suppress(JobCancelledError):
                 _result_of(master)
             raise

@@ -21,6 +21,7 @@ from rekindle.checkpoint import paths
 from rekindle.checkpoint.storage import CheckpointFiles
 from rekindle.exceptions import CheckpointError, CheckpointStorageError, JobFencedError
 from rekindle.ha.entry import LogEntry, decode_entry, encode_entry
+from rekindle.storage.remote_files import OutcomeUnknownError
 
 _ENTRY = re.compile(r"entry-(\d{12,})")
 _TRIES = 1_000
@@ -62,7 +63,11 @@ class JobLog:
 
         Returns:
             The entry, and the one before it.
+
+        Raises:
+            ConfigurationError: The storage cannot keep two drivers apart.
         """
+        self._files.check_fence(self._directory)
         for _ in range(_TRIES):
             before = self.latest()
             entry = make(before)
@@ -128,10 +133,12 @@ class JobLog:
                 there = self._read(entry.number)
             except CheckpointStorageError as second:
                 raise self._unknown(entry, second) from error
+            if there is None and isinstance(error.__cause__, OutcomeUnknownError):
+                raise self._unknown(entry, error) from error  # it may appear yet
             if there is None and not isinstance(error.__cause__, FileExistsError):
                 raise
             return there == entry
-        return self._files.creates_once or self._read(entry.number) == entry
+        return True
 
     def _unknown(self, entry: LogEntry, error: CheckpointError) -> JobFencedError:
         return JobFencedError(

@@ -12,16 +12,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import pyarrow.fs
 import pytest
 from pyarrow import orc, parquet
 
 from rekindle.base.clock import SystemClock
-from rekindle.connectors.files.arrow_sink_files import ArrowSinkFiles
 from rekindle.connectors.files.file_committables import FileCommittable, HeldFile, MergedFile, decoded
 from rekindle.connectors.files.file_compaction import due_groups
 from rekindle.connectors.files.file_sink_writer import FileSinkSettings, FileSinkWriter
 from rekindle.connectors.files.local_sink_files import LocalSinkFiles
+from rekindle.connectors.files.remote_sink_files import RemoteSinkFiles
 from rekindle.connectors.files.sink_files import FileSinkError, SinkFiles
 from rekindle.contracts.connectors import SinkWriterContext
 from rekindle.datastream.connectors.file_system import (
@@ -39,6 +38,7 @@ from rekindle.datastream.formats.parquet import parquet_writer
 from rekindle.exceptions import ConfigurationError
 from rekindle.formats.avro_files import read_avro
 from support.broken_sink_files import AtOnce, SinkJob, kill_everywhere
+from support.disk_storage import DiskFiles, DiskObjects
 
 EVERY_TWO = FileCompactStrategy.builder().enable_compaction_on_checkpoint(2).build()
 CONCAT = FileCompactor.concat_file_compactor()
@@ -387,9 +387,7 @@ def stored(kind: str, path: Path) -> Callable[[], SinkFiles]:
     def files() -> SinkFiles:
         if kind == "local":
             return LocalSinkFiles(str(path))
-        made = ArrowSinkFiles(pyarrow.fs.LocalFileSystem(), str(path), "test://out")
-        made.whole_at_once = kind == "store"
-        return made
+        return RemoteSinkFiles(DiskObjects(path) if kind == "store" else DiskFiles(path))
 
     return files
 

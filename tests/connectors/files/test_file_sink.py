@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 import msgspec
-import pyarrow.fs
 import pytest
 
 from rekindle.common import Row, TypeInformation, Types
 from rekindle.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from rekindle.common.time import Duration
-from rekindle.connectors.files.arrow_sink_files import ArrowSinkFiles
 from rekindle.connectors.files.file_sink_writer import FileCommittable, FileSinkWriter
 from rekindle.connectors.files.local_sink_files import LocalSinkFiles
+from rekindle.connectors.files.remote_sink_files import RemoteSinkFiles
+from rekindle.connectors.files.sink_base_path import sink_files
 from rekindle.connectors.files.sink_files import FileSinkError
 from rekindle.datastream.connectors import file_system
 from rekindle.datastream.connectors.base import SinkWriter, SinkWriterContext
@@ -40,7 +40,10 @@ from rekindle.datastream.connectors.file_system import (
     StreamingFileSink,
 )
 from rekindle.exceptions import ConfigurationError, OutputLostError, StateRestoreError
+from rekindle.storage.hdfs_files import HdfsFiles
+from rekindle.storage.object_files import ObjectFiles
 from rekindle.types.spark_rows import row_maker
+from support.disk_storage import DiskFiles
 
 NOON = 1_700_049_600_000  # 2023-11-15 12:00:00 UTC
 
@@ -79,11 +82,12 @@ class Output:
         lineage: str = "job-sink",
         configure: Callable[[FileSink.RowFormatBuilder], object] | None = None,
         job_id: str = "job",
+        successor_of: str = "",
     ) -> SinkWriter:
         sink = self.sink(configure)
-        context = SinkWriterContext(subtask, parallelism, 0, lineage, self.clock, job_id=job_id)
-        if self.kind == "arrow":
-            files = ArrowSinkFiles(pyarrow.fs.LocalFileSystem(), str(self.path), "test://out")
+        context = SinkWriterContext(subtask, parallelism, 0, lineage, self.clock, None, job_id, successor_of)
+        if self.kind == "remote":
+            files = RemoteSinkFiles(DiskFiles(self.path))
             files.create_base()
             writer: SinkWriter = FileSinkWriter(sink._settings, files, context)
         else:
@@ -104,7 +108,7 @@ class Output:
         return [(self.path / name).read_bytes() for name in self.finished()]
 
 
-@pytest.fixture(params=["local", "arrow"])
+@pytest.fixture(params=["local", "remote"])
 def output(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Output]:
     output = Output(tmp_path / "out", request.param)
     yield output
@@ -449,7 +453,18 @@ def test_leftovers_of_other_subtasks_and_lineages_stay(output: Output) -> None:
     assert set(output.all()) == other_subtask | other_lineage
 
 
-def test_two_jobs_from_one_snapshot_leave_each_others_files_alone(
+def test_a_job_that_is_started_from_the_checkpoint_of_another_removes_what_that_left(output: Output) -> None:
+    for job_id in ("first", "second", "third"):
+        before = output.writer(job_id=job_id)
+        before.write(["a"], None)
+        before.prepare_commit(1)
+    output.writer(job_id="third", successor_of="second").abort_leftovers()
+    assert len(output.hidden()) == 1, "that of the first job"
+    output.writer(job_id="second", successor_of="first").abort_leftovers()
+    assert not output.hidden()
+
+
+def test_two_jobs_from_one_savepoint_leave_each_others_files_alone(
     output: Output, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = output.writer(job_id="first")
@@ -468,6 +483,23 @@ def test_two_jobs_from_one_snapshot_leave_each_others_files_alone(
     output.writer(job_id="second").abort_leftovers()
     assert not caplog.records
     assert not output.hidden()
+
+
+def test_when_clocks_are_set_back_for_winter_the_hour_that_comes_twice_is_one_bucket_and_no_file_is_replaced(
+    local: Output,
+) -> None:
+    before, after = 1_792_888_200_000, 1_792_891_800_000  # 2:30 in summer time, and again an hour later
+    assigner = BucketAssigner.date_time_bucket_assigner("yyyy-MM-dd--HHmm", "Europe/Zurich")
+    for text, now in (("summer", before), ("winter", after), ("set back by hand", before - 10_000)):
+        local.clock.millis = now
+        writer = local.writer(configure=lambda builder: builder.with_bucket_assigner(assigner))
+        writer.write([text], None)
+        writer.commit(writer.prepare_commit(1))
+    names = sorted((local.path / "2026-10-25--0230").iterdir())
+    assert sorted(name.read_text() for name in names) == ["summer\n", "winter\n"]
+    assert [name.parent.name for name in local.path.rglob("part-*") if "hand" in name.read_text()] == [
+        "2026-10-25--0229"
+    ]
 
 
 def test_after_a_rescale_leftovers_go_by_subtask_modulo_parallelism(output: Output) -> None:
@@ -905,17 +937,12 @@ def test_a_sink_travels_to_the_slot_by_pickle(local: Output) -> None:
     assert [os.path.dirname(name) for name in local.finished()] == ["2023"]
 
 
-def test_other_uris_go_to_pyarrow() -> None:
-    sink = FileSink.for_row_format("mock:///out", Encoder.simple_string_encoder()).build()
-    writer = sink.create_writer(SinkWriterContext(0, 1, 0, "job-sink", ManualClock()))
-    writer.write(["a"], None)
-    committables = writer.prepare_commit(1)
-    writer.commit(committables)
-    writer.commit(committables)
-    assert isinstance(writer, FileSinkWriter)
-    assert [name.rpartition("/")[2] for name in writer._files.walk()] == [
-        committable_of(committables[0]).finished.rpartition("/")[2]
-    ]
+@pytest.mark.parametrize(("uri", "kind"), [("hdfs://namenode:9000/out", HdfsFiles), ("s3://bucket/out", ObjectFiles)])
+def test_other_uris_go_to_the_client_of_their_storage(uri: str, kind: type) -> None:
+    files = sink_files(FileSink.for_row_format(uri).build()._settings.base_path)
+    assert isinstance(files, RemoteSinkFiles)
+    assert isinstance(files._files, kind)
+    assert files.describe("part") == f"{uri}/part"
 
 
 @pytest.mark.parametrize(
@@ -939,7 +966,7 @@ def test_a_base_path_without_a_secret_is_not_taken_for_one(uri: str) -> None:
 
 def test_an_unknown_scheme_raises() -> None:
     sink = FileSink.for_row_format("gopher://host/out", Encoder.simple_string_encoder()).build()
-    with pytest.raises(ConfigurationError, match=r"'gopher://host/out' .*Unrecognized filesystem.*s3://"):
+    with pytest.raises(ConfigurationError, match=r"'gopher://host/out' .*no storage with the scheme gopher.*s3://"):
         sink.create_writer(SinkWriterContext(0, 1, 0, "job-sink", ManualClock()))
 
 
@@ -954,10 +981,10 @@ def test_a_base_path_that_is_a_file_raises(tmp_path: Path, below: str) -> None:
         sink.create_writer(SinkWriterContext(0, 1, 0, "job-sink", ManualClock()))
 
 
-def test_a_base_path_that_is_a_file_raises_in_pyarrow_too(tmp_path: Path) -> None:
+def test_a_base_path_that_is_a_file_raises_in_a_remote_storage_too(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     with pytest.raises(FileSinkError, match="cannot create its base directory test://out: "):
-        Output(tmp_path / "out", "arrow").writer()
+        Output(tmp_path / "out", "remote").writer()
 
 
 def test_a_bucket_that_is_a_file_raises(local: Output) -> None:

@@ -29,6 +29,8 @@ from support.rest_jobs import FakeMaster, registered
 
 KEY = "rekindle.signal.action"
 NUMBER = signal.SIGUSR1  # instead of SIGTERM, which may be sent to the tests themselves
+PASSED_ON = signal.SIGRTMIN + 9  # how the command would pass it on
+KEEPS = ("cancel", "keep")
 CODE = 128 + NUMBER
 SAVEPOINTS = {"state.savepoints.dir": "file:///s"}
 
@@ -73,7 +75,8 @@ class TestWatch:
     @pytest.fixture(autouse=True)
     def watch(self, caplog: pytest.LogCaptureFixture) -> Iterator[SignalWatch]:
         caplog.set_level(logging.INFO, "rekindle")
-        watch = SignalWatch((NUMBER,))
+        self.seconds = 0.0
+        watch = SignalWatch((NUMBER,), {PASSED_ON: NUMBER}, lambda: self.seconds)
         assert watch.install()
         yield watch
         watch.uninstall()
@@ -89,6 +92,10 @@ class TestWatch:
         jobs[0] = registered(job)
         signal.raise_signal(NUMBER)
         wait_until(lambda: asked in job.asked, "the job is asked to end")
+
+    def again(self, number: int = NUMBER, seconds: float = 2.0) -> None:
+        self.seconds += seconds
+        signal.raise_signal(number)
 
     def end(self, job: Job, status: JobStatus) -> None:
         """Let the job end, and with it the program."""
@@ -115,16 +122,18 @@ class TestWatch:
         self, jobs: list[RunningJobs], caplog: pytest.LogCaptureFixture
     ) -> None:
         job = Job("cancel")
-        self.begin(jobs, job, ("cancel",))
+        self.begin(jobs, job, KEEPS)
         self.end(job, JobStatus.CANCELED)
         (record,) = caplog.records
-        assert record.getMessage() == "[a job] SIGUSR1 was received: the job is cancelled"
+        assert (
+            record.getMessage() == "[a job] SIGUSR1 was received: the job is cancelled, and its last checkpoint stays"
+        )
         assert (record.levelname, vars(record)["signal"], vars(record)["event"]) == ("WARNING", "SIGUSR1", "signal")
 
     def test_who_waits_for_the_job_is_ended_with_it(self, jobs: list[RunningJobs], watch: SignalWatch) -> None:
         job = Job("cancel")
         watch.end_if_signalled()  # not yet
-        self.begin(jobs, job, ("cancel",))
+        self.begin(jobs, job, KEEPS)
 
         def end_when_waited_for() -> None:
             wait_until(lambda: watch._leaving, "the program waits")
@@ -141,7 +150,7 @@ class TestWatch:
     def test_a_suspended_job_is_not_cancelled_by_a_second_signal(self, jobs: list[RunningJobs]) -> None:
         job = Job("suspend")
         self.begin(jobs, job, ("suspend",))
-        signal.raise_signal(NUMBER)
+        self.again()
         self.end(job, JobStatus.SUSPENDED)
         assert job.asked == [("suspend",)]
 
@@ -157,10 +166,42 @@ class TestWatch:
     def test_the_second_signal_cancels_at_once(self, jobs: list[RunningJobs], caplog: pytest.LogCaptureFixture) -> None:
         job = Job("stop-with-savepoint")
         self.begin(jobs, job, ("stop", "/s", False))
-        signal.raise_signal(NUMBER)
-        wait_until(lambda: ("cancel",) in job.asked, "it is cancelled")
+        self.again()
+        wait_until(lambda: KEEPS in job.asked, "it is cancelled")
         self.end(job, JobStatus.CANCELED)
         assert "the job is cancelled at once, without waiting for its savepoint" in caplog.messages[1]
+
+    @pytest.mark.parametrize(
+        "copies",
+        [
+            [(NUMBER, 0.0), (NUMBER, 0.5)],
+            [(PASSED_ON, 0.0)],
+            [(PASSED_ON, 30.0)],
+            [(NUMBER, 0.001), (PASSED_ON, 0.001), (PASSED_ON, 0.001)],
+            [(PASSED_ON, 5.0), (PASSED_ON, 0.5)],
+        ],
+        ids=["twice to the process", "and the command", "a slow command", "all of them twice", "a slow command twice"],
+    )
+    def test_copies_of_one_request_are_one(
+        self, copies: list[tuple[int, float]], jobs: list[RunningJobs], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        job = Job("stop-with-savepoint")
+        self.begin(jobs, job, ("stop", "/s", False))
+        for number, seconds in copies:
+            self.again(number, seconds)
+        job.savepoint.set_result("/s/savepoint-1")
+        self.end(job, JobStatus.FINISHED)
+        assert job.asked == [("stop", "/s", False)]
+        assert len(caplog.messages) == 1
+
+    def test_a_second_request_that_only_the_command_gets_counts(self, jobs: list[RunningJobs]) -> None:
+        job = Job("stop-with-savepoint")
+        jobs[0] = registered(job)
+        signal.raise_signal(PASSED_ON)
+        wait_until(lambda: ("stop", "/s", False) in job.asked, "the job is asked to end")
+        self.again(PASSED_ON)
+        wait_until(lambda: KEEPS in job.asked, "it is cancelled")
+        self.end(job, JobStatus.CANCELED)
 
     @pytest.mark.parametrize("at_once", [True, False])
     def test_a_job_that_cannot_be_saved_is_cancelled_with_the_reason(
@@ -169,7 +210,7 @@ class TestWatch:
         job = Job("stop-with-savepoint", directory=None if at_once else "/s")
         if not at_once:
             job.savepoint.set_exception(StopFailedError("the disk is full"))
-        self.begin(jobs, job, ("cancel",))
+        self.begin(jobs, job, KEEPS)
         self.end(job, JobStatus.CANCELED)
         reason = "a savepoint needs a directory, and none is configured" if at_once else "the disk is full"
         assert caplog.messages[1] == f"[a job] there is no savepoint, and the job is cancelled: {reason}"

@@ -32,6 +32,11 @@ def kafka_jars() -> Path:
     return _place("kafka")
 
 
+def hdfs_jars() -> Path:
+    """Return where the jars of HDFS's NameNode and DataNode are, or will be."""
+    return _place("hdfs")
+
+
 def spark_kafka_jars() -> Path:
     """Return where Spark's connector to Kafka is, or will be, with what it needs beside Spark."""
     return _place("spark-kafka", spark_kafka_version())
@@ -57,6 +62,7 @@ def wanted_jars() -> dict[Path, list[str]]:
     delta = _spark() if _spark() in DELTA_FOR else DELTA_FOR[0]  # the oldest, on which make test runs some tests
     return {
         kafka_jars(): ["kafka"],
+        hdfs_jars(): ["hdfs"],
         spark_kafka_jars(): ["spark-kafka", f"-Dspark.version={spark_kafka_version()}"],
         _place("delta", delta): ["delta", f"-Dspark.version={delta}"],
     }

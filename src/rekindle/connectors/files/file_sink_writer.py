@@ -190,11 +190,12 @@ class FileSinkWriter(SinkWriter):
             self._committer.keep(committable)
 
     def abort_leftovers(self) -> None:
-        """Remove the hidden files that earlier attempts of this job left, below the whole base path.
+        """Remove the hidden files that this job and the one before it have left, below the whole base path.
 
-        Those of other jobs of this lineage stay: one that was started from the same snapshot may be running.
+        Those of other jobs of this lineage stay: one that has taken the savepoint, or was started from it, may run.
         """
         self._restoring = False
+        over = (self._job, lineage_hash(self._context.successor_of)) if self._context.successor_of else self._job
         of_others = 0
         for path in self._files.walk():
             hidden = paths.parse_hidden(path)
@@ -205,7 +206,7 @@ class FileSinkWriter(SinkWriter):
                 or (self._compaction is not None and self._compaction.holds(path))
             ):
                 continue
-            if hidden.token.startswith(self._job):
+            if hidden.token.startswith(over):
                 self._files.remove(path)
             else:
                 of_others += 1

@@ -96,8 +96,8 @@ class FileSink(Sink):
         """Begin a sink that writes one record after the other.
 
         Args:
-            base_path: A path or ``file:`` URI of this machine, or a URI that pyarrow reaches (``s3://…``,
-                ``gs://…``, ``hdfs://…``). A relative path counts from the directory the program runs in.
+            base_path: A path or ``file:`` URI of this machine, or a URI of HDFS or an object store (``hdfs://…``,
+                ``s3://…``, ``gs://…``, ``abfs://…``). A relative path counts from the directory the program runs in.
             encoder: ``Encoder.simple_string_encoder()``, or anything with ``encode(value) -> bytes``. None writes a
                 line for each record: JSON for one with fields (rows, tuples, dicts, dataclasses), else its text.
 

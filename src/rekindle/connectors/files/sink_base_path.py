@@ -1,4 +1,4 @@
-"""What the base path of a file sink means: a local directory, or a URI for pyarrow."""
+"""What the base path of a file sink means: a local directory, or a URI of HDFS or an object store."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import re
 
 from rekindle.base.local_path import local_path
 from rekindle.checkpoint.paths import checked_location, directory
-from rekindle.connectors.files.arrow_sink_files import ArrowSinkFiles
 from rekindle.connectors.files.local_sink_files import LocalSinkFiles
+from rekindle.connectors.files.remote_sink_files import RemoteSinkFiles
 from rekindle.connectors.files.sink_files import SinkFiles
+from rekindle.storage.remote_storage import remote_files
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
 
@@ -28,5 +29,5 @@ def absolute(base_path: str) -> str:
 def sink_files(base_path: str) -> SinkFiles:
     """Open a base path that :func:`absolute` returned."""
     if _URI.match(base_path):
-        return ArrowSinkFiles.from_uri(base_path)
+        return RemoteSinkFiles(remote_files(base_path, "base path of a file sink"))
     return LocalSinkFiles(base_path)

@@ -1,7 +1,7 @@
 """The few file operations a file sink needs, as an interface.
 
 Which files there are and when they move is decided in ``file_sink_writer``; the two implementations are in
-``local_sink_files`` and ``arrow_sink_files``.
+``local_sink_files`` and ``remote_sink_files``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from rekindle.connectors.files.file_sink_paths import join
-from rekindle.exceptions import RekindleError
+from rekindle.exceptions import ConfigurationError, RekindleError
 
 WRITE_BUFFER_BYTES = 1 << 16
 
@@ -82,6 +82,8 @@ class SinkFiles(ABC):
     def _explaining(self, doing: str, path: str) -> Iterator[None]:
         try:
             yield
+        except ConfigurationError:  # a ValueError, too
+            raise
         except (OSError, ValueError) as error:  # some of pyarrow's errors are ValueErrors
             reason = getattr(error, "strerror", None) or first_line(error)
             raise FileSinkError(
@@ -95,6 +97,9 @@ def first_line(error: Exception) -> str:
 
 
 def _advice(error: Exception) -> str:
+    own = getattr(error, "advice", None)
+    if own is not None:
+        return str(own)
     number = getattr(error, "errno", None)
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "Make it writable for the user that runs the job, or give the sink another base path"

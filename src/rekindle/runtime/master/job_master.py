@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from rekindle.base.clock import Clock
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
@@ -114,6 +115,7 @@ class JobMaster(ObservedJob):
         self._at_end: list[Callable[[], None]] | None = []  # None: it has begun
         self._keeps_all = False
         self._suspended = False
+        self._interrupted = False
         self._thread: threading.Thread | None = None
         self._unreadable: CompletedCheckpoint | None = None  # the job failed because it could not read this one
         self._checkpoints = JobCheckpointDirectory(
@@ -190,9 +192,15 @@ class JobMaster(ObservedJob):
         """Return whether the thread runs that looks after the job."""
         return self._thread is not None and self._thread.is_alive()
 
-    def cancel(self) -> None:
-        """Ask the job to end; ``result`` tells when it has."""
+    def cancel(self, keep_checkpoints: bool = False) -> None:
+        """Ask the job to end; ``result`` tells when it has.
+
+        Args:
+            keep_checkpoints: Whether its completed checkpoints stay, whatever the retention says: it was a signal that
+                asked for the end of the process, and nobody who has decided about the job.
+        """
         with self._lock:
+            self._interrupted = self._interrupted or keep_checkpoints
             self._cancelled.set()
             if not self._status.is_terminal_state():
                 self._status = JobStatus.CANCELLING
@@ -515,9 +523,10 @@ class JobMaster(ObservedJob):
             status,
             self._coordinator.completed(),
             self._coordinator.damaged(),
-            self._stopping.savepoint if status is JobStatus.CANCELED else None,
+            self._stopping.savepoint if status in (JobStatus.CANCELED, JobStatus.FINISHED) else None,
             self._keeps_all or status is JobStatus.SUSPENDED,
             self._unreadable,
+            self._interrupted,
         )
 
     def _end(self, status: JobStatus, error: BaseException | None, runtime: int) -> None:
@@ -533,7 +542,7 @@ class JobMaster(ObservedJob):
             error = JobCancelledError(
                 f"job {self.settings.job_name!r} was cancelled{self._kept_checkpoints(status).advice()}"
             )
-        self._show_end(status)
+        self._guard.call("what shows the end", partial(self._show_end, status))
         self._archiver.end()
         self._finish()
         self._savepoints.job_ended(status.name)
@@ -551,7 +560,8 @@ class JobMaster(ObservedJob):
     def _show_end(self, status: JobStatus) -> None:
         """Show how the job ended."""
         fenced = status is JobStatus.SUSPENDED and not self._suspended
-        if status is not JobStatus.FINISHED and not fenced and not self.settings.batch:
+        goes_on = status is not JobStatus.FINISHED or self._stopping.savepoint is not None
+        if goes_on and not fenced and not self.settings.batch:
             self._view.notice(self._kept_checkpoints(status).describe())
         self._view.ended(status.name)
 

@@ -45,7 +45,7 @@ class OperableJob(Protocol):
     def cancel_with_savepoint(self, directory: str | None) -> Future[str]: ...
     def stop_with_savepoint(self, directory: str | None, drain: bool) -> Future[str]: ...
     def at_end(self, finish: Callable[[], None]) -> None: ...
-    def cancel(self) -> None: ...
+    def cancel(self, keep_checkpoints: bool = False) -> None: ...
     def suspend(self) -> None: ...
 
 
@@ -122,11 +122,15 @@ class RegisteredJob:
         """Take a savepoint, and stop the job with it."""
         return self._running_master().stop_with_savepoint(directory, drain)
 
-    def cancel(self) -> None:
-        """Cancel the job; nothing happens if it is over."""
+    def cancel(self, keep_checkpoints: bool = False) -> None:
+        """Cancel the job; nothing happens if it is over.
+
+        Args:
+            keep_checkpoints: Whether its completed checkpoints stay, whatever the retention says.
+        """
         master = self._master
         if master is not None:
-            master.cancel()
+            master.cancel(keep_checkpoints)
 
     def suspend(self) -> None:
         """Let the job end here, for another driver to go on with; nothing happens if it is over."""

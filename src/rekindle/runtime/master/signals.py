@@ -2,24 +2,26 @@
 
 A signal handler may interrupt the main thread anywhere, also while that holds a lock, so it only hands the signal on to
 a thread. That tells the jobs what to do, waits until they have ended, and sends the signal once more: then the
-handler ends the program. Ctrl-C is not handled here: it cancels the job that the program waits for.
+handler ends the program. What Ctrl-C does is not decided here: it cancels the job that the program waits for.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import queue
 import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from types import FrameType
 
 from rekindle.exceptions import RekindleError
 from rekindle.logs.events import log_event
+from rekindle.program.forwarded_signals import FORWARDED
 from rekindle.runtime.master.observed_job import ObservedJob
 from rekindle.runtime.master.running_jobs import RegisteredJob, running_jobs
 from rekindle.runtime.master.settings.job_settings import JobSettings
@@ -30,19 +32,39 @@ log = logging.getLogger(__name__)
 WATCHED = (signal.SIGTERM, signal.SIGHUP)
 _POLL_SECONDS = 0.05
 _SIGNALLED = 128
+_COPY_SECONDS = 1.0
+
+_Handler = Callable[[int, FrameType | None], object]
 
 
 class SignalWatch:
     """Wait for signals. The first one ends jobs as configured, the second one cancels them, the third ends the process.
 
+    One request may arrive several times: to the process and to its group, within a moment, and from ``rekindle run``,
+    which got it as well. What comes within a second of a request is a copy of it. What the command passes on, under
+    another number, is counted by itself, and the higher of both counts is that of the requests.
+
+    Ctrl-C raises ``KeyboardInterrupt`` as ever, but not once more for what the command passes on.
+
     Args:
         numbers: The signals.
+        forwarded: The numbers under which the command passes signals on.
+        clock: Tells the time, in seconds.
     """
 
-    def __init__(self, numbers: Sequence[signal.Signals] = WATCHED) -> None:
+    def __init__(
+        self,
+        numbers: Sequence[signal.Signals] = WATCHED,
+        forwarded: Mapping[int, signal.Signals] = FORWARDED,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._numbers = numbers
+        self._forwarded = forwarded
+        self._clock = clock
         self._received: queue.SimpleQueue[signal.Signals] = queue.SimpleQueue()  # which may be used in a handler
-        self._count = 0
+        self._requests = _Requests(_COPY_SECONDS)
+        self._interrupts = _Requests(0)
+        self._interrupted_by: _Handler | None = None  # what Ctrl-C has called before
         self._number: signal.Signals | None = None
         self._over = threading.Event()
         self._leaving = False
@@ -52,15 +74,35 @@ class SignalWatch:
         free = [number for number in self._numbers if signal.getsignal(number) is signal.SIG_DFL]
         for number in free:
             signal.signal(number, self._handle)
+        for other, meaning in self._forwarded.items():
+            if meaning in free:
+                signal.signal(other, self._handle)
         if free:
             threading.Thread(target=self._run, name="signals", daemon=True).start()
         return bool(free)
 
+    def watch_interrupts(self) -> None:
+        """See to it that Ctrl-C counts once, unless the program has a handler of its own. For the main thread only."""
+        current = signal.getsignal(signal.SIGINT)
+        numbers = [number for number, meaning in self._forwarded.items() if meaning is signal.SIGINT]
+        if current == self._interrupt:
+            return
+        is_spark = getattr(current, "__module__", "").startswith("pyspark.")  # which cancels its jobs, and raises
+        if callable(current) and (current is signal.default_int_handler or is_spark):
+            self._interrupted_by = current
+            for number in (signal.SIGINT, *numbers):
+                signal.signal(number, self._interrupt)
+        else:
+            for number in numbers:
+                signal.signal(number, signal.SIG_DFL)
+
     def uninstall(self) -> None:
         """Let signals do what they do by themselves."""
-        for number in self._numbers:
-            if signal.getsignal(number) == self._handle:
+        for number in (*self._numbers, *self._forwarded):
+            if signal.getsignal(number) in (self._handle, self._interrupt):
                 signal.signal(number, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGINT) == self._interrupt:
+            signal.signal(signal.SIGINT, self._interrupted_by)
 
     def end_if_signalled(self) -> None:
         """End the program if it was asked to, once all its jobs have ended. For the main thread only.
@@ -74,14 +116,21 @@ class SignalWatch:
             raise SystemExit(_SIGNALLED + self._number)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        meaning = self._forwarded.get(number, signal.Signals(number) if number in self._numbers else None)
+        assert meaning is not None
         if self._over.is_set() and not self._leaving:
             self._leaving = True
-            raise SystemExit(_SIGNALLED + number)
-        self._count += 1
-        if self._count > 2:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-        self._received.put(signal.Signals(number))
+            raise SystemExit(_SIGNALLED + meaning)
+        if not self._requests.count(number in self._forwarded, self._clock()):
+            return
+        if self._requests.counted > 2:
+            signal.signal(meaning, signal.SIG_DFL)
+            os.kill(os.getpid(), meaning)
+        self._received.put(meaning)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self._interrupts.count(number in self._forwarded, self._clock()) and self._interrupted_by is not None:
+            self._interrupted_by(signal.SIGINT, frame)
 
     def _run(self) -> None:
         number = self._received.get()
@@ -113,12 +162,39 @@ class SignalWatch:
                     hurry(job, number)
 
 
+class _Requests:
+    """Count requests, each of which may arrive several times.
+
+    Args:
+        copy_seconds: How long after a request what comes in the same way is a copy of it.
+    """
+
+    def __init__(self, copy_seconds: float) -> None:
+        self._copy_seconds = copy_seconds
+        self._counts = {False: 0, True: 0}  # of those that came by themselves, and of those that were passed on
+        self._times = {False: -math.inf, True: -math.inf}
+
+    @property
+    def counted(self) -> int:
+        """Return how many requests there were."""
+        return max(self._counts.values())
+
+    def count(self, forwarded: bool, now: float) -> bool:
+        """Count a signal; tell whether it is another request."""
+        if now - self._times[forwarded] < self._copy_seconds:
+            return False
+        before = self.counted
+        self._times[forwarded] = now
+        self._counts[forwarded] += 1
+        return self.counted > before
+
+
 def begin_to_end(job: RegisteredJob, number: signal.Signals) -> None:
     """End a job as it is configured to, and say so; what was asked for is under way then."""
     match job.settings.signal_action:
         case SignalAction.CANCEL:
-            _say(job, number, "the job is cancelled")
-            job.cancel()
+            _say(job, number, "the job is cancelled, and its last checkpoint stays")
+            job.cancel(keep_checkpoints=True)
         case SignalAction.SUSPEND:
             _say(job, number, "the job is suspended: its checkpoints stay, and another driver may go on with it")
             job.suspend()
@@ -134,7 +210,7 @@ def hurry(job: RegisteredJob, number: signal.Signals) -> None:
     """Cancel a job that is being stopped with a savepoint; others end as fast as they can already."""
     if job.settings.signal_action is SignalAction.STOP_WITH_SAVEPOINT:
         _say(job, number, "the job is cancelled at once, without waiting for its savepoint")
-        job.cancel()
+        job.cancel(keep_checkpoints=True)
     else:
         _say(job, number, "the job is ending already; once more ends the process at once")
 
@@ -148,13 +224,13 @@ def _cancel_unless_stopped(job: RegisteredJob, done: Future[str]) -> None:
 def _cancel_without_savepoint(job: RegisteredJob, error: BaseException) -> None:
     text = f"there is no savepoint, and the job is cancelled: {error}"
     log_event(logging.ERROR, job.settings.job_name, job.job_id, "savepoint_failed", text)
-    job.cancel()
+    job.cancel(keep_checkpoints=True)
 
 
 def say_interrupted(job: ObservedJob) -> None:
     """Say that Ctrl-C cancels a job."""
     job.history.end_request = "SIGINT was received (Ctrl-C)"
-    _log(job.settings, signal.SIGINT, "the job is cancelled")
+    _log(job.settings, signal.SIGINT, "the job is cancelled, and its last checkpoint stays")
 
 
 def _say(job: RegisteredJob, number: signal.Signals, follows: str) -> None:
@@ -179,6 +255,8 @@ def watch_signals() -> None:
     if _watch is None and threading.current_thread() is threading.main_thread() and "IPython" not in sys.modules:
         watch = SignalWatch()
         _watch = watch if watch.install() else None
+    if _watch is not None and threading.current_thread() is threading.main_thread():
+        _watch.watch_interrupts()  # again: Spark puts its own handler there with each session
 
 
 def end_if_signalled() -> None:
@@ -196,7 +274,7 @@ _forking = threading.local()
 
 def _hold_signals() -> None:
     """Let signals wait while this thread forks: Python drops those that reach a child before it is one."""
-    _forking.mask = None if _watch is None else signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+    _forking.mask = None if _watch is None else signal.pthread_sigmask(signal.SIG_BLOCK, (*WATCHED, *FORWARDED))
 
 
 def _release_signals() -> None:

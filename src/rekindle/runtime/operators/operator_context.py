@@ -45,6 +45,7 @@ class JobInfo:
         batch: Whether it is a batch, whose only checkpoint is at its end.
         watermark_interval_ms: How often periodic watermarks are asked for; 0: never.
         show_records: Whether errors name records.
+        successor_of: The job from whose checkpoint it was started, which is over; empty: there is none.
     """
 
     job_id: str
@@ -52,6 +53,7 @@ class JobInfo:
     batch: bool = False
     watermark_interval_ms: int = 200
     show_records: bool = True
+    successor_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,8 +136,8 @@ class TwoPhaseOperator(OutputCommitter):
         restored = context.restored.items(self._LINEAGE)
         self._lineage = restored[0].decode() if restored else f"{context.job.job_id}-{task.uid}"
         self._subtask = task.subtask
-        place = task.subtask, task.parallelism, task.attempt
-        writer_context = SinkWriterContext(*place, self._lineage, clock, self.type_info, context.job.job_id)
+        place, jobs = (task.subtask, task.parallelism, task.attempt), (context.job.job_id, context.job.successor_of)
+        writer_context = SinkWriterContext(*place, self._lineage, clock, self.type_info, *jobs)
         self._writer = self.create_writer(context, writer_context)
         pending = _pending_commits(context.restored.lists.get(PENDING_COMMITS))
         own = [p for p in pending if p.subtask % task.parallelism == task.subtask]

@@ -545,7 +545,12 @@ class Slot:
                 metrics=self._metrics.group(node.uid, node.name, self.index),
                 superstep=self._iterations.superstep(node.id),
                 job=JobInfo(
-                    job.job_id, job.checkpointing, job.graph.batch, job.watermark_interval_ms, job.show_records
+                    job.job_id,
+                    job.checkpointing,
+                    job.graph.batch,
+                    job.watermark_interval_ms,
+                    job.show_records,
+                    "" if job.restore is None or job.restore.metadata.savepoint else job.restore.metadata.job_id,
                 ),
                 slot=self._services,
                 keyed_backend=partial(self._backend, node, state),

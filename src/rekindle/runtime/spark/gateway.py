@@ -7,10 +7,11 @@ spark-submit starts it before the program; else it is started here, with ``spark
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 
 from rekindle.runtime.spark.file_names import letters_in_file_names
 from rekindle.runtime.spark.submitted_settings import for_the_start
@@ -41,7 +42,11 @@ def start_jvm(settings: Mapping[str, str]) -> None:
     for key, value in (for_the_start(settings) if first else settings).items():
         configuration.set(key, value)
     with _quiet_from_the_beginning(), letters_in_file_names():
-        SparkContext._ensure_initialized(conf=configuration)
+        # A signal to the group of the program is the program's to handle: its last checkpoint needs the JVM. That ends
+        # with the program in any case, when its standard input does.
+        launch: Callable[[SparkConf, dict[str, bool]], object] = launch_gateway
+        gateway = launch(configuration, {"start_new_session": True}) if first else None
+        SparkContext._ensure_initialized(gateway=gateway, conf=configuration)
     if first:
         _given.clear()
         _given.update(settings)

@@ -13,6 +13,7 @@ from rekindle.checkpoint.storage import CheckpointFiles, LocalCheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.common import Configuration, ExecutionConfig
 from rekindle.datastream.checkpoint_config import CheckpointConfig
+from rekindle.program.continuing import StartedProgram
 from rekindle.runtime.master.checkpoints.restart_advice import restart_advice
 from rekindle.runtime.master.settings.job_settings import JobSettings, settle
 
@@ -29,6 +30,12 @@ def completed(number: int, files: CheckpointFiles | None, **kind: Any) -> Comple
     return CompletedCheckpoint(StoredCheckpoint(metadata, files, f"job/chk-{number}"), **kind)
 
 
+@pytest.fixture(autouse=True)
+def _program(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = StartedProgram("orders.py", ["--day", "monday"])
+    monkeypatch.setattr("rekindle.runtime.master.checkpoints.restart_advice.this_program", lambda: program)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> CheckpointFiles:
     return LocalCheckpointFiles(str(tmp_path))
@@ -39,19 +46,20 @@ def test_the_newest_that_is_kept_is_named_with_how_to_start_from_it(files: Check
     line = restart_advice(settings(interval="1 s", dir=files.root), checkpoints, checkpoints)
     path = f"{files.root}/job/chk-2"
     assert line == (
-        f"Checkpoint 2 is kept: start from it with 'rekindle run -s {path} PROGRAM', "
+        f"Checkpoint 2 is kept: go on from it with 'rekindle run -s {path} orders.py --day monday', "
         f"or set execution.state-recovery.path to {path}"
     )
 
 
 def test_what_the_job_was_started_from_is_named_if_nothing_is_newer(files: CheckpointFiles) -> None:
     line = restart_advice(settings(interval="1 s", dir=files.root), [completed(7, files, savepoint=True)], [])
-    assert f"start it from {files.root}/job/chk-7 again" in line
+    assert f"go on from it with 'rekindle run -s {files.root}/job/chk-7 orders.py --day monday'" in line
 
 
 def test_a_job_that_keeps_nothing_says_how_to_keep_it(files: CheckpointFiles) -> None:
-    line = restart_advice(settings(interval="1 s", dir=files.root), [completed(1, files)], [])
-    assert line.startswith("No checkpoint is left to start from: they are deleted with the job")
+    line = restart_advice(settings(interval="1 s", dir=files.root), [completed(1, files), completed(2, files)], [])
+    deleted = f"1 ({files.root}/job/chk-1), 2 ({files.root}/job/chk-2)"
+    assert line.startswith(f"No checkpoint is left to start from: with the job, checkpoint {deleted} is deleted; set")
     assert "execution.checkpointing.externalized-checkpoint-retention" in line
 
 
@@ -77,7 +85,7 @@ def test_a_checkpoint_that_cannot_be_read_is_no_place_to_start_from(files: Check
         settings(interval="1 s", dir=files.root), checkpoints, checkpoints, unreadable=checkpoints[-1]
     )
     if retained == 2:
-        assert line.startswith("Checkpoint 1 is kept: start from it")
+        assert line.startswith("Checkpoint 1 is kept: go on from it")
     else:
         path = f"{files.root}/job/chk-2"
         assert line == f"No checkpoint is left to start from: checkpoint 2 ({path}) cannot be read"
@@ -92,4 +100,4 @@ def test_nor_is_what_the_job_was_started_from_if_that_cannot_be_read(files: Chec
 
 def test_after_a_cancel_with_savepoint_it_is_the_savepoint(tmp_path: Path) -> None:
     line = restart_advice(settings(), [], [], "file:/savepoints/savepoint-1")
-    assert line.startswith("Savepoint file:/savepoints/savepoint-1 was taken at the end: start from it with")
+    assert line.startswith("Savepoint file:/savepoints/savepoint-1 was taken at the end: go on from it with")

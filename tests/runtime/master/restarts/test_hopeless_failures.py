@@ -329,7 +329,7 @@ def test_checkpoints_stay_for_the_program_that_is_put_right_and_with_high_availa
     program = keyed(Asks(ValueStateDescriptor("x", Types.INT()), use=later_text))
     error = run(cluster, program, lambda env: env.configure(Configuration.from_dict(settings)))
     (kept,) = tmp_path.glob("checkpoints/*/chk-*/_metadata")
-    assert f"is kept: start from it with 'rekindle run -s {kept.parent} " in str(error), "though none is retained"
+    assert f"is kept: go on from it with 'rekindle run -s {kept.parent} " in str(error), "though none is retained"
     entry = latest_entry(tmp_path)
     assert not entry.over
     assert entry.checkpoints[-1].location == str(kept.parent)

@@ -11,6 +11,7 @@ from rekindle.checkpoint.job_directory import JobCheckpointDirectory
 from rekindle.contracts.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.exceptions import SparkLostError
+from rekindle.program.continuing import log_ends_with_command
 from rekindle.runtime.master.checkpoints.restart_advice import restart_advice
 from rekindle.runtime.master.cluster import ClusterLoss
 from rekindle.runtime.master.settings.job_settings import JobSettings
@@ -33,9 +34,10 @@ class KeptCheckpoints:
         status: How it ended.
         completed: The checkpoints it could have been restarted from, oldest first.
         damaged: Completed ones that cannot be read.
-        savepoint: The savepoint it was cancelled with, if it was.
+        savepoint: The savepoint it was cancelled or stopped with, if it was.
         keeps_all: Whether nothing is deleted, whatever the retention says: somebody is to go on with the job.
         unreadable: The checkpoint that it failed to read, if it failed by that.
+        interrupted: Whether it was cancelled by a signal: that is no word about its checkpoints, and they are kept.
     """
 
     settings: JobSettings
@@ -45,15 +47,18 @@ class KeptCheckpoints:
     savepoint: str | None = None
     keeps_all: bool = False
     unreadable: CompletedCheckpoint | None = None
+    interrupted: bool = False
 
     def kept(self) -> list[CompletedCheckpoint]:
         """Return the checkpoints that outlive the job; all of one that another driver may go on with."""
-        kept = self.keeps_all or self.status in _KEPT[self.settings.retention]
+        interrupted = self.interrupted and self.status is JobStatus.CANCELED
+        kept = self.keeps_all or interrupted or self.status in _KEPT[self.settings.retention]
         return [*self.completed, *self.damaged] if kept else []
 
     def describe(self) -> str:
         """Say in one line how to go on."""
-        if self.status is JobStatus.SUSPENDED and self.settings.high_availability is not None:
+        logged = self.settings.high_availability is not None and not log_ends_with_command()
+        if self.status is JobStatus.SUSPENDED and logged:
             return "Start the program again, and the job goes on from its last checkpoint"
         return restart_advice(self.settings, self.completed, self.kept(), self.savepoint, self.unreadable)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.program.continuing import this_program
 from rekindle.runtime.master.settings.job_settings import JobSettings
 
 
@@ -29,7 +30,7 @@ def restart_advice(
     for checkpoint in reversed([checkpoint for checkpoint in completed if checkpoint is not unreadable]):
         path = _path(checkpoint)
         if path is not None and checkpoint.savepoint:
-            return f"No checkpoint is newer than what the job was started from: start it from {path} again"
+            return f"No checkpoint is newer than what the job was started from: {_start_from(path)}"
         if path is not None and checkpoint in kept:
             return f"Checkpoint {checkpoint.checkpoint_id} is kept: {_start_from(path)}"
     if unreadable is not None:
@@ -39,7 +40,7 @@ def restart_advice(
 
 
 def _start_from(path: str) -> str:
-    return f"start from it with 'rekindle run -s {path} PROGRAM', or set execution.state-recovery.path to {path}"
+    return f"go on from it with '{this_program().continued_from(path)}', or set execution.state-recovery.path to {path}"
 
 
 def _why(settings: JobSettings, completed: Sequence[CompletedCheckpoint]) -> str:
@@ -49,9 +50,11 @@ def _why(settings: JobSettings, completed: Sequence[CompletedCheckpoint]) -> str
         return "they were in memory; set execution.checkpointing.dir to have them in files"
     if not completed:
         return "none was complete"
+    deleted = [checkpoint for checkpoint in completed if checkpoint.claimed or not checkpoint.savepoint]
+    which = ", ".join(f"{checkpoint.checkpoint_id} ({_path(checkpoint)})" for checkpoint in deleted)
     return (
-        "they are deleted with the job; set execution.checkpointing.externalized-checkpoint-retention to "
-        "RETAIN_ON_CANCELLATION to keep them"
+        f"with the job, checkpoint {which} is deleted; set "
+        "execution.checkpointing.externalized-checkpoint-retention to RETAIN_ON_CANCELLATION to keep the last one"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import re
 from dataclasses import dataclass
 
@@ -13,8 +12,6 @@ from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
 from rekindle.config.configuration import Configuration
 from rekindle.config.options import HighAvailabilityOptions
 from rekindle.exceptions import ConfigurationError
-
-log = logging.getLogger(__name__)
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_NAME = 100
@@ -55,13 +52,6 @@ def settle_high_availability(
             "which is gone with it: set execution.checkpointing.dir, so that the next driver finds them"
         )
     files = checkpoint_files(checked_directory(storage, HighAvailabilityOptions.HA_STORAGE_PATH.key))
-    if not files.creates_once:
-        log.warning(
-            "%s cannot create a file only where there is none: two drivers of one job that write there in the same "
-            "moment may both go on. Use a directory on a shared disk, or HDFS, for %s",
-            files.root,
-            HighAvailabilityOptions.HA_STORAGE_PATH.key,
-        )
     cluster = configuration.get(HighAvailabilityOptions.HA_CLUSTER_ID).strip("/")
     return HighAvailabilitySettings(files, paths.join(safe_name(cluster), safe_name(job_name)))
 

@@ -1,0 +1,1 @@
+"""Files beyond this machine's disk: HDFS and object stores, with one interface."""
