@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.columns import evaluation
+from rekindle.config.configuration import Configuration
 from rekindle.graph.compilation import compiler
 from rekindle.graph.compilation.column_chains import ColumnPaths
 from rekindle.graph.job_graph import JobGraph
@@ -37,11 +38,9 @@ from rekindle.runtime.operators import column_folds
 from rekindle.runtime.operators.column_folds import WindowFolds
 from rekindle.runtime.slot.column_input import ColumnInput
 from rekindle.testing import LocalEnvironment
-from rekindle.testing.in_process.arrow_frames import ArrowFrame
 from rekindle.testing.in_process.cluster import InProcessCluster
 from rekindle.testing.in_process.epochs import FindSlot, InProcessEpochs
 from rekindle.testing.in_process.slot import InProcessSlot
-from rekindle.config.configuration import Configuration
 from support.column_cases import exact
 from support.random_column_programs import SHARED_MODULE, RandomProgram
 
@@ -198,7 +197,8 @@ def _states(slots: list[InProcessSlot | None]) -> list[Any]:
     """Return the keyed state of all slots: the operator's place, the state, the key, and the value to the bit."""
     found = []
     for slot in slots:
-        assert slot is not None and slot._slot is not None
+        assert slot is not None
+        assert slot._slot is not None
         for place, running in enumerate(slot._slot._graph):
             backend = getattr(running.operator, "backend", None)
             for name, registered in getattr(backend, "_registered", {}).items():
@@ -251,7 +251,9 @@ def run(
     outcome = Outcome()
     stopped = program.stop_after or 0
     tables = program.tables[:stopped] if stop_at is not None else program.tables
-    cluster = _Cluster(module_name(program) if program.module else None, program.batch_rows, len(tables), stopped if go_on else 0)
+    cluster = _Cluster(
+        module_name(program) if program.module else None, program.batch_rows, len(tables), stopped if go_on else 0
+    )
     settings = {
         **program.settings,
         "rekindle.columns.enabled": str(mode == ON).lower(),
@@ -402,7 +404,8 @@ def _after_savepoint(program: RandomProgram, directory: Path) -> str | None:
     found = _told(halves[OFF], halves[ON])
     if found is not None:
         return f"up to the savepoint: {found}"
-    assert halves[OFF].savepoint is not None and halves[ON].savepoint is not None
+    assert halves[OFF].savepoint is not None
+    assert halves[ON].savepoint is not None
     golden = run(program, directory, OFF, go_on=halves[OFF].savepoint)
     for before, after in ((ON, OFF), (OFF, ON), (ON, ON)):
         found = _told(golden, run(program, directory, after, go_on=halves[before].savepoint))
@@ -424,7 +427,8 @@ def _told(off: Outcome, on: Outcome) -> str | None:
     for place, (before, after) in enumerate(zip(off.states, on.states, strict=True)):
         if before != after:
             one, other = Counter(map(repr, before)), Counter(map(repr, after))
-            return f"state behind table {place}, only without columns: {_some(one - other)}\nonly with: {_some(other - one)}"
+            gone, new = _some(one - other), _some(other - one)
+            return f"state behind table {place}, only without columns: {gone}\nonly with: {new}"
     return None
 
 
