@@ -365,7 +365,7 @@ def test_a_job_survives_lost_slots_and_goes_on_from_a_savepoint(
         "execution.checkpointing.dir": f"{remote}/checkpoints",
         "execution.checkpointing.interval": "100 ms",
         "execution.checkpointing.incremental": "true",
-        "execution.checkpointing.local-backup.enabled": "true",
+        "execution.state-recovery.from-local": "true",
         "execution.checkpointing.data-inline-threshold": "0",
         "state.backend.type": backend,
         "high-availability.type": "filesystem",
