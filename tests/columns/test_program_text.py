@@ -99,7 +99,7 @@ HARMLESS = {
     "nothing else": "",
     "a namespace that is read": (
         "def f(args):\n    return dict(**vars(args)), vars(args)['a'], args.__dict__.items(), vars(args).get('a'),"
-        " vars(args).keys(), vars(args).values(), args.__dict__.copy()"
+        " vars(args).keys(), vars(args).values(), args.__dict__.copy(), {**vars(args)}, f'{vars(args)}'"
     ),
     "an attribute by name": "def f(x):\n    return getattr(x, 'a', None)",
     "getters by name": "import operator as o\ngetters = o.attrgetter('a', 'b.c'), o.methodcaller('m', RATE)",
@@ -107,6 +107,7 @@ HARMLESS = {
     "another variable": "def f():\n    global counter\n    counter = 1",
     "another class that is made": "class C:\n    def __init__(self, factor):\n        self.factor = self.RATE = factor",
     "a value at first": "RATE = 3.5",
+    "the name of a class of Rekindle's": "def f(module):\n    module.MapFunction = None",
 }
 
 
@@ -205,6 +206,7 @@ SELF = {
     "a method that is replaced": "Scaled.scaled = lambda self, x: x",
     "the method itself": "def f():\n    Scaled.map = None",
     "a class that is replaced": "def f(module):\n    module.Base = None",
+    "the class itself": "def f(module):\n    module.Scaled = None",
     "__init__ that is no method": "def __init__(self):\n    self.factor = 4",
     "__init__ with another self": "class C:\n    def __init__(self, x):\n        self = x\n        self.factor = 4",
     "__init__ of another": "class C:\n    def __init__(self, x):\n        x.factor = 4",

@@ -315,8 +315,14 @@ class TestNames:
 class TestErrors:
     def test_that_come_up_while_folding_what_was_folded_name_operator_record_and_key(self) -> None:
         tables = [rows(v=[None]), rows(v=[7, 8, 9, 10], t=[5, 6, 7, 8])]
-        for method in ("sum", "min", "max", "min_by", "max_by"):
-            found = same(lambda s, method=method: getattr(windows(s), method)("v").name("Folded"), tables)
+        for reduced in (
+            lambda w: w.sum("v"),
+            lambda w: w.min("v"),
+            lambda w: w.max("v"),
+            lambda w: w.min_by("v"),
+            lambda w: w.max_by("v"),
+        ):
+            found = same(lambda s, reduced=reduced: reduced(windows(s)).name("Folded"), tables)
             assert found.startswith("TypeError: ")
             assert "in operator 'Folded', subtask 0, at record Row(k=1, v=7, f=0.0, t=5) of key 1" in found
 

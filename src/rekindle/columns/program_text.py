@@ -369,6 +369,14 @@ class _Changes(ast.NodeVisitor):
             return self._made is not None
         return any(isinstance(part, ast.Name) and part.id == self._made for part in call.args[:1])
 
+    def visit_Dict(self, node: ast.Dict) -> None:
+        self._harmless.update(id(value) for key, value in zip(node.keys, node.values, strict=True) if key is None)
+        self.generic_visit(node)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> None:
+        self._harmless.add(id(node.value))
+        self.generic_visit(node)
+
     def visit_keyword(self, node: ast.keyword) -> None:
         if node.arg is None:  # **vars(something): a copy
             self._harmless.add(id(node.value))
