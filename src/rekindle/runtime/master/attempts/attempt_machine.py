@@ -497,8 +497,8 @@ class AttemptMachine:
     def _begin_stop(self) -> None:
         """Stop the job, between two epochs, if somebody has asked for it; go on with it if it has begun.
 
-        From the barrier of the savepoint on no epoch begins, so no record comes after it. A job that is cancelled with a
-        savepoint leaves its output to the job that starts from it: a checkpoint that is still under way would commit
+        From the barrier of the savepoint on no epoch begins, so no record comes after it. A job that is cancelled with
+        a savepoint leaves its output to the job that starts from it: a checkpoint that is still under way would commit
         what the savepoint holds as well, so its end is awaited.
         """
         if self._stop is None:
