@@ -293,6 +293,15 @@ class TestGaps:
 
         assert len(same(build, [rows(t=[500]), rows(t=[50, 380, 399, 400, 450])], "columns")) == 3
 
+    @pytest.mark.parametrize("far", [1 << 40, 1 << 61, (1 << 63) - 1, -(1 << 62)])
+    def test_windows_may_lie_far_apart(self, far: int) -> None:
+        def build(stream: Any) -> Any:
+            keyed = timed(stream).key_by(lambda r: r.k)
+            return keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(1))).sum("v")
+
+        times = [0, far, 0, far, far, 0]
+        same(build, [rows(t=times if far > 0 else times[::-1], v=[1, 2, 3, 4, 5, 6])])
+
     def test_records_in_no_window_are_not_folded_away(self) -> None:
         def build(stream: Any) -> Any:
             assigner = SlidingEventTimeWindows.of(Time.milliseconds(10), Time.milliseconds(100))
@@ -315,8 +324,14 @@ class TestNames:
 class TestErrors:
     def test_that_come_up_while_folding_what_was_folded_name_operator_record_and_key(self) -> None:
         tables = [rows(v=[None]), rows(v=[7, 8, 9, 10], t=[5, 6, 7, 8])]
-        for method in ("sum", "min", "max", "min_by", "max_by"):
-            found = same(lambda s, method=method: getattr(windows(s), method)("v").name("Folded"), tables)
+        for reduced in (
+            lambda w: w.sum("v"),
+            lambda w: w.min("v"),
+            lambda w: w.max("v"),
+            lambda w: w.min_by("v"),
+            lambda w: w.max_by("v"),
+        ):
+            found = same(lambda s, reduced=reduced: reduced(windows(s)).name("Folded"), tables)
             assert found.startswith("TypeError: ")
             assert "in operator 'Folded', subtask 0, at record Row(k=1, v=7, f=0.0, t=5) of key 1" in found
 

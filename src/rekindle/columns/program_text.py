@@ -145,7 +145,7 @@ def _program(own: tuple[ModuleText, ...]) -> list[ModuleText]:
     while importing:
         importing = False
         for name, path in loaded.items():
-            if name not in found and _mentions(path, found):
+            if name not in found and _mentions(name, path, found):
                 text = _needed(name, path)
                 if not text.imports.isdisjoint(found):
                     found[name] = text
@@ -204,9 +204,14 @@ def _needed(name: str, path: str) -> ModuleText:
     return text
 
 
-def _mentions(path: str, modules: Iterable[str]) -> bool:
+def _mentions(name: str, path: str, modules: Iterable[str]) -> bool:
+    """Return whether a module may import one of some modules; one without source does if it holds something of them."""
     source = _source(path)
-    return source is None or any(name.rpartition(".")[2].encode() in source[0] for name in modules)
+    if source is not None:
+        return any(each.rpartition(".")[2].encode() in source[0] for each in modules)
+    held = [each for each in vars(sys.modules[name]).values() if isinstance(each, types.FunctionType | type)]
+    imported = [each for each in vars(sys.modules[name]).values() if isinstance(each, types.ModuleType)]
+    return not {*(each.__module__ for each in held), *(each.__name__ for each in imported)}.isdisjoint(modules)
 
 
 def _text(name: Any, path: Any) -> ModuleText | None:
@@ -368,6 +373,14 @@ class _Changes(ast.NodeVisitor):
         if isinstance(of, ast.Call) and isinstance(of.func, ast.Name) and of.func.id == "super" and not of.args:
             return self._made is not None
         return any(isinstance(part, ast.Name) and part.id == self._made for part in call.args[:1])
+
+    def visit_Dict(self, node: ast.Dict) -> None:
+        self._harmless.update(id(value) for key, value in zip(node.keys, node.values, strict=True) if key is None)
+        self.generic_visit(node)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> None:
+        self._harmless.add(id(node.value))
+        self.generic_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> None:
         if node.arg is None:  # **vars(something): a copy

@@ -132,7 +132,7 @@ class Instance:
         own = [text_around(method)] if isinstance(method, types.FunctionType) else []
         texts = (*own, *texts_of(kind))
         for each in kind.__mro__:
-            if texts and imported_anew(each) is not None:
+            if each.__module__ in [text.name for text in texts] and imported_anew(each) is not None:
                 check_unchanged(each.__name__, each.__name__, texts)
         return Instance(instance, texts)
 

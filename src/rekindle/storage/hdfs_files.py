@@ -99,7 +99,7 @@ class HdfsFiles(RemoteFiles):
         client = self._client()
         with _explaining():
             try:
-                target = client.create(full, self._module.WriteOptions(overwrite=True, create_parent=True))
+                target = self._new(client, full)
                 while chunk := source.read(_COPY_BYTES):
                     target.write(chunk)
                     written += len(chunk)
@@ -113,8 +113,15 @@ class HdfsFiles(RemoteFiles):
     def output(self, path: str) -> BinaryIO:
         client = self._client()
         with _explaining():
-            options = self._module.WriteOptions(overwrite=True, create_parent=True)
-            return cast(BinaryIO, _Output(client.create(self._full(path), options)))
+            return cast(BinaryIO, _Output(self._new(client, self._full(path))))
+
+    def _new(self, client: Any, full: str) -> Any:
+        """Create a file for writing.
+
+        Not by the client's own wrapper: that is an IOBase, which Python closes when it is collected. A file that was
+        given up would look whole, and the collector would wait for a NameNode that does not answer.
+        """
+        return client.inner.create(full, self._module.WriteOptions(overwrite=True, create_parent=True))
 
     def open(self, path: str) -> BinaryIO:
         client = self._client()

@@ -485,6 +485,23 @@ def test_two_jobs_from_one_savepoint_leave_each_others_files_alone(
     assert not output.hidden()
 
 
+def test_when_clocks_are_set_back_for_winter_the_hour_that_comes_twice_is_one_bucket_and_no_file_is_replaced(
+    local: Output,
+) -> None:
+    before, after = 1_792_888_200_000, 1_792_891_800_000  # 2:30 in summer time, and again an hour later
+    assigner = BucketAssigner.date_time_bucket_assigner("yyyy-MM-dd--HHmm", "Europe/Zurich")
+    for text, now in (("summer", before), ("winter", after), ("set back by hand", before - 10_000)):
+        local.clock.millis = now
+        writer = local.writer(configure=lambda builder: builder.with_bucket_assigner(assigner))
+        writer.write([text], None)
+        writer.commit(writer.prepare_commit(1))
+    names = sorted((local.path / "2026-10-25--0230").iterdir())
+    assert sorted(name.read_text() for name in names) == ["summer\n", "winter\n"]
+    assert [name.parent.name for name in local.path.rglob("part-*") if "hand" in name.read_text()] == [
+        "2026-10-25--0229"
+    ]
+
+
 def test_after_a_rescale_leftovers_go_by_subtask_modulo_parallelism(output: Output) -> None:
     left = {subtask: leave_behind(output, subtask, 4, "job-sink", str(subtask)) for subtask in range(4)}
     output.writer(1, 2).abort_leftovers()

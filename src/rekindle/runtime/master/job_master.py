@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from rekindle.base.clock import Clock
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
@@ -541,7 +542,7 @@ class JobMaster(ObservedJob):
             error = JobCancelledError(
                 f"job {self.settings.job_name!r} was cancelled{self._kept_checkpoints(status).advice()}"
             )
-        self._show_end(status)
+        self._guard.call("what shows the end", partial(self._show_end, status))
         self._archiver.end()
         self._finish()
         self._savepoints.job_ended(status.name)

@@ -247,7 +247,7 @@ def broken(*shown: object) -> None:
 
 def test_a_view_that_fails_does_not_keep_the_job_from_ending(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     master = job.started()
-    monkeypatch.setattr(master._view, "ended", broken)
+    monkeypatch.setattr(master._view._view, "ended", broken)
     future = master.stop_with_savepoint(None, False)
     assert master.result.result(60)
     assert future.result(0)
@@ -257,6 +257,6 @@ def test_a_view_that_fails_does_not_keep_the_job_from_being_cancelled(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     master = job.started()
-    monkeypatch.setattr(master._view, "savepoint_completed", broken)
+    monkeypatch.setattr(master._view._view, "savepoint_completed", broken)
     assert master.cancel_with_savepoint(None).result(60)
     assert master.status is JobStatus.CANCELED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from pathlib import Path
 from threading import Thread
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rekindle.base.clock import SystemClock
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Duration, Time, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner
@@ -75,6 +77,20 @@ def test_results_ask_for_an_epoch_once_and_the_report_says_that_there_are_more()
         answering.start()
         assert job.run_to_end() == ["a", "b", "c"]  # the end of the input waits for it
         answering.join()
+
+
+def test_no_request_times_out_because_somebody_has_set_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    with InProcessJob(numbers(2, Gated(), "unordered"), clock=SystemClock()) as job:  # type: ignore[arg-type]
+        job.run_epoch(max_records=1)
+        (function,) = functions(job)
+        wall = time.time_ns
+        monkeypatch.setattr(time, "time_ns", lambda: wall() + 2 * 3_600 * 10**9)  # twice the timeout
+        (report,) = job.run_epoch(max_records=0)
+        assert report.clock_set == pytest.approx(7_200_000, abs=5_000)
+        function.answer(0, ["a"])
+        wait_until(lambda: job.requests, "an epoch is asked for")
+        job.run_epoch(max_records=0)
+        assert job.collected == ["a"]
 
 
 class Lateness(ProcessFunction):

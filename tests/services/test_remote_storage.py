@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -31,6 +32,7 @@ from support.broken_sink_files import SinkJob, kill_everywhere
 from support.command_line import rekindle_here
 from support.processes import wait_until
 from support.services.hdfs import Hdfs, write_settings
+from support.services.s3 import S3Server
 from support.storage_contract import StorageContract
 from support.suspended_driver import references, take
 
@@ -57,8 +59,11 @@ class TestEachStorage(StorageContract):
         stream = files._remote.output("part")
         stream.write(bytes(20 << 20))
         del stream
+        gc.collect()
         if files._remote.whole_at_once:
             assert files.list("") == []
+        else:  # it is seen in HDFS, and shorter than it would be: it was not closed
+            assert (files._remote.size("part") or 0) < 20 << 20
         files.delete("part")
         assert files.list("") == []
 
@@ -68,14 +73,14 @@ class TestEachStorage(StorageContract):
 
 def test_a_driver_that_was_suspended_before_its_commit_is_fenced_when_it_wakes_up(anywhere: str) -> None:
     script = Path(__file__).parents[1] / "support" / "suspended_driver.py"
-    environment = {**os.environ, "PYTHONPATH": str(script.parents[1])}
+    paths = [str(script.parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     suspended = subprocess.Popen([sys.executable, script, anywhere], stdout=subprocess.PIPE, text=True, env=environment)
     try:
         _, status = os.waitpid(suspended.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status)
         files = checkpoint_files(anywhere)
-        owner = take(files, "b")
-        owner.commit(references(2))
+        owner = take(files, "b")  # it has the number that the other one is about to write
         suspended.send_signal(signal.SIGCONT)
         said, _ = suspended.communicate(timeout=60)
     finally:
@@ -118,15 +123,15 @@ def with_faults(location: str, at: int, after: bool) -> tuple[CheckpointFiles, F
     if location.startswith("hdfs:"):
         faults = Faults(at, after, lambda: OSError("Connection reset by peer (os error 104)"))
         client = real._client()
-        names = ("create", "rename", "delete", "read", "list_status")
+        names = ("rename", "delete", "read", "list_status")
         real._made = SimpleNamespace(**{name: faults.around(name, getattr(client, name)) for name in names})
-        create = real._made.create
+        create = faults.around("create", client.inner.create)
 
         def opened(*arguments: Any) -> Any:
             file = create(*arguments)
             return SimpleNamespace(write=faults.around("write", file.write), close=faults.around("close", file.close))
 
-        real._made.create = opened
+        real._made.inner = SimpleNamespace(create=opened)
     else:
         broken = "Generic S3 error: Error performing PUT http://… in 1ms - HTTP error: error sending request"
         faults = Faults(at, after, lambda: obstore.exceptions.GenericError(broken))
@@ -264,7 +269,9 @@ def test_who_may_not_write_in_hdfs_is_told_who_they_are(hdfs: str, monkeypatch: 
     assert "\n" not in str(raised.value)
 
 
-def test_what_is_wrong_with_s3_is_one_sentence_with_the_fix(s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_with_s3_is_one_sentence_with_the_fix(
+    s3: str, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for operation in (
         lambda files: files.create("a", b"x"),
         lambda files: files.read("a"),
@@ -278,6 +285,8 @@ def test_what_is_wrong_with_s3_is_one_sentence_with_the_fix(s3: str, monkeypatch
         patch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
         with pytest.raises(CheckpointStorageError, match=r"nothing answers at 127\.0\.0\.1:1 .*AWS_ENDPOINT_URL"):
             checkpoint_files(s3).read("a")
+    if s3_server.kind == "moto":  # it takes any keys
+        return
     with monkeypatch.context() as patch:
         patch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
         with pytest.raises(CheckpointStorageError, match=r"AWS_SECRET_ACCESS_KEY") as raised:
@@ -356,7 +365,7 @@ def test_a_job_survives_lost_slots_and_goes_on_from_a_savepoint(
         "execution.checkpointing.dir": f"{remote}/checkpoints",
         "execution.checkpointing.interval": "100 ms",
         "execution.checkpointing.incremental": "true",
-        "execution.checkpointing.local-backup.enabled": "true",
+        "execution.state-recovery.from-local": "true",
         "execution.checkpointing.data-inline-threshold": "0",
         "state.backend.type": backend,
         "high-availability.type": "filesystem",
