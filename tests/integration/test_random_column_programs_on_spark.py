@@ -12,8 +12,8 @@ import pytest
 
 from support.balances import environment_on
 from support.column_cases import exact
-from support.column_comparison import OFF, loaded, on_path, run
-from support.random_column_programs import SHARED_MODULE, RandomProgram, random_program
+from support.column_comparison import OFF, loaded, module_name, run
+from support.random_column_programs import RandomProgram, random_program
 from support.seeds import SEED
 
 pytestmark = pytest.mark.usefixtures("no_slots_left")
@@ -29,7 +29,6 @@ def suits(program: RandomProgram) -> bool:
 
 def on_spark(spark: Any, program: RandomProgram, rows: Path, files: Path) -> tuple[list[Any], list[str]]:
     """Run a program on Spark; return its results, and how its operators ran."""
-    name = f"program_{program.seed.replace('.', '_')}"
     settings = {
         **program.settings,
         "rekindle.progress": "none",
@@ -38,11 +37,10 @@ def on_spark(spark: Any, program: RandomProgram, rows: Path, files: Path) -> tup
     }
     env = environment_on(spark, settings)
     env.set_parallelism(program.parallelism)
-    with on_path(files, name):
+    with loaded(program, files) as build:
         env.add_python_file(str(files / "shared_module.py"))
         if program.module:
-            env.add_python_file(str(files / f"{name}.py"))
-        build = loaded(program, files / f"{name}.py", name)
+            env.add_python_file(str(files / f"{module_name(program)}.py"))
         read = spark.readStream.schema(spark.read.parquet(str(rows)).schema).option("maxFilesPerTrigger", 1)
         stream = build(env.from_data_frame(read.parquet(str(rows)), "rows", bounded=True))
         paths = [node.path for node in env._compile().nodes]
@@ -70,5 +68,5 @@ def test_spark_gives_by_columns_what_records_give(spark: Any, tmp_path: Path) ->
         found, paths = on_spark(spark, program, directory, tmp_path)
         assert sorted(found, key=repr) == sorted(expected.results, key=repr), (program.seed, paths, program.source)
         ran["by columns"] += any(path.startswith("columns") for path in paths[2:])
-    print(dict(ran))  # noqa: T201 - how many ran by columns
+    print(dict(ran))
     assert ran["by columns"] > PROGRAMS / 4

@@ -11,6 +11,7 @@ import logging
 import re
 import sys
 import threading
+import types
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -23,6 +24,7 @@ import pyarrow as pa
 
 from rekindle.checkpoint.metadata import SourcePosition
 from rekindle.columns import evaluation
+from rekindle.config.configuration import Configuration
 from rekindle.graph.compilation import compiler
 from rekindle.graph.compilation.column_chains import ColumnPaths
 from rekindle.graph.job_graph import JobGraph
@@ -36,11 +38,9 @@ from rekindle.runtime.operators import column_folds
 from rekindle.runtime.operators.column_folds import WindowFolds
 from rekindle.runtime.slot.column_input import ColumnInput
 from rekindle.testing import LocalEnvironment
-from rekindle.testing.in_process.arrow_frames import ArrowFrame
 from rekindle.testing.in_process.cluster import InProcessCluster
 from rekindle.testing.in_process.epochs import FindSlot, InProcessEpochs
 from rekindle.testing.in_process.slot import InProcessSlot
-from rekindle.config.configuration import Configuration
 from support.column_cases import exact
 from support.random_column_programs import SHARED_MODULE, RandomProgram
 
@@ -197,7 +197,8 @@ def _states(slots: list[InProcessSlot | None]) -> list[Any]:
     """Return the keyed state of all slots: the operator's place, the state, the key, and the value to the bit."""
     found = []
     for slot in slots:
-        assert slot is not None and slot._slot is not None
+        assert slot is not None
+        assert slot._slot is not None
         for place, running in enumerate(slot._slot._graph):
             backend = getattr(running.operator, "backend", None)
             for name, registered in getattr(backend, "_registered", {}).items():
@@ -248,14 +249,11 @@ def run(
         go_on: The savepoint that it goes on from.
     """
     outcome = Outcome()
-    name = "program_" + re.sub(r"\W", "_", program.seed)
-    file = directory / f"{name}.py"
-    if not file.exists() or file.read_text() != program.source:
-        file.write_text(program.source)
-        (directory / "shared_module.py").write_text(SHARED_MODULE)
     stopped = program.stop_after or 0
     tables = program.tables[:stopped] if stop_at is not None else program.tables
-    cluster = _Cluster(name if program.module else None, program.batch_rows, len(tables), stopped if go_on else 0)
+    cluster = _Cluster(
+        module_name(program) if program.module else None, program.batch_rows, len(tables), stopped if go_on else 0
+    )
     settings = {
         **program.settings,
         "rekindle.columns.enabled": str(mode == ON).lower(),
@@ -271,10 +269,9 @@ def run(
         stack.enter_context(_counted(outcome.ran, outcome.failures))
         if mode == PLAIN:
             stack.enter_context(patch.object(compiler, "find_column_paths", lambda nodes, *rest: _no_paths(nodes)))
-        stack.enter_context(on_path(directory, name))
         env: _Environment | None = None
         try:
-            build = loaded(program, file, name)
+            build = stack.enter_context(loaded(program, directory))
             env = _Environment(Configuration.from_dict(settings), cluster)
             env.set_parallelism(program.parallelism)
             stream = build(env.from_data_frame(given, "rows"))
@@ -296,30 +293,44 @@ def _no_paths(nodes: Any) -> ColumnPaths:
 
 
 @contextmanager
-def on_path(directory: Path, name: str) -> Iterator[None]:
-    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    sys.path.insert(0, str(directory))
-    disabled = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    importlib.invalidate_caches()
-    try:
-        yield
-    finally:
-        logging.disable(disabled)
-        sys.path.remove(str(directory))
+def loaded(program: RandomProgram, directory: Path) -> Iterator[Any]:
+    """Load a program as Python does, and yield its function ``build``: as the main program, or imported by that.
+
+    Args:
+        program: The program.
+        directory: Where its files are written.
+    """
+    name = module_name(program)
+    (directory / "shared_module.py").write_text(SHARED_MODULE)
+    (directory / f"{name}.py").write_text(program.source)
+    main = directory / (f"main_{name}.py" if program.module else f"{name}.py")
+    if program.module:
+        main.write_text(f"from {name} import build\n")
+    script = types.ModuleType("__main__")
+    script.__file__ = str(main)
+    writes, disabled = sys.dont_write_bytecode, logging.root.manager.disable
+    before = sys.modules["__main__"]
+    with patch.object(sys, "path", [str(directory), *sys.path]):
+        sys.modules["__main__"] = script
+        sys.dont_write_bytecode = True
+        logging.disable(logging.ERROR)
+        importlib.invalidate_caches()
         for imported in (name, "shared_module"):
             sys.modules.pop(imported, None)
-        sys.dont_write_bytecode = writes
+        try:
+            exec(compile(main.read_text(), str(main), "exec", dont_inherit=True), script.__dict__)
+            yield script.__dict__["build"]
+        finally:
+            sys.modules["__main__"] = before
+            logging.disable(disabled)
+            sys.dont_write_bytecode = writes
+            for imported in (name, "shared_module"):
+                sys.modules.pop(imported, None)
 
 
-def loaded(program: RandomProgram, file: Path, name: str) -> Any:
-    for imported in (name, "shared_module"):
-        sys.modules.pop(imported, None)
-    if program.module:
-        return importlib.import_module(name).build
-    script: dict[str, Any] = {"__name__": "__main__", "__file__": str(file)}
-    exec(compile(program.source, str(file), "exec"), script)
-    return script["build"]
+def module_name(program: RandomProgram) -> str:
+    """Return the name under which a program is imported."""
+    return "program_" + re.sub(r"\W", "_", program.seed)
 
 
 def _described(error: BaseException) -> list[str]:
@@ -393,7 +404,8 @@ def _after_savepoint(program: RandomProgram, directory: Path) -> str | None:
     found = _told(halves[OFF], halves[ON])
     if found is not None:
         return f"up to the savepoint: {found}"
-    assert halves[OFF].savepoint is not None and halves[ON].savepoint is not None
+    assert halves[OFF].savepoint is not None
+    assert halves[ON].savepoint is not None
     golden = run(program, directory, OFF, go_on=halves[OFF].savepoint)
     for before, after in ((ON, OFF), (OFF, ON), (ON, ON)):
         found = _told(golden, run(program, directory, after, go_on=halves[before].savepoint))
@@ -415,7 +427,8 @@ def _told(off: Outcome, on: Outcome) -> str | None:
     for place, (before, after) in enumerate(zip(off.states, on.states, strict=True)):
         if before != after:
             one, other = Counter(map(repr, before)), Counter(map(repr, after))
-            return f"state behind table {place}, only without columns: {_some(one - other)}\nonly with: {_some(other - one)}"
+            gone, new = _some(one - other), _some(other - one)
+            return f"state behind table {place}, only without columns: {gone}\nonly with: {new}"
     return None
 
 
