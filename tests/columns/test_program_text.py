@@ -104,6 +104,7 @@ HARMLESS = {
     "an attribute by name": "def f(x):\n    return getattr(x, 'a', None)",
     "getters by name": "import operator as o\ngetters = o.attrgetter('a', 'b.c'), o.methodcaller('m', RATE)",
     "another attribute": "def f(x):\n    x.other = 3\n    setattr(x, 'another', 4)\n    del x.other",
+    "an attribute named as a variable of a function": "def f(x):\n    x.number = 4",
     "another variable": "def f():\n    global counter\n    counter = 1",
     "another class that is made": "class C:\n    def __init__(self, factor):\n        self.factor = self.RATE = factor",
     "a value at first": "RATE = 3.5",
@@ -292,6 +293,25 @@ class TestOtherModules:
         with pytest.raises(NotTraceable, match="text_broken may change, whose source cannot be read"):
             USES[use](load(f"{PROGRAM}\ndef f():\n    import text_broken"))
 
+    def test_so_may_one_that_holds_it_and_has_no_source(self, load: Load, use: str, tmp_path: Path) -> None:
+        module = load()
+        load("x = 1", "text_stranger")
+        load("import text_program", "text_importer")
+        (tmp_path / "text_stranger.py").unlink()
+        USES[use](module)
+        (tmp_path / "text_importer.py").unlink()
+        with pytest.raises(NotTraceable, match="text_importer may change, whose source cannot be read"):
+            USES[use](module)
+
+    def test_installed_packages_may_not(
+        self, load: Load, use: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        packages = tmp_path / "site-packages"
+        packages.mkdir()
+        (packages / "text_installed.py").write_text("def f(x):\n    x.RATE = x.factor = 4")
+        monkeypatch.syspath_prepend(str(packages))
+        assert USES[use](load(f"import text_installed\n{PROGRAM}")).fields
+
     def test_so_may_the_main_program(
         self, load: Load, use: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
@@ -322,6 +342,23 @@ def test_functions_without_source_use_no_names() -> None:
     trace(traceable_callable(namespace["plain"]), record(ROW))
     with pytest.raises(NotTraceable, match="it uses names of a module whose source cannot be read"):
         traceable_callable(namespace["rated"])
+
+
+@pytest.mark.parametrize(
+    "odd", [{}, {"__name__": "x"}, {"__name__": "x", "__file__": 3}, {"__name__": 3, "__file__": "x"}]
+)
+def test_modules_of_no_name_or_place_have_no_source(odd: dict[str, Any]) -> None:
+    namespace: dict[str, Any] = {"RATE": 3, **odd}
+    exec("def rated(row): return row.a * RATE\nrated.__module__ = None", namespace)
+    with pytest.raises(NotTraceable, match="it uses names of a module whose source cannot be read"):
+        traceable_callable(namespace["rated"])
+
+
+def test_a_class_of_a_module_without_source_is_not_traced(load: Load) -> None:
+    module: Any = load()
+    made = type("Made", (module.Base,), {"__module__": "nowhere", "map": module.Scaled.map})
+    with pytest.raises(NotTraceable, match="it belongs to a Made, whose source cannot be read"):
+        traceable(made(2), "map")
 
 
 def test_functions_that_are_not_in_the_source_use_no_names(load: Load) -> None:

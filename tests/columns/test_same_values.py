@@ -293,6 +293,15 @@ class TestGaps:
 
         assert len(same(build, [rows(t=[500]), rows(t=[50, 380, 399, 400, 450])], "columns")) == 3
 
+    @pytest.mark.parametrize("far", [1 << 40, 1 << 61, (1 << 63) - 1, -(1 << 62)])
+    def test_windows_may_lie_far_apart(self, far: int) -> None:
+        def build(stream: Any) -> Any:
+            keyed = timed(stream).key_by(lambda r: r.k)
+            return keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(1))).sum("v")
+
+        times = [0, far, 0, far, far, 0]
+        same(build, [rows(t=times if far > 0 else times[::-1], v=[1, 2, 3, 4, 5, 6])])
+
     def test_records_in_no_window_are_not_folded_away(self) -> None:
         def build(stream: Any) -> Any:
             assigner = SlidingEventTimeWindows.of(Time.milliseconds(10), Time.milliseconds(100))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -27,7 +28,14 @@ class DiskObjects(ObjectFiles):
         return DiskObjects, (self._path,)
 
     def _opened(self, retries: dict[str, int | timedelta]) -> LocalStore:
-        return LocalStore(self._path, mkdir=True, automatic_cleanup=True)
+        return LocalStore(self._path, mkdir=True)
+
+    def _remove(self, names: list[str]) -> None:
+        super()._remove([name for name in names if not (self._path / name).is_dir()])
+        for directory, _, _ in os.walk(self._path, topdown=False):  # object stores have no empty directories
+            if directory != str(self._path):
+                with contextlib.suppress(OSError):
+                    os.rmdir(directory)
 
 
 class DiskFiles(RemoteFiles):

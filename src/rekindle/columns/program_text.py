@@ -145,7 +145,7 @@ def _program(own: tuple[ModuleText, ...]) -> list[ModuleText]:
     while importing:
         importing = False
         for name, path in loaded.items():
-            if name not in found and _mentions(path, found):
+            if name not in found and _mentions(name, path, found):
                 text = _needed(name, path)
                 if not text.imports.isdisjoint(found):
                     found[name] = text
@@ -204,9 +204,14 @@ def _needed(name: str, path: str) -> ModuleText:
     return text
 
 
-def _mentions(path: str, modules: Iterable[str]) -> bool:
+def _mentions(name: str, path: str, modules: Iterable[str]) -> bool:
+    """Return whether a module may import one of some modules; one without source does if it holds something of them."""
     source = _source(path)
-    return source is None or any(name.rpartition(".")[2].encode() in source[0] for name in modules)
+    if source is not None:
+        return any(each.rpartition(".")[2].encode() in source[0] for each in modules)
+    held = [each for each in vars(sys.modules[name]).values() if isinstance(each, types.FunctionType | type)]
+    imported = [each for each in vars(sys.modules[name]).values() if isinstance(each, types.ModuleType)]
+    return not {*(each.__module__ for each in held), *(each.__name__ for each in imported)}.isdisjoint(modules)
 
 
 def _text(name: Any, path: Any) -> ModuleText | None:

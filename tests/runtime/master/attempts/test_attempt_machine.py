@@ -373,6 +373,28 @@ class TestStop:
         assert stopping.savepoint == barrier.order.savepoint
         assert subject.handle(502, a.OutputCommitted(0, 1)) == [a.End(a.Outcome.FINISHED)]
 
+    @pytest.mark.parametrize("stored_at_last", [True, False])
+    def test_a_cancel_with_savepoint_waits_for_a_checkpoint_under_way_which_would_commit_the_same(
+        self, stored_at_last: bool
+    ) -> None:
+        stopping = Stopping()
+        subject = machine(PERIODIC, stopping=stopping)
+        [barrier, _] = subject.handle(100, EpochWaits(1))
+        assert isinstance(barrier, a.PlaceBarrier)
+        stopping.request(StopMode.CANCEL, "/savepoints")
+        assert not of(a.PlaceBarrier, subject.handle(101, EpochEnded(1, more=True)))
+        assert subject.handle(102, EpochWaits(2)) == [], "no epoch begins meanwhile"
+        assert not of(a.PlaceBarrier, acknowledged(subject, 1, 103))
+        if stored_at_last:
+            instructions = subject.handle(104, s.MetadataStored(1, location(1)))
+        else:
+            instructions = subject.handle(104, s.CheckpointNotStored(1, FULL))
+        [begun] = of(a.PlaceBarrier, instructions)
+        assert begun.order.checkpoint_id == 2
+        assert begun.order.savepoint is not None
+        assert not of(a.End, stored(subject, 105, 2, savepoint=True)), "the slots have yet to make it safe"
+        assert of(a.End, subject.handle(106, a.OutputCommitted(0, 2))) == [a.End(a.Outcome.CANCELLED)]
+
     def test_a_savepoint_that_fails_lets_epochs_go_on(self) -> None:
         subject, stopping = self.stopped(StopMode.SUSPEND)
         subject.handle(3, EpochEnded(1, more=True))

@@ -497,7 +497,9 @@ class AttemptMachine:
     def _begin_stop(self) -> None:
         """Stop the job, between two epochs, if somebody has asked for it; go on with it if it has begun.
 
-        From the barrier of the savepoint on no epoch begins, so no record comes after it.
+        From the barrier of the savepoint on no epoch begins, so no record comes after it. A job that is cancelled with
+        a savepoint leaves its output to the job that starts from it: a checkpoint that is still under way would commit
+        what the savepoint holds as well, so its end is awaited.
         """
         if self._stop is None:
             self._stop = self._stopping.begin() if self._stopping.waiting else None
@@ -507,6 +509,8 @@ class AttemptMachine:
         drained = self._input_ended or not self._draining
         if self._stop is not None and self._stop_id is None and drained and self._has_id():
             final = self._stop.mode is not StopMode.CANCEL
+            if not final and self.coordinator.pending_ids():
+                return
             self._stop_id = self.coordinator.next_checkpoint_id
             if final:
                 self._final_id = self._stop_id
