@@ -11,6 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from rekindle.columns.evaluation import NotColumnar
+from rekindle.columns.expressions import Field
+from rekindle.columns.folds import FieldFold, Fold, FoldKind, fold_of
+from rekindle.columns.kernels import fold_input
+from rekindle.columns.not_traceable import NotTraceable
+from rekindle.columns.shapes import Shape
 from rekindle.common import RestartStrategies, Time, Types, WatermarkStrategy
 from rekindle.datastream import AggregateFunction, MapFunction, RuntimeContext
 from rekindle.datastream.window import TumblingEventTimeWindows
@@ -227,3 +233,19 @@ def test_a_window_that_is_kept_for_late_records_fires_again_behind_a_savepoint(t
     # The watermark begins anew, and the record is not late: the window fires when it passes once more.
     with results(again, [*[idle] * 5_001, table((1, 2, 20)), table((1, 9, 900))]) as found:
         assert list(found) == [7, 7, 9]
+
+
+class Nothing(Turnovers):
+    def create_accumulator(self) -> Any:
+        return None
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return accumulator
+
+
+def test_accumulators_that_are_none_are_left_to_the_loop_which_keeps_no_state_for_them() -> None:
+    with pytest.raises(NotTraceable, match="create_accumulator returns None"):
+        fold_of(Nothing(), Shape.row(["v"]))
+    last = Fold((FieldFold(FoldKind.LAST, Field(0)),), Shape.value(), (0,), Shape.row(["v"]))
+    with pytest.raises(NotColumnar, match="accumulators that are None"):
+        fold_input(last, [pa.array([1, None])], 2)
