@@ -18,7 +18,7 @@ from support.random_column_programs import random_program
 from support.seeds import SEED
 
 PROGRAMS = int(os.environ.get("REKINDLE_PROGRAMS") or 1_000)
-_PARTS = 20
+_PARTS = 4
 
 
 @pytest.mark.parametrize("part", range(_PARTS))
@@ -32,7 +32,7 @@ def test_columns_give_what_records_give(part: int, tmp_path: Path) -> None:
             found.append(f"--- seed {program.seed}, {program.traits}\n{different}\n{program.source}")
     print(dict(ran))
     assert not found, f"{len(found)} of {ran['programs']} programs:\n" + "\n".join(found[:3])
-    assert ran["by columns"] > 0.4 * ran["programs"], "most programs prove something"
+    assert ran["by columns"] > 0.35 * ran["programs"], "most programs prove something"
     assert ran["failed"] < 0.2 * ran["programs"]
     for path in ("chain", "combined", "fold", "window", "gone on"):
         assert ran[path], f"no program ran by the path {path!r}"

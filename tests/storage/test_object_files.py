@@ -157,6 +157,20 @@ def test_an_option_that_is_not_known_is_refused(uri: str, text: str) -> None:
         ObjectFiles(uri, "test")
 
 
+def test_a_profile_that_is_not_there_is_no_reason_to_be_somebody_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ObjectFiles("s3://bucket/a", "test")
+    monkeypatch.setenv("AWS_PROFILE", "tests")
+    with pytest.raises(ConfigurationError, match=r"no AWS profile 'tests' in .*correct AWS_PROFILE"):
+        ObjectFiles("s3://bucket/a", "test")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    ObjectFiles("s3://bucket/a", "test")
+
+
 def test_the_region_of_a_bucket_is_asked_for_where_nothing_names_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -178,6 +178,8 @@ def _aggregation(function: AggregateFunction, shape: Shape) -> Fold:
     if added.shape != empty.shape:
         raise NotTraceable("add returns another kind of accumulator than create_accumulator")
     initial = tuple(part.value for part in empty.fields if isinstance(part, Constant))
+    if empty.shape.kind is ShapeKind.VALUE and initial == (None,):
+        raise NotTraceable("create_accumulator returns None")
     return Fold(_field_folds(added), empty.shape, initial, shape)
 
 

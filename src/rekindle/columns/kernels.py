@@ -50,7 +50,10 @@ def fold_input(fold: Fold, fields: Sequence[pa.Array], rows: int) -> FoldInput:
     """
     if fold.record.kind is ShapeKind.VALUE and fields[0].null_count:
         raise NotColumnar("records that are None")
-    return FoldInput(fields, [_value(each.kind, each.value, fields, rows) for each in fold.fields], rows)
+    values = [_value(each.kind, each.value, fields, rows) for each in fold.fields]
+    if fold.shape.kind is ShapeKind.VALUE and any(isinstance(each, pa.Array) and each.null_count for each in values):
+        raise NotColumnar("accumulators that are None, which the loop keeps none of")
+    return FoldInput(fields, values, rows)
 
 
 def _value(kind: FoldKind, value: Expression | None, fields: Sequence[pa.Array], rows: int) -> Array | pa.Array | None:

@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from configparser import ConfigParser
 from configparser import Error as ConfigParserError
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import parse_qsl, urlsplit
 
@@ -462,21 +461,29 @@ def _first_set(*names: str) -> str | None:
 
 def _profile() -> dict[str, str]:
     """Read the chosen profile from the files of the AWS tools; what the client cannot take on is said."""
-    name = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
-    home = Path.home() / ".aws"
+    chosen = _first_set("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
+    name = chosen or "default"
+    home = os.path.expanduser("~/.aws")
     found: dict[str, str] = {}
+    known = False
     for variable, place, section in (
-        ("AWS_CONFIG_FILE", home / "config", name if name == "default" else f"profile {name}"),
-        ("AWS_SHARED_CREDENTIALS_FILE", home / "credentials", name),
+        ("AWS_CONFIG_FILE", f"{home}/config", name if name == "default" else f"profile {name}"),
+        ("AWS_SHARED_CREDENTIALS_FILE", f"{home}/credentials", name),
     ):
-        path = os.environ.get(variable) or str(place)
+        path = os.environ.get(variable) or place
         parser = ConfigParser(interpolation=None)
         try:
             parser.read(path)
         except (ConfigParserError, OSError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
         if parser.has_section(section):
+            known = True
             found |= dict(parser.items(section))
+    if chosen is not None and not known and not os.environ.get("AWS_ACCESS_KEY_ID"):
+        raise ConfigurationError(
+            f"there is no AWS profile {name!r} in {home}/config or {home}/credentials (AWS_CONFIG_FILE and "
+            "AWS_SHARED_CREDENTIALS_FILE name other files): correct AWS_PROFILE, in driver and slots"
+        )
     if not os.environ.get("AWS_ACCESS_KEY_ID") and "aws_access_key_id" not in found:
         other = next(
             (key for key in ("role_arn", "sso_session", "sso_start_url", "credential_process") if key in found), 0

@@ -187,7 +187,8 @@ class WindowFolds:
     ) -> None:
         self.state.put(places, after)
         for place, before in zip(places, held, strict=True):
-            if before is None:
+            # With lateness a window may have fired, and be kept, before the watermark began anew behind a savepoint.
+            if before is None or self._lateness:
                 end = place[1][1] - 1
                 register(place, end)
                 if self._lateness and end + self._lateness < MAX_TIMESTAMP:

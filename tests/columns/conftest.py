@@ -1,0 +1,35 @@
+"""What tests of columns change in Rekindle. It is not done in their own modules: what those change by name might be a
+function of a program, and nothing would run by columns then.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rekindle.runtime.slot.operator_graph import OperatorGraph
+from rekindle.testing.in_process.epochs import InProcessEpochs
+
+
+@pytest.fixture
+def operator_graphs(monkeypatch: pytest.MonkeyPatch) -> list[OperatorGraph]:
+    """Return a list to which each slot adds its operators."""
+    graphs: list[OperatorGraph] = []
+    init = OperatorGraph.__init__
+
+    def noted(self: OperatorGraph, *args: Any, **named: Any) -> None:
+        init(self, *args, **named)
+        graphs.append(self)
+
+    monkeypatch.setattr(OperatorGraph, "__init__", noted)
+    return graphs
+
+
+@pytest.fixture
+def epochs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which each epoch adds its number."""
+    numbers: list[int] = []
+    ran = InProcessEpochs.run
+    monkeypatch.setattr(InProcessEpochs, "run", lambda self, *args: (numbers.append(args[0]), ran(self, *args))[1])
+    return numbers
