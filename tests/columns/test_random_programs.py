@@ -1,7 +1,7 @@
 """Programs drawn at random, in source code as people write it, give with columns what they give without.
 
 Results to the bit, their order, errors with what they say, and the state behind each table are compared; some programs
-are stopped with a savepoint in the middle and go on on the other path. ``REKINDLE_PROGRAMS=20000`` draws more of them,
+are stopped with a savepoint in the middle and go on on the other path. ``COLUMN_PROGRAMS=20000`` draws more of them,
 ``SEED`` others.
 """
 
@@ -17,7 +17,7 @@ from support.column_comparison import difference
 from support.random_column_programs import random_program
 from support.seeds import SEED
 
-PROGRAMS = int(os.environ.get("REKINDLE_PROGRAMS") or 1_000)
+PROGRAMS = int(os.environ.get("COLUMN_PROGRAMS") or 1_000)
 _PARTS = 4
 
 

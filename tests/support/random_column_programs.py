@@ -126,6 +126,18 @@ class RandomProgram:
     traits: list[str] = field(default_factory=list)
 
 
+_SHARING = {
+    "a class variable that a later operator changes",
+    "a decorator",
+    "a method with a side effect",
+    "another module that changes itself",
+    "globals that are changed",
+}
+"""Traits by which one operator changes what another sees: when it does depends on how records are cut into chunks."""
+
+_ALL_ROWS = 1_000
+
+
 def random_program(seed: object) -> RandomProgram:
     """Draw a program."""
     return _Author(random.Random(f"program {seed}"), str(seed)).program()
@@ -172,6 +184,9 @@ class _Author(Functions):
             ]
         )
         tables = self.tables(schema)
+        batch_rows = self.pick(1, 3, 7, 40, 40, 40)
+        if not _SHARING.isdisjoint(self.traits):
+            batch_rows = _ALL_ROWS
         stop = rng.randint(1, len(tables) - 1) if self.chance(0.12) else None
         settings = {"pipeline.max-parallelism": "128"} if self.chance(0.2) else {}
         if self.chance(0.06):
@@ -183,7 +198,7 @@ class _Author(Functions):
             parallelism,
             schema,
             tables,
-            self.pick(1, 3, 7, 40, 40, 40),
+            batch_rows,
             settings,
             stop,
             self.pick("off", "off", "plain"),
