@@ -133,7 +133,7 @@ def test_what_a_checkpoint_that_never_completed_had_is_in_the_next(storage: dict
 def test_the_chain_is_folded_before_it_grows_long(storage: dict[str, Any]) -> None:
     lengths = []
     with InProcessJob(remembering(), **storage) as job:
-        feed(job, *((f"k{i}", "set", "x" * 1000) for i in range(200)))
+        feed(job, *((f"k{i}", "set", "x" * 2000) for i in range(200)))
         for number in range(2 * LONGEST_CHAIN):
             feed(job, ("a", "set", number))
             lengths.append(len(job.checkpoint().metadata.handles[0].before))
