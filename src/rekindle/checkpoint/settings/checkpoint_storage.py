@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from rekindle.base.local_path import is_local, local_path
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
-from rekindle.config.options import CheckpointingOptions
+from rekindle.config.options import AcceptedOptions, CheckpointingOptions
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 
 __all__ = [
@@ -145,7 +145,7 @@ class FileSystemCheckpointStorage(CheckpointStorage):
     def get_write_buffer_size(self) -> int:
         """Return the buffer for writing files, in bytes; the option's default if left open."""
         if self._write_buffer_size == -1:
-            return CheckpointingOptions.WRITE_BUFFER_SIZE.default
+            return AcceptedOptions.WRITE_BUFFER_SIZE.default
         return self._write_buffer_size
 
     def is_min_file_size_threshold_set(self) -> bool:
