@@ -388,3 +388,9 @@ def test_two_jobs_at_once_keep_to_themselves() -> None:
         second = env.from_source(NumberSequenceSource(101, 200), WatermarkStrategy.no_watermarks(), "numbers")
         assert sorted(collected(second)) == list(range(101, 201))
         assert sorted(records) == list(range(1, 101))
+
+
+@pytest.mark.parametrize("environment", [local_environment, StreamExecutionEnvironment])
+def test_what_is_not_a_data_frame_is_refused_with_a_sentence(environment: Any) -> None:
+    with pytest.raises(TypeError, match=r"from_data_frame \(source 'orders'\) takes .*, and was given a str"):
+        environment().from_data_frame("abc", "orders")

@@ -49,7 +49,7 @@ function queryable(context) {
 function rowsOf(operator) {
   const head = { operator: operator.name, uid: operator.uid };
   const rows = [
-    ...operator.keyed_states.map((state) => ({ ...head, name: state.name, kind: state.ttl ? `${state.kind}, expires` : state.kind, keys: state.key_type, type: [state.map_key_type, state.value_type].filter(Boolean).join(" → "), entries: `${state.exact ? "" : "~"}${formats.count(state.keys)}`, size: state.size })),
+    ...operator.keyed_states.map((state) => ({ ...head, name: state.name, kind: state.ttl ? `${state.kind}, expires` : state.kind || "empty", keys: state.key_type, type: [state.map_key_type, state.value_type].filter(Boolean).join(" → "), entries: `${state.exact ? "" : "~"}${formats.count(state.keys)}`, size: state.size })),
     ...operator.timers.map((timers) => ({ ...head, name: "", kind: `${timers.domain}-time timers`, keys: timers.key_type, type: timers.namespace_type, entries: formats.count(timers.entries), size: timers.size })),
     ...operator.operator_states.map((state) => ({ ...head, name: state.name, kind: state.mode === "broadcast" ? "broadcast" : `${state.mode} list`, keys: state.map_key_type, type: state.value_type, entries: formats.count(state.items.reduce((sum, items) => sum + items, 0)), size: state.size })),
   ];
