@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -343,7 +344,7 @@ class Itself(TimestampAssigner):
 class TestWhatNeedsSpark:
     def test_data_frames_are_refused_with_what_to_do(self) -> None:
         env = local_environment()
-        frame: Any = object()
+        frame: Any = SimpleNamespace(isStreaming=False)
         for source in (frame, lambda spark: spark.range(3)):
             with pytest.raises(NotSupportedError, match=r"from_data_frame .*'rows'.*from_collection"):
                 env.from_data_frame(source, "rows")
