@@ -63,7 +63,7 @@ __all__ = [
 ]
 
 _PASSED_TO_SPARK = "spark."
-_WARNED: dict[str | tuple[str, type[Warning], int], int] = {}  # what Python remembers of warnings that it has shown
+WARNED: dict[str | tuple[str, type[Warning], int], int] = {}  # what Python remembers of warnings that it has shown
 
 _GROUPS: tuple[type, ...] = (
     CheckpointingOptions,
@@ -139,7 +139,7 @@ def warn_unknown_keys(configuration: Configuration, stacklevel: int = 2) -> None
         origin = configuration.origin_of(key)
         if origin is not None and origin.kind is OriginKind.FILE:
             message = f"Unknown configuration key {key!r} in {origin} has no effect{hint}"
-            warnings.warn_explicit(message, UserWarning, origin.place, origin.line or 1, registry=_WARNED)
+            warnings.warn_explicit(message, UserWarning, origin.place, origin.line or 1, registry=WARNED)
             continue
         place = "" if origin is None else f" ({origin})"
         warnings.warn(f"Unknown configuration key {key!r}{place} has no effect{hint}", UserWarning, stacklevel)

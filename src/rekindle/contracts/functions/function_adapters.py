@@ -119,6 +119,18 @@ def as_key_selector(selector: Any) -> Callable[[Any], Any]:
     return call
 
 
+def fields_refused(first: Any, second: Any) -> TypeError:
+    """Return the error for two fields, by position or name, in the place of a key selector and a type."""
+    return TypeError(
+        f"key_by takes one KeySelector or callable, and was given {first!r} and {second!r}: write lambda record: "
+        f"({_field(first)}, {_field(second)})"
+    )
+
+
+def _field(given: int | str) -> str:
+    return f"record.{given}" if isinstance(given, str) and given.isidentifier() else f"record[{given!r}]"
+
+
 def as_partitioner(partitioner: Any, selector: Any) -> tuple[Callable[[Any, int], int], Callable[[Any], Any]]:
     """Take a Partitioner or a callable, and a KeySelector or a callable; return what is called per record."""
     _check_called(partitioner, Partitioner, "partition_custom")
@@ -164,6 +176,8 @@ def _check_called(given: Any, kind: type[Function], method: str) -> None:
     takes = f"{with_article(kind.__name__)} or a callable"
     if isinstance(given, kind):
         return
+    if kind is KeySelector and isinstance(given, int | str):
+        raise TypeError(f"{method} takes {takes}, and was given {given!r}: write lambda record: {_field(given)}")
     if not callable(given) or (isinstance(given, type) and issubclass(given, Function)):
         raise wrong_kind(method, takes, given, kind)
 
