@@ -27,7 +27,7 @@ from rekindle.contracts.functions.function_adapters import (
     as_key_selector,
     as_map_function,
     as_partitioner,
-    fields_refused,
+    refuse_fields,
     refuse_operator_state,
     require,
     rich_functions,
@@ -293,8 +293,7 @@ class DataStream:
             key_type: The type of the keys. It decides which keys are one: with ``Types.LONG()``, 1, 1.0 and True are
                 the key 1. Without it, keys are one when they are equal in Python.
         """
-        if isinstance(key_selector, int | str) and isinstance(key_type, int | str):
-            raise fields_refused(key_selector, key_type)
+        refuse_fields(key_selector, key_type)
         selector = as_key_selector(key_selector)
         declared = declared_type(key_type, "key_type of key_by")
         functions = rich_functions(key_selector)

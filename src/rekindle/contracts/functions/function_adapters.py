@@ -119,12 +119,14 @@ def as_key_selector(selector: Any) -> Callable[[Any], Any]:
     return call
 
 
-def fields_refused(first: Any, second: Any) -> TypeError:
-    """Return the error for two fields, by position or name, in the place of a key selector and a type."""
-    return TypeError(
-        f"key_by takes one KeySelector or callable, and was given {first!r} and {second!r}: write lambda record: "
-        f"({_field(first)}, {_field(second)})"
-    )
+def refuse_fields(*given: Any) -> None:
+    """Raise if several fields, by position or name, were given to ``key_by``."""
+    if all(isinstance(each, int | str) for each in given):
+        fields = ", ".join(map(_field, given))
+        raise TypeError(
+            f"key_by takes one KeySelector or callable, and was given {' and '.join(map(repr, given))}: write lambda "
+            f"record: ({fields})"
+        )
 
 
 def _field(given: int | str) -> str:
