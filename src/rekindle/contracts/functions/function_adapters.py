@@ -179,7 +179,8 @@ def _check_called(given: Any, kind: type[Function], method: str) -> None:
     if isinstance(given, kind):
         return
     if kind is KeySelector and isinstance(given, int | str):
-        raise TypeError(f"{method} takes {takes}, and was given {given!r}: write lambda record: {_field(given)}")
+        was = with_article(type(given).__name__)
+        raise TypeError(f"{method} takes {takes}, and was given {was}: write lambda record: {_field(given)}")
     if not callable(given) or (isinstance(given, type) and issubclass(given, Function)):
         raise wrong_kind(method, takes, given, kind)
 
