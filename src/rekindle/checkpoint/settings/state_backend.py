@@ -173,7 +173,7 @@ class MemoryStateBackend(HashMapStateBackend):
     """Be Flink 1.x's name for state in memory with checkpoints in the job master's memory."""
 
     DEFAULT_MAX_STATE_SIZE = JobManagerCheckpointStorage.DEFAULT_MAX_STATE_SIZE
-    """The largest snapshot of one state, in bytes, unless given: 5 MiB."""
+    """The largest snapshot of one slot, in bytes, unless given: 5 MiB."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class MemoryStateBackend(HashMapStateBackend):
         Args:
             checkpoint_path: A directory for the metadata of checkpoints, which holds their state, too; optional.
             savepoint_path: The default directory of savepoints; optional.
-            max_state_size: The largest snapshot of one state, in bytes.
+            max_state_size: The largest snapshot of one slot, all its states together, in bytes.
             using_asynchronous_snapshots: Whether snapshots are written in the background; yes by default.
         """
         self._checkpoint_storage = JobManagerCheckpointStorage(checkpoint_path, max_state_size)
@@ -207,7 +207,7 @@ class MemoryStateBackend(HashMapStateBackend):
         return self._savepoint_path
 
     def get_max_state_size(self) -> int:
-        """Return the largest snapshot of one state, in bytes."""
+        """Return the largest snapshot of one slot, in bytes."""
         return self._checkpoint_storage.get_max_state_size()
 
     def is_using_asynchronous_snapshots(self) -> bool:
