@@ -24,8 +24,8 @@ from rekindle.checkpoint.metadata import CheckpointMetadata, StateHandle, Stored
 from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.common import Configuration, ExecutionConfig, JobStatus
 from rekindle.common.config_options import ConfigOption
-from rekindle.config.accepted_checkpointing_options import AcceptedCheckpointingOptions
-from rekindle.config.options import CheckpointingOptions, warn_unknown_keys
+from rekindle.config.accepted_options import AcceptedOptions
+from rekindle.config.options import warn_unknown_keys
 from rekindle.datastream import (
     ExternalizedCheckpointRetention,
     KeyedProcessFunction,
@@ -444,12 +444,10 @@ def test_force() -> None:
 # ------------------------------------------------------------------------------------------------- without effect
 
 OTHER_VALUES = {bool: lambda default: not default, float: lambda default: default + 1, int: lambda default: default + 1}
-ACCEPTED = [option for option in vars(AcceptedCheckpointingOptions).values() if isinstance(option, ConfigOption)]
-ACCEPTED += [
-    CheckpointingOptions.UNALIGNED,
-    CheckpointingOptions.FORCE_UNALIGNED,
-    CheckpointingOptions.ALIGNED_CHECKPOINT_TIMEOUT,
-    CheckpointingOptions.WRITE_BUFFER_SIZE,
+ACCEPTED = [
+    option
+    for option in vars(AcceptedOptions).values()
+    if isinstance(option, ConfigOption) and option.key.startswith(PREFIX)
 ]
 
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from rekindle.config.accepted_options import AcceptedOptions
+from rekindle.config.config_options import ConfigOption
 from rekindle.config.configuration_layers import command_line_layer
 from rekindle.config.configuration_listing import listed_settings
 from rekindle.config.options import all_options
@@ -74,6 +76,19 @@ def test_all_shows_every_option_with_default_and_description() -> None:
     assert shown["execution.checkpointing.data-inline-threshold"]["value"] == "1 kb"
     assert shown["parallelism.default"]["value"] is None
     assert "How long a checkpoint may take before it is abandoned." in rekindle_here("config", "--all").out
+
+
+def test_what_has_no_effect_is_in_a_section_of_its_own_with_the_reason() -> None:
+    shown = {each["key"]: each for each in rekindle_here("config", "--all", "--json").json()["settings"]}
+    assert {key for key, each in shown.items() if each["group"] == "Accepted, without effect"} == {
+        option.key for option in vars(AcceptedOptions).values() if isinstance(option, ConfigOption)
+    }
+    timers = shown["state.backend.rocksdb.timer-service.factory"]
+    assert (timers["value"], timers["description"]) == ("HEAP", "Timers are always on the heap, also with RocksDB.")
+    listed = rekindle_here("config", "--all").out
+    section = listed[listed.index("Accepted, without effect") :]
+    assert all(key in section for key in ("io.tmp.dirs", "jobmanager.rpc.address", "task.cancellation.timeout"))
+    assert "rekindle.progress" not in section
 
 
 def test_keys_that_are_named_are_shown_also_if_nobody_set_them() -> None:

@@ -7,7 +7,9 @@ import pytest
 from support.command_line import rekindle_here
 
 
-@pytest.mark.parametrize("command", ["list", "savepoint 5f1c", "stop 5f1c", "cancel 5f1c", "checkpoints 5f1c"])
+@pytest.mark.parametrize(
+    "command", ["list", "savepoint 5f1c", "stop 5f1c", "cancel 5f1c", "checkpoints 5f1c", "dispose", "history ."]
+)
 @pytest.mark.parametrize("option", ["-yid", "--yarnapplicationId"])
 def test_a_yarn_application_is_named_by_nobody_here(command: str, option: str) -> None:
     ended = rekindle_here(*command.split(), option, "application_1_2")

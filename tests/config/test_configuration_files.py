@@ -131,3 +131,21 @@ def test_every_variable_that_rekindle_looks_at_is_known() -> None:
 def test_text_in_the_environment_that_cannot_be_read_is_refused_with_its_line() -> None:
     with pytest.raises(ConfigurationError, match=r"\$REKINDLE_PROPERTIES:2:"):
         environment_layer({"REKINDLE_PROPERTIES": "a: 1\nb: ]\n"})
+
+
+def test_flinks_own_file_is_read_where_there_is_no_other_and_that_is_said_once(tmp_path: Path) -> None:
+    flinks = tmp_path / "flink-conf.yaml"
+    flinks.write_text("taskmanager.numberOfTaskSlots: 4\nparallelism.default: 3\njobmanager.memory.flink.size: 1g\n")
+    variables = {"REKINDLE_CONF_DIR": str(tmp_path)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        configuration = layered_configuration(variables=variables)
+        layered_configuration(variables=variables)
+    assert configuration.to_dict() == {"parallelism.default": "3"}
+    assert str(configuration.origin_of("parallelism.default")) == f"{flinks}:2"
+    assert [str(warning.message) for warning in caught] == [
+        f"{flinks} was read, because there is no rekindle-conf.yaml beside it. These keys of it have no effect: "
+        "jobmanager.memory.flink.size, taskmanager.numberOfTaskSlots."
+    ]
+    write(tmp_path, "parallelism.default: 5\n")
+    assert layered_configuration(variables=variables).to_dict() == {"parallelism.default": "5"}

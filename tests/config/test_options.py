@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import ast
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import rekindle
 from rekindle.common import ConfigOption, Configuration
+from rekindle.config import options
 from rekindle.config.options import (
+    AcceptedOptions,
     CheckpointingOptions,
     CoreOptions,
     ExecutionOptions,
@@ -22,6 +27,7 @@ from rekindle.config.options import (
     StateRecoveryOptions,
     all_options,
     known_key,
+    option_groups,
     warn_unknown_keys,
 )
 from rekindle.exceptions import ConfigurationError
@@ -63,7 +69,7 @@ ALL = list(all_options())
         (RestartStrategyOptions.EXPONENTIAL_DELAY_BACKOFF_MULTIPLIER, 1.5),
         (RestartStrategyOptions.EXPONENTIAL_DELAY_JITTER_FACTOR, 0.1),
         (PipelineOptions.MAX_PARALLELISM, -1),
-        (PipelineOptions.OPERATOR_CHAINING, True),
+        (AcceptedOptions.OPERATOR_CHAINING, True),
         (PipelineOptions.AUTO_WATERMARK_INTERVAL, 200),
         (ExecutionOptions.RUNTIME_MODE, "STREAMING"),
         (CoreOptions.DEFAULT_PARALLELISM, None),
@@ -99,8 +105,8 @@ def test_defaults_hold_while_nothing_is_set(option: ConfigOption[Any], default: 
         (StateRecoveryOptions.CLAIM_MODE, "execution.savepoint-restore-mode", "claim", "CLAIM"),
         (StateRecoveryOptions.LOCAL_RECOVERY, "state.backend.local-recovery", "true", True),
         (RestartStrategyOptions.RESTART_STRATEGY, "restart-strategy", "fixeddelay", "fixed-delay"),
-        (PipelineOptions.OPERATOR_CHAINING, "pipeline.operator-chaining", "false", False),
-        (ExecutionOptions.BUFFER_TIMEOUT, "execution.buffer-timeout", "1 min", 60_000),
+        (AcceptedOptions.OPERATOR_CHAINING, "pipeline.operator-chaining", "false", False),
+        (AcceptedOptions.BUFFER_TIMEOUT, "execution.buffer-timeout", "1 min", 60_000),
     ],
     ids=lambda value: value.key if isinstance(value, ConfigOption) else "",
 )
@@ -253,3 +259,38 @@ def test_known_keys_do_not_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_unknown_keys(Configuration.from_dict({"spark.master": "local[2]", "state.backend": "rocksdb"}))
+
+
+def _options_read() -> set[tuple[str, str]]:
+    """Return group and name of every option that a module of the package reads, the options' own modules left out."""
+    package, found = Path(rekindle.__file__).parent, set()
+    for path in package.rglob("*.py"):
+        if path.parent.name == "config" and path.stem.endswith("options"):
+            continue
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        names = [name for node in nodes if isinstance(node, ast.ImportFrom) for name in node.names]
+        groups = {name.asname or name.name: name.name for name in names if name.name.endswith("Options")}
+        for node in nodes:
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in groups:
+                found.add((groups[node.value.id], node.attr))
+    return found
+
+
+def test_an_option_that_nothing_reads_is_among_those_without_effect() -> None:
+    read = _options_read()
+    groups = [each for each in vars(options).values() if isinstance(each, type) and each.__name__.endswith("Options")]
+    declared = {
+        (group.__name__, name)
+        for group in groups
+        if group is not AcceptedOptions
+        for name, option in vars(group).items()
+        if isinstance(option, ConfigOption)
+    }
+    assert len(declared) > 90
+    assert declared - read == set()
+
+
+def test_what_has_no_effect_says_why() -> None:
+    accepted = option_groups()["Accepted, without effect"]
+    assert len(accepted) == len({option.key for option in accepted}) > 30
+    assert [option.key for option in accepted if not option.description.endswith(".")] == []

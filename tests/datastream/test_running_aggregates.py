@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,6 +119,47 @@ def test_a_field_that_is_not_there_fails_the_job_with_words(records: list[Any], 
         results(lambda env: env.from_collection(records).key_by(lambda record: 0).sum(position))
     assert isinstance(raised.value.__cause__, InvalidProgramError)
     assert words in str(raised.value.__cause__)
+
+
+@pytest.mark.parametrize("windowed", [False, True])
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (Named("a", 1, 2), "; it has 'k', 'v', 'w'"),
+        (Plain("a", 1, 2), "; it has 'k', 'v', 'w'"),
+        (Row(k="a", v=1, w=2), "; it has 'k', 'v', 'w'"),
+        (("a", 1, 2), "does not have"),
+    ],
+)
+def test_a_misspelt_field_fails_at_the_first_record(record: Any, words: str, windowed: bool) -> None:
+    def build(env: StreamExecutionEnvironment) -> DataStream:
+        keyed = env.from_collection([record]).key_by(lambda each: 0)
+        return (keyed.count_window(5) if windowed else keyed).sum("amuont")
+
+    with pytest.raises(OperatorError) as raised:
+        results(build)
+    assert words in str(raised.value.__cause__)
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("type_info", "position", "words"),
+    [
+        (ROW, "amuont", "; it has 'k', 'v', 'w'"),
+        (ROW, 3, "; it has 'k', 'v', 'w'"),
+        (TUPLE, 3, "that records of type TupleTypeInfo"),
+        (Types.INT(), 1, "that records of type"),
+        (Named, "amuont", "; it has 'k', 'v', 'w'"),
+        (Plain, "amuont", "; it has 'k', 'v', 'w'"),
+    ],
+)
+def test_where_the_type_is_known_a_misspelt_field_is_refused_at_once(
+    method: str, type_info: Any, position: Any, words: str
+) -> None:
+    keyed = StreamExecutionEnvironment().from_collection([], type_info).key_by(lambda each: 0)
+    for stream in (keyed, keyed.count_window(5)):
+        with pytest.raises(InvalidProgramError, match=re.escape(words)):
+            getattr(stream, method)(position)
 
 
 @EACH

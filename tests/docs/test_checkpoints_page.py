@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 from rekindle.common.config_options import ConfigOption
-from rekindle.config.accepted_checkpointing_options import AcceptedCheckpointingOptions
 from rekindle.config.options import CheckpointingOptions, known_key
 
 PAGE = (Path(__file__).parents[2] / "docs" / "checkpoints.md").read_text()
@@ -30,7 +28,6 @@ def rows(heading: str) -> dict[str, list[str]]:
 
 
 EFFECTIVE = rows("## Settings")
-ACCEPTED = rows("These are accepted and have no effect")
 
 
 def options(group: type) -> list[ConfigOption[object]]:
@@ -38,14 +35,8 @@ def options(group: type) -> list[ConfigOption[object]]:
 
 
 @pytest.mark.parametrize("option", options(CheckpointingOptions), ids=lambda option: option.key)
-def test_every_option_is_in_one_of_the_tables(option: ConfigOption[object]) -> None:
-    assert (option.key in EFFECTIVE) != any(fnmatch(option.key, pattern) for pattern in ACCEPTED)
-
-
-@pytest.mark.parametrize("option", options(AcceptedCheckpointingOptions), ids=lambda option: option.key)
-def test_every_option_without_effect_has_its_reason(option: ConfigOption[object]) -> None:
-    assert any(fnmatch(option.key, pattern) for pattern in ACCEPTED)
-    assert option.key not in EFFECTIVE
+def test_every_option_is_in_the_table(option: ConfigOption[object]) -> None:
+    assert option.key in EFFECTIVE
 
 
 @pytest.mark.parametrize("option", options(CheckpointingOptions), ids=lambda option: option.key)

@@ -8,6 +8,7 @@ from pathlib import Path
 from rekindle.config.configuration_environment import environment_layer
 from rekindle.config.configuration_origin import OriginKind
 from rekindle.config.configuration_text import read_configuration
+from rekindle.config.options import option_groups
 from support.command_line import rekindle
 
 ROOT = Path(__file__).parents[2]
@@ -53,3 +54,22 @@ def test_the_command_prints_what_is_shown(tmp_path: Path) -> None:
     (tmp_path / "conf" / "rekindle-conf.yaml").write_text("state:\n  backend: rocksdb\n")
     command, shown = blocks("console")[0].removeprefix("$ rekindle ").split("\n", 1)
     assert rekindle(*command.split(), cwd=tmp_path, REKINDLE_CONF_DIR="").out == shown
+
+
+def test_what_has_no_effect_is_listed_with_the_reason_that_the_command_prints() -> None:
+    table = PAGE[PAGE.index("## Accepted, without effect") :]
+    rows = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", table, re.MULTILINE))
+    accepted = option_groups()["Accepted, without effect"]
+    assert {key: why.replace("`", "") for key, why in rows.items()} == {
+        option.key: option.description for option in accepted
+    }
+
+
+def test_every_other_key_is_in_another_table() -> None:
+    pages = [PAGE[: PAGE.index("## Accepted, without effect")]]
+    pages += [(ROOT / "docs" / name).read_text() for name in ("checkpoints.md", "logs.md")]
+    listed = set(re.findall(r"`([^`]+)`", " ".join(re.findall(r"^\| (`[^|]+) \|", "\n".join(pages), re.MULTILINE))))
+    listed |= {f"execution.checkpointing.{key}" for key in listed}
+    groups = option_groups()
+    del groups["Accepted, without effect"]
+    assert [option.key for group in groups.values() for option in group if option.key not in listed] == []

@@ -110,3 +110,15 @@ def test_enums_evolve_as_the_table_says(versions: Versions) -> None:
 )
 def test_other_types_evolve_as_the_table_says(old: Any, new: Any, outcome: Outcome) -> None:
     assert check_evolution(old, new).outcome is outcome
+
+
+def test_every_public_serializer_of_other_serializers_is_on_the_page() -> None:
+    from rekindle.common import Types
+    from rekindle.serialization import NullableSerializer
+    from rekindle.serialization.serializer_of import serializer_of
+
+    page = (Path(__file__).parents[2] / "docs" / "evolution.md").read_text()
+    assert "`NullableSerializer.wrap(serializer)`" in page
+    numbers = NullableSerializer.wrap(serializer_of(Types.LONG()))
+    assert numbers.from_bytes(numbers.to_bytes(None)) is None
+    assert NullableSerializer.wrap(numbers) is numbers

@@ -10,10 +10,15 @@ from typing import Any
 
 import pytest
 
+from rekindle.checkpoint.storage import LocalCheckpointFiles
 from rekindle.checkpoint.stored_checkpoint import StoredCheckpoint
 from rekindle.cli import main
+from rekindle.common import Types
+from rekindle.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from rekindle.datastream.state import ListStateDescriptor
 from support.command_line import Ended, rekindle_here
-from support.snapshot_job import expected, take_snapshot
+from support.in_process_job import InProcessJob, collect
+from support.snapshot_job import BACKENDS, expected, take_snapshot
 
 
 def rekindle(*arguments: str, code: int = 0) -> Ended:
@@ -48,6 +53,33 @@ def test_operators_and_states(savepoint: str) -> None:
     found = document("state", savepoint)
     assert {operator["uid"] for operator in found["operators"]} >= {"everything", "windows", "records"}
     assert found["savepoint"] is True
+
+
+class _Lazy(KeyedProcessFunction):
+    """Declare a state and put nothing into it."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.unused = runtime_context.get_list_state(ListStateDescriptor("unused", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
+        pass
+
+
+@pytest.mark.parametrize("backend", ["heap", "rocksdb"])
+def test_a_declared_state_without_entries(tmp_path: Path, backend: str) -> None:
+    environment = StreamExecutionEnvironment.get_execution_environment()
+    collect(environment.from_collection([1, 2, 3]).key_by(lambda v: v, Types.LONG()).process(_Lazy()).uid("lazy"))
+    files = LocalCheckpointFiles(str(tmp_path))
+    with InProcessJob(environment, 1, files=files, backend=BACKENDS[backend]) as job:
+        job.run_epoch(1)
+        where = location(job.checkpoint())
+    assert "unused" in rekindle("state", where).out
+    (row,) = (line for line in rekindle("state", where, "-o", "lazy").out.splitlines() if "unused" in line)
+    assert " 0" in row
+    (lazy,) = (each for each in document("state", where)["operators"] if each["uid"] == "lazy")
+    assert [(each["name"], each["keys"]) for each in lazy["keyed_states"]] == [("unused", 0)]
+    assert document("state", where, "-s", "unused")["entries"] == []
+    assert "there is no key 1" in rekindle("state", where, "-k", "1", code=3).err
 
 
 def test_one_operator(savepoint: str) -> None:

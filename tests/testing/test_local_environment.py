@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -343,7 +344,7 @@ class Itself(TimestampAssigner):
 class TestWhatNeedsSpark:
     def test_data_frames_are_refused_with_what_to_do(self) -> None:
         env = local_environment()
-        frame: Any = object()
+        frame: Any = SimpleNamespace(isStreaming=False)
         for source in (frame, lambda spark: spark.range(3)):
             with pytest.raises(NotSupportedError, match=r"from_data_frame .*'rows'.*from_collection"):
                 env.from_data_frame(source, "rows")
@@ -388,3 +389,9 @@ def test_two_jobs_at_once_keep_to_themselves() -> None:
         second = env.from_source(NumberSequenceSource(101, 200), WatermarkStrategy.no_watermarks(), "numbers")
         assert sorted(collected(second)) == list(range(101, 201))
         assert sorted(records) == list(range(1, 101))
+
+
+@pytest.mark.parametrize("environment", [local_environment, StreamExecutionEnvironment])
+def test_what_is_not_a_data_frame_is_refused_with_a_sentence(environment: Any) -> None:
+    with pytest.raises(TypeError, match=r"from_data_frame \(source 'orders'\) takes .*, and was given a str"):
+        environment().from_data_frame("abc", "orders")

@@ -32,9 +32,10 @@ def config(
 ) -> None:
     """Print the settings that are in force, and where each value comes from.
 
-    From the lowest to the highest: defaults, the file conf/rekindle-conf.yaml (or
-    the one in $REKINDLE_CONF_DIR), the environment, the command line. What a
-    program sets itself wins over all of these, and is not known here.
+    From the lowest to the highest: defaults, the file conf/rekindle-conf.yaml
+    (or the one in $REKINDLE_CONF_DIR, else Flink's flink-conf.yaml), the
+    environment, the command line. What a program sets itself wins over all of
+    these, and is not known here.
 
     \b
     Examples:

@@ -57,5 +57,6 @@ def advice_for(arguments: Iterable[str], unknown: str) -> str | None:
 
 
 def _same(option: str, unknown: str) -> bool:
-    """Return whether what was not understood is this option, or the first letter of it."""
-    return option.startswith(unknown) or option.replace("-", "").lower() == unknown.replace("-", "").lower()
+    """Return whether what was not understood is this option, or a letter of it: -yid may read as -y -i -d."""
+    letters = len(unknown) == 2 and unknown[0] == "-" and option.startswith("-y") and unknown[1] in option
+    return letters or option.startswith(unknown) or option.replace("-", "").lower() == unknown.replace("-", "").lower()

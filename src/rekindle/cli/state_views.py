@@ -182,7 +182,7 @@ def _state_rows(operator: OperatorDescription) -> Iterable[tuple[str, str, str, 
     for state in operator.keyed_states:
         size = "" if state.size is None else formats.size(state.size)
         entries = str(state.keys) if state.exact else f"~{state.keys}"
-        if kind_named(state.kind).shape.several:
+        if state.kind and kind_named(state.kind).shape.several:  # of a state without entries, the kind is not known
             entries += " keys"
         yield state.name, _kind(state), state.key_type, _value_type(state), entries, size
     for timers in operator.timers:
@@ -197,7 +197,7 @@ def _state_rows(operator: OperatorDescription) -> Iterable[tuple[str, str, str, 
 
 
 def _kind(state: KeyedStateDescription) -> str:
-    return f"{state.kind}, expires" if state.ttl else state.kind
+    return f"{state.kind}, expires" if state.ttl else state.kind or "empty"
 
 
 def _value_type(state: KeyedStateDescription) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 
 from rekindle.config.configuration import Configuration
@@ -10,12 +11,13 @@ from rekindle.config.configuration_environment import CONFIGURATION_DIRECTORY, c
 from rekindle.config.configuration_layers import command_line_layer, merged
 from rekindle.config.configuration_origin import OriginKind
 from rekindle.config.configuration_text import read_configuration
-from rekindle.config.options import warn_unknown_keys
+from rekindle.config.options import WARNED, known_key, warn_unknown_keys
 from rekindle.exceptions import ConfigurationError
 
-__all__ = ["FILE_NAME", "configuration_file", "layered_configuration"]
+__all__ = ["FILE_NAME", "FLINKS_FILE_NAME", "configuration_file", "layered_configuration"]
 
 FILE_NAME = "rekindle-conf.yaml"
+FLINKS_FILE_NAME = "flink-conf.yaml"
 _DEFAULT_DIRECTORY = "conf"
 
 
@@ -35,9 +37,13 @@ def layered_configuration(
         ConfigurationError: A layer cannot be read, or the directory of the file is named and has none.
     """
     variables = os.environ if variables is None else variables
+    path = configuration_file(variables)
+    file = _file_layer(path)
+    if path is not None and os.path.basename(path) == FLINKS_FILE_NAME:
+        _tell_of_flinks_file(path, file)
     configuration = merged(
         (
-            _file_layer(configuration_file(variables)),
+            file,
             environment_layer(variables),
             command_line_in(variables),
             command_line_layer(properties or {}),
@@ -50,13 +56,16 @@ def layered_configuration(
 def configuration_file(variables: Mapping[str, str]) -> str | None:
     """Return the path of the file that is read: in ``$REKINDLE_CONF_DIR``, else in ``./conf`` if there is one.
 
+    Flink's ``flink-conf.yaml`` is read where there is no file of Rekindle's own.
+
     Raises:
         ConfigurationError: The variable names a directory without that file.
     """
     named = variables.get(CONFIGURATION_DIRECTORY)
-    path = os.path.join(named or _DEFAULT_DIRECTORY, FILE_NAME)
-    if os.path.isfile(path):
-        return path
+    for name in (FILE_NAME, FLINKS_FILE_NAME):
+        path = os.path.join(named or _DEFAULT_DIRECTORY, name)
+        if os.path.isfile(path):
+            return path
     if named:
         raise ConfigurationError(
             f"{CONFIGURATION_DIRECTORY} is {named!r}, and there is no file {FILE_NAME} in it: write one (it may be "
@@ -74,3 +83,13 @@ def _file_layer(path: str | None) -> Configuration:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"Cannot read the configuration in {path}: {error}.") from error
     return read_configuration(text, OriginKind.FILE, path)
+
+
+def _tell_of_flinks_file(path: str, layer: Configuration) -> None:
+    """Say once that a file of Flink's was read, and remove the keys that mean nothing here, with their names."""
+    unknown = sorted(key for key in layer.key_set() if not known_key(key))
+    for key in unknown:
+        layer.remove_config(key)
+    without = f" These keys of it have no effect: {', '.join(unknown)}." if unknown else ""
+    message = f"{path} was read, because there is no {FILE_NAME} beside it.{without}"
+    warnings.warn_explicit(message, UserWarning, path, 1, registry=WARNED)

@@ -10,12 +10,12 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
+from rekindle.config.accepted_options import AcceptedOptions
 from rekindle.config.config_options import ConfigOption
 from rekindle.config.configuration import Configuration
 from rekindle.config.java_serializer_config import JavaSerializerConfig
 from rekindle.config.job_options import CoreOptions, PipelineOptions
 from rekindle.config.restart_strategy import RestartStrategies, RestartStrategyConfiguration
-from rekindle.config.runtime_options import TaskManagerOptions
 from rekindle.config.state_options import CheckpointingOptions
 from rekindle.exceptions import ConfigurationError
 
@@ -77,10 +77,10 @@ class ExecutionConfig(JavaSerializerConfig):
             (PipelineOptions.MAX_PARALLELISM, self._take_max_parallelism),
             (PipelineOptions.AUTO_WATERMARK_INTERVAL, self.set_auto_watermark_interval),
             (PipelineOptions.AUTO_GENERATE_UIDS, partial(setattr, self, "_auto_generated_uids")),
-            (PipelineOptions.OBJECT_REUSE, partial(setattr, self, "_object_reuse")),
+            (AcceptedOptions.OBJECT_REUSE, partial(setattr, self, "_object_reuse")),
             (CheckpointingOptions.SNAPSHOT_COMPRESSION, self.set_use_snapshot_compression),
-            (TaskManagerOptions.CANCELLATION_INTERVAL, self.set_task_cancellation_interval),
-            (TaskManagerOptions.CANCELLATION_TIMEOUT, self.set_task_cancellation_timeout),
+            (AcceptedOptions.CANCELLATION_INTERVAL, self.set_task_cancellation_interval),
+            (AcceptedOptions.CANCELLATION_TIMEOUT, self.set_task_cancellation_timeout),
         )
         for option, take in settings:
             if option.is_set_in(configuration):

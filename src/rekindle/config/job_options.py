@@ -112,19 +112,6 @@ class PipelineOptions:
         .default_value(-1)
         .with_description("The number of key groups; -1: derived from the parallelism.")
     )
-    OPERATOR_CHAINING = (
-        _key("pipeline.operator-chaining.enabled")
-        .boolean_type()
-        .default_value(True)
-        .with_fallback_keys("pipeline.operator-chaining")
-        .with_description("Whether operators without an exchange between them run as one.")
-    )
-    OPERATOR_CHAINING_DIFFERENT_MAX_PARALLELISM = (
-        _key("pipeline.operator-chaining.chain-operators-with-different-max-parallelism")
-        .boolean_type()
-        .default_value(True)
-        .with_description("Whether operators of different maximum parallelism run as one.")
-    )
     AUTO_WATERMARK_INTERVAL = (
         _key("pipeline.auto-watermark-interval")
         .duration_type()
@@ -137,29 +124,11 @@ class PipelineOptions:
         .default_value(True)
         .with_description("Whether operators may go without a uid.")
     )
-    OBJECT_REUSE = (
-        _key("pipeline.object-reuse")
-        .boolean_type()
-        .default_value(False)
-        .with_description("Whether functions of one chain pass each other the same objects.")
-    )
     GLOBAL_JOB_PARAMETERS = (
         _key("pipeline.global-job-parameters")
         .string_type()
         .no_default_value()
         .with_description("Parameters that every function of the job can read, as key:value,key:value.")
-    )
-    JARS = (
-        _key("pipeline.jars")
-        .string_type()
-        .no_default_value()
-        .with_description("Accepted; there is no Flink to load a jar.")
-    )
-    CLASSPATHS = (
-        _key("pipeline.classpaths")
-        .string_type()
-        .no_default_value()
-        .with_description("Accepted; there is no Flink to load a class.")
     )
 
 
@@ -172,13 +141,6 @@ class ExecutionOptions:
         .default_value("STREAMING")
         .with_description("Whether bounded input is treated as a stream or as a whole.")
     )
-    BUFFER_TIMEOUT = (
-        _key("execution.buffer-timeout.interval")
-        .duration_type()
-        .default_value("100 ms")
-        .with_fallback_keys("execution.buffer-timeout")
-        .with_description("How long records may wait for others before they are sent on.")
-    )
 
 
 class CoreOptions:
@@ -189,11 +151,4 @@ class CoreOptions:
         .int_type(minimum=1, maximum=_MAX_PARALLELISM_LIMIT)
         .no_default_value()
         .with_description("The parallelism of operators that set none; unset: the environment decides.")
-    )
-    TMP_DIRS = (
-        _key("io.tmp.dirs")
-        .string_type()
-        .no_default_value()
-        .with_fallback_keys("taskmanager.tmp.dirs")
-        .with_description("Where temporary files go; unset: the system's directory for them.")
     )

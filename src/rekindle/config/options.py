@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from rekindle.config.accepted_checkpointing_options import AcceptedCheckpointingOptions
+from rekindle.config.accepted_options import AcceptedOptions
 from rekindle.config.config_options import ConfigOption
 from rekindle.config.configuration import Configuration
 from rekindle.config.configuration_origin import OriginKind
@@ -27,7 +27,6 @@ from rekindle.config.runtime_options import (
     PythonOptions,
     QueryableStateOptions,
     RekindleOptions,
-    TaskManagerOptions,
 )
 from rekindle.config.state_options import (
     CheckpointingOptions,
@@ -37,6 +36,7 @@ from rekindle.config.state_options import (
 )
 
 __all__ = [
+    "AcceptedOptions",
     "CheckpointingOptions",
     "CoreOptions",
     "CrashRecordOptions",
@@ -54,7 +54,6 @@ __all__ = [
     "RocksDBOptions",
     "StateBackendOptions",
     "StateRecoveryOptions",
-    "TaskManagerOptions",
     "all_options",
     "closest_key",
     "known_key",
@@ -64,11 +63,10 @@ __all__ = [
 ]
 
 _PASSED_TO_SPARK = "spark."
-_WARNED: dict[str | tuple[str, type[Warning], int], int] = {}  # what Python remembers of warnings that it has shown
+WARNED: dict[str | tuple[str, type[Warning], int], int] = {}  # what Python remembers of warnings that it has shown
 
 _GROUPS: tuple[type, ...] = (
     CheckpointingOptions,
-    AcceptedCheckpointingOptions,
     StateBackendOptions,
     RocksDBOptions,
     StateRecoveryOptions,
@@ -79,20 +77,21 @@ _GROUPS: tuple[type, ...] = (
     HeartbeatOptions,
     HighAvailabilityOptions,
     JobManagerOptions,
-    TaskManagerOptions,
     QueryableStateOptions,
     RekindleOptions,
     CrashRecordOptions,
     LogOptions,
     RestOptions,
     PythonOptions,
+    AcceptedOptions,
 )
+_NAMES: dict[type, str] = {AcceptedOptions: "Accepted, without effect"}
 
 
 def option_groups() -> dict[str, list[ConfigOption[Any]]]:
-    """Return the options by the name of their group, as ``RestartStrategy``."""
+    """Return the options by the name of their group, as ``RestartStrategy``; what has no effect comes last."""
     return {
-        group.__name__.removesuffix("Options"): [
+        _NAMES.get(group, group.__name__.removesuffix("Options")): [
             option for option in vars(group).values() if isinstance(option, ConfigOption)
         ]
         for group in _GROUPS
@@ -140,7 +139,7 @@ def warn_unknown_keys(configuration: Configuration, stacklevel: int = 2) -> None
         origin = configuration.origin_of(key)
         if origin is not None and origin.kind is OriginKind.FILE:
             message = f"Unknown configuration key {key!r} in {origin} has no effect{hint}"
-            warnings.warn_explicit(message, UserWarning, origin.place, origin.line or 1, registry=_WARNED)
+            warnings.warn_explicit(message, UserWarning, origin.place, origin.line or 1, registry=WARNED)
             continue
         place = "" if origin is None else f" ({origin})"
         warnings.warn(f"Unknown configuration key {key!r}{place} has no effect{hint}", UserWarning, stacklevel)

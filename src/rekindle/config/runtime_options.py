@@ -10,7 +10,6 @@ __all__ = [
     "PythonOptions",
     "QueryableStateOptions",
     "RekindleOptions",
-    "TaskManagerOptions",
 ]
 
 _key = ConfigOptions.key
@@ -33,34 +32,11 @@ class HeartbeatOptions:
 class JobManagerOptions:
     """List the options of the job master."""
 
-    RPC_ADDRESS = (
-        _key("jobmanager.rpc.address")
-        .string_type()
-        .no_default_value()
-        .with_description("The address at which slots reach the job master; unset: the driver's.")
-    )
     RPC_PORT = (
         _key("jobmanager.rpc.port")
         .int_type(minimum=0, maximum=65_535)
         .default_value(0)
         .with_description("The port at which slots reach the job master; 0: any free one.")
-    )
-
-
-class TaskManagerOptions:
-    """List the options of tasks."""
-
-    CANCELLATION_INTERVAL = (
-        _key("task.cancellation.interval")
-        .duration_type()
-        .default_value("30 s")
-        .with_description("Time between attempts to cancel a task.")
-    )
-    CANCELLATION_TIMEOUT = (
-        _key("task.cancellation.timeout")
-        .duration_type()
-        .default_value("3 min")
-        .with_description("After how long a task that does not cancel is an error; 0: never.")
     )
 
 
@@ -114,9 +90,6 @@ class QueryableStateOptions:
         "queryable-state.proxy.network-threads", "query.proxy.network-threads", "the proxy's network"
     )
     PROXY_QUERY_THREADS = _threads("queryable-state.proxy.query-threads", "query.proxy.query-threads", "the proxy")
-    CLIENT_NETWORK_THREADS = _threads(
-        "queryable-state.client.network-threads", "query.client.network-threads", "the client's network"
-    )
 
 
 class RekindleOptions:
@@ -199,13 +172,8 @@ class RekindleOptions:
     )
 
 
-def _without_effect(key: str) -> ConfigOption[str | None]:
-    description = "Accepted; functions run in Rekindle's own Python processes."
-    return _key(key).string_type().no_default_value().with_description(description)
-
-
 class PythonOptions:
-    """List PyFlink's options of its Python processes; most are accepted only so that programs need not drop them."""
+    """List PyFlink's options of its Python processes."""
 
     PYTHON_FILES = (
         _key("python.files")
@@ -219,13 +187,3 @@ class PythonOptions:
         .no_default_value()
         .with_description("The Python that runs functions; unset: PYSPARK_PYTHON, else the program's own.")
     )
-
-    BUNDLE_SIZE = _without_effect("python.fn-execution.bundle.size")
-    BUNDLE_TIME = _without_effect("python.fn-execution.bundle.time")
-    MANAGED_MEMORY = _without_effect("python.fn-execution.memory.managed")
-    STATE_CACHE_SIZE = _without_effect("python.state.cache-size")
-    MAP_STATE_READ_CACHE_SIZE = _without_effect("python.map-state.read-cache-size")
-    MAP_STATE_WRITE_CACHE_SIZE = _without_effect("python.map-state.write-cache-size")
-    MAP_STATE_ITERATE_RESPONSE_BATCH_SIZE = _without_effect("python.map-state.iterate-response-batch-size")
-    EXECUTION_MODE = _without_effect("python.execution-mode")
-    OPERATOR_CHAINING = _without_effect("python.operator-chaining.enabled")

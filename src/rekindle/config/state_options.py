@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rekindle.config.accepted_checkpointing_options import AcceptedCheckpointingOptions
 from rekindle.config.config_options import ConfigOption, ConfigOptions
 
 __all__ = [
@@ -15,7 +14,7 @@ __all__ = [
 _key = ConfigOptions.key
 
 
-class CheckpointingOptions(AcceptedCheckpointingOptions):
+class CheckpointingOptions:
     """List the options of checkpoints: when, how, where to."""
 
     CHECKPOINTING_INTERVAL = (
@@ -102,13 +101,6 @@ class CheckpointingOptions(AcceptedCheckpointingOptions):
         .with_fallback_keys("state.storage.fs.memory-threshold", "state.backend.fs.memory-threshold")
         .with_description("State below this size is kept in the checkpoint's metadata file.")
     )
-    WRITE_BUFFER_SIZE = (
-        _key("execution.checkpointing.write-buffer-size")
-        .memory_type()
-        .default_value("4 kb")
-        .with_fallback_keys("state.storage.fs.write-buffer-size", "state.backend.fs.write-buffer-size")
-        .with_description("Size of the buffer of a file that is being written.")
-    )
     SNAPSHOT_COMPRESSION = (
         _key("execution.checkpointing.snapshot-compression")
         .boolean_type()
@@ -120,26 +112,6 @@ class CheckpointingOptions(AcceptedCheckpointingOptions):
         .boolean_type()
         .default_value(False)
         .with_description("Whether programs with iterations have checkpoints, too.")
-    )
-    UNALIGNED = (
-        _key("execution.checkpointing.unaligned.enabled")
-        .boolean_type()
-        .default_value(False)
-        .with_fallback_keys("execution.checkpointing.unaligned")
-        .with_description("Accepted; there is nothing to align between epochs.")
-    )
-    FORCE_UNALIGNED = (
-        _key("execution.checkpointing.unaligned.forced")
-        .boolean_type()
-        .default_value(False)
-        .with_description("Accepted; there is nothing to align between epochs.")
-    )
-    ALIGNED_CHECKPOINT_TIMEOUT = (
-        _key("execution.checkpointing.aligned-checkpoint-timeout")
-        .duration_type()
-        .default_value("0 ms")
-        .with_fallback_keys("execution.checkpointing.alignment-timeout")
-        .with_description("Accepted; there is nothing to align between epochs.")
     )
     CLEANER_PARALLEL_MODE = (
         _key("execution.checkpointing.cleaner.parallel-mode")
@@ -237,7 +209,9 @@ class RocksDBOptions:
         _key("state.backend.rocksdb.ttl.compaction.filter.enabled")
         .boolean_type()
         .default_value(True)
-        .with_description("Whether compaction drops expired state.")
+        .with_description(
+            "Whether expired state is removed in the background: entries are visited in turn, one for every record."
+        )
     )
     TRANSFER_THREADS = (
         _key("state.backend.rocksdb.checkpoint.transfer.thread.num")
@@ -263,12 +237,6 @@ class RocksDBOptions:
         .string_type()
         .no_default_value()
         .with_description("A factory of RocksDB's settings, as module:name of an object or class.")
-    )
-    TIMER_SERVICE_FACTORY = (
-        _key("state.backend.rocksdb.timer-service.factory")
-        .enum_type(("ROCKSDB", "HEAP"))
-        .default_value("ROCKSDB")
-        .with_description("Where timers live.")
     )
 
 

@@ -137,6 +137,7 @@ function actions(context) {
   return [
     h("button", { type: "button", id: "take-checkpoint", click: () => takeCheckpoint(context) }, "Take checkpoint"),
     h("button", { type: "button", id: "take-savepoint", click: () => takeSavepoint(context) }, "Take savepoint"),
+    h("button", { type: "button", id: "stop-job", click: () => stop(context) }, "Stop with savepoint"),
     h("button", { type: "button", id: "cancel-job", class: "danger", click: () => cancel(context) }, "Cancel job"),
   ];
 }
@@ -169,6 +170,21 @@ async function takeSavepoint(context) {
     say("A savepoint is being taken …", 60);
     const { location: where } = await operate(`${context.path}/savepoints`, { "target-directory": directory || null, "cancel-job": false });
     say(`Savepoint complete: ${where}`, 20);
+  });
+}
+
+async function stop(context) {
+  const directory = await ask({
+    title: "Stop the job with a savepoint?",
+    text: `${context.name} ends, with all its output committed, and can be started from the savepoint. Leave the directory empty to use the one that the job is configured with.`,
+    label: "Directory",
+    yes: "Stop job",
+  });
+  if (directory === null) return;
+  await attempted("Stopping", async () => {
+    say("The job is being stopped …", 60);
+    const { location: where } = await operate(`${context.path}/stop`, { targetDirectory: directory || null, drain: false }, `${context.path}/savepoints`);
+    say(`Stopped. Savepoint: ${where}`, 60);
   });
 }
 

@@ -49,7 +49,7 @@ function queryable(context) {
 function rowsOf(operator) {
   const head = { operator: operator.name, uid: operator.uid };
   const rows = [
-    ...operator.keyed_states.map((state) => ({ ...head, name: state.name, kind: state.ttl ? `${state.kind}, expires` : state.kind, keys: state.key_type, type: [state.map_key_type, state.value_type].filter(Boolean).join(" → "), entries: `${state.exact ? "" : "~"}${formats.count(state.keys)}`, size: state.size })),
+    ...operator.keyed_states.map((state) => ({ ...head, name: state.name, kind: state.ttl ? `${state.kind}, expires` : state.kind || "empty", keys: state.key_type, type: [state.map_key_type, state.value_type].filter(Boolean).join(" → "), entries: `${state.exact ? "" : "~"}${formats.count(state.keys)}`, size: state.size })),
     ...operator.timers.map((timers) => ({ ...head, name: "", kind: `${timers.domain}-time timers`, keys: timers.key_type, type: timers.namespace_type, entries: formats.count(timers.entries), size: timers.size })),
     ...operator.operator_states.map((state) => ({ ...head, name: state.name, kind: state.mode === "broadcast" ? "broadcast" : `${state.mode} list`, keys: state.map_key_type, type: state.value_type, entries: formats.count(state.items.reduce((sum, items) => sum + items, 0)), size: state.size })),
   ];
@@ -81,16 +81,29 @@ function contents(context) {
       const words = `${told.savepoint ? "Savepoint" : "Checkpoint"} ${told.checkpoint_id}, ${told.format}, ${formats.size(told.size)}, taken ${formats.moment(told.timestamp)}`;
       show(place, table(words, COLUMNS, told.operators.flatMap(rowsOf), { empty: "It holds no operators." }), h("p", {}, h("code", {}, told.location)));
     } catch (error) {
+      if (error.status === 404 && (await replaced())) return read();
       show(place, h("p", { class: "bad" }, error.message));
     }
   }
 
+  /** Whether the chosen checkpoint went while it was read, because a newer one took its place; that one is chosen then. */
+  async function replaced() {
+    const gone = choice.value;
+    await list();
+    return choice.value !== gone && Boolean(choice.value);
+  }
+
   async function refresh() {
+    const readable = await list();
+    if (!place.hasChildNodes() || !readable.length) await read(); // what is shown may be read on, though it is deleted
+  }
+
+  async function list() {
     const { history } = await get(`${context.path}/checkpoints`);
     const readable = history.filter((entry) => entry.status === "COMPLETED" && !entry.discarded && !entry.external_path?.startsWith("<"));
     const before = choice.value || context.detail;
     choice.replaceChildren(...readable.map((entry) => h("option", { value: entry.id, selected: String(entry.id) === before }, `${entry.is_savepoint ? "savepoint" : "checkpoint"} ${entry.id} of ${formats.clock(entry.trigger_timestamp)}`)));
-    if (!place.hasChildNodes() || !readable.length) await read(); // what is shown may be read on, though it is deleted
+    return readable;
   }
 
   function update({ checkpoints }) {

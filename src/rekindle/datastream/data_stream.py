@@ -27,6 +27,7 @@ from rekindle.contracts.functions.function_adapters import (
     as_key_selector,
     as_map_function,
     as_partitioner,
+    refuse_fields,
     refuse_operator_state,
     require,
     rich_functions,
@@ -292,8 +293,9 @@ class DataStream:
             key_type: The type of the keys. It decides which keys are one: with ``Types.LONG()``, 1, 1.0 and True are
                 the key 1. Without it, keys are one when they are equal in Python.
         """
-        declared = declared_type(key_type, "key_type of key_by")
+        refuse_fields(key_selector, key_type)
         selector = as_key_selector(key_selector)
+        declared = declared_type(key_type, "key_type of key_by")
         functions = rich_functions(key_selector)
         partitioner = Partitioner(Partitioning.HASH, selector, declared, functions=functions)
         # What a selector does that has to be opened is not known yet.

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
 from rekindle.config.configuration import Configuration
 from rekindle.config.execution_config import ExecutionConfig
-from rekindle.config.options import ExecutionOptions, PipelineOptions
+from rekindle.config.options import AcceptedOptions
 from rekindle.datastream.operator_settings import checked_buffer_timeout
 from rekindle.datastream.slot_sharing_group import SlotSharingGroup
 from rekindle.datastream.time_characteristic import TimeCharacteristic
@@ -41,20 +41,20 @@ class EnvironmentSettings:
         """Return the buffer timeout in milliseconds."""
         if self._buffer_timeout is not None:
             return self._buffer_timeout
-        return self._configuration.get(ExecutionOptions.BUFFER_TIMEOUT)
+        return self._configuration.get(AcceptedOptions.BUFFER_TIMEOUT)
 
     def disable_operator_chaining(self) -> Self:
         """Accept that no operators are to be chained; it changes nothing that a program computes."""
-        self._configuration.set(PipelineOptions.OPERATOR_CHAINING, False)
+        self._configuration.set(AcceptedOptions.OPERATOR_CHAINING, False)
         return self
 
     def is_chaining_enabled(self) -> bool:
         """Return whether operators may be chained."""
-        return self._configuration.get(PipelineOptions.OPERATOR_CHAINING)
+        return self._configuration.get(AcceptedOptions.OPERATOR_CHAINING)
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
         """Return whether operators of different maximum parallelism may be chained."""
-        return self._configuration.get(PipelineOptions.OPERATOR_CHAINING_DIFFERENT_MAX_PARALLELISM)
+        return self._configuration.get(AcceptedOptions.OPERATOR_CHAINING_DIFFERENT_MAX_PARALLELISM)
 
     def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> Self:
         """Accept the resources of a group; all operators with one subtask index share a slot, and Spark places it."""

@@ -228,6 +228,9 @@ class KeyedStream(DataStream, FieldReductions):
         """Group the records by another key."""
         return self._origin.key_by(key_selector, key_type)
 
+    def _record_type(self) -> TypeInformation | None:
+        return self._type_info
+
     def _plain_inputs(self) -> tuple[StreamEdge, ...]:
         return self._origin._plain_inputs()
 

@@ -42,6 +42,7 @@ from rekindle.contracts.job.job_execution_result import JobExecutionResult
 from rekindle.contracts.job.job_id import JobID
 from rekindle.contracts.runtime_execution_mode import RuntimeExecutionMode
 from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
+from rekindle.contracts.wrong_arguments import with_article
 from rekindle.datastream.closeable_iterator import CloseableIterator
 from rekindle.datastream.data_stream import DataStream
 from rekindle.datastream.environment_dependencies import EnvironmentDependencies
@@ -407,8 +408,16 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             uid: The identity by which the position of the source is found again.
             bounded: Whether a streaming DataFrame ends as soon as Spark finds nothing new in it; by default it never
                 does.
+
+        Raises:
+            TypeError: It is neither a DataFrame nor a function.
         """
         described: ClusterFrame
+        if not callable(data_frame) and not hasattr(data_frame, "isStreaming"):
+            raise TypeError(
+                f"from_data_frame (source {uid!r}) takes a DataFrame, such as spark.readStream…load(), or a function "
+                f"of a session that makes one, and was given {with_article(type(data_frame).__name__)}"
+            )
         if callable(data_frame):
             described = call_for_frame(data_frame, self.spark_session, uid)
             frame = described.first

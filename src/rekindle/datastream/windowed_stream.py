@@ -108,6 +108,9 @@ class _Windowed(WindowSettings, FieldReductions):
         function = require(process_window_function, self._processed, "process")
         return self._result(self._elements(self._element_type()), function, output_type, yielded_type(function.process))
 
+    def _record_type(self) -> TypeInformation | None:
+        return self._stream._type_info
+
     def _element_type(self) -> TypeInformation | None:
         return self._stream._type_info or state_type(self._stream._hint)
 

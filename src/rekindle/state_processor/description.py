@@ -23,7 +23,7 @@ class KeyedStateDescription:
 
     Attributes:
         name: Its name.
-        kind: Its kind: value, list, map, reducing, aggregating, folding.
+        kind: Its kind: value, list, map, reducing, aggregating, folding; empty where no entry says it.
         key_type: The type of its keys.
         value_type: The type of its values, accumulators, elements or map values.
         map_key_type: The type of the keys of its maps; empty in other states.

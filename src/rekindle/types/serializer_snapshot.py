@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from abc import ABC, abstractmethod
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypeVar
 
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.data_views import DataInputView, DataOutputView
@@ -12,6 +15,8 @@ from rekindle.types.type_serializer import TypeSerializer
 __all__ = ["TypeSerializerSnapshot"]
 
 T = TypeVar("T")
+_NEW_SERIALIZER = "new_serializer"
+_Resolve = Callable[[Any, Any], TypeSerializerSchemaCompatibility]
 
 
 class TypeSerializerSnapshot(ABC, Generic[T]):
@@ -54,6 +59,52 @@ class TypeSerializerSnapshot(ABC, Generic[T]):
     ) -> TypeSerializerSchemaCompatibility:
         """Return whether the serializer this is the snapshot of goes on with what the older one wrote."""
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Let ``resolve_schema_compatibility`` be written, and called, as before Flink 1.19, too.
+
+        There it was asked of the old snapshot, and given the new serializer. One that calls its parameter
+        ``new_serializer`` is asked so; all others take a serializer in the place of the old snapshot as that question.
+        """
+        super().__init_subclass__(**arguments)
+        own = cls.__dict__.get("resolve_schema_compatibility")
+        if own is not None:
+            cls._asked_of_the_old = _NEW_SERIALIZER in inspect.signature(own).parameters
+            wrapper = _asking_the_old if cls._asked_of_the_old else _asking_the_new
+            cls.resolve_schema_compatibility = wrapper(own)  # type: ignore[assignment,method-assign]
+
+    _asked_of_the_old: ClassVar[bool] = False
+
     def describe(self) -> str:
         """Name the type for people."""
         return type(self).__name__.removesuffix("Snapshot")
+
+
+def _asking_the_new(own: _Resolve) -> _Resolve:
+    """Compare with an old snapshot; with a new serializer, the other way round."""
+
+    @functools.wraps(own)
+    def resolve(snapshot: Any, other: Any) -> TypeSerializerSchemaCompatibility:
+        if isinstance(other, TypeSerializer):
+            return other.snapshot_configuration().resolve_schema_compatibility(snapshot)
+        return own(snapshot, other)
+
+    return resolve
+
+
+def _asking_the_old(own: _Resolve) -> _Resolve:
+    """Compare with a new serializer; with an old snapshot of this kind, the other way round."""
+
+    @functools.wraps(own)
+    def resolve(snapshot: Any, other: Any) -> TypeSerializerSchemaCompatibility:
+        if isinstance(other, TypeSerializer):
+            return own(snapshot, other)
+        if other._asked_of_the_old:
+            result: TypeSerializerSchemaCompatibility = other.resolve_schema_compatibility(
+                snapshot.restore_serializer()
+            )
+            return result
+        return TypeSerializerSchemaCompatibility.incompatible(
+            f"it was {other.describe()} and is {snapshot.describe()} now"
+        )
+
+    return resolve

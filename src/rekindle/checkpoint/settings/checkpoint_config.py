@@ -15,7 +15,7 @@ from rekindle.checkpoint.settings.checkpoint_storage import (
 )
 from rekindle.config.config_options import ConfigOption
 from rekindle.config.configuration import Configuration
-from rekindle.config.options import CheckpointingOptions
+from rekindle.config.options import AcceptedOptions, CheckpointingOptions
 from rekindle.contracts.checkpointing_mode import CheckpointingMode
 from rekindle.contracts.externalized_checkpoint_retention import (
     ExternalizedCheckpointCleanup,
@@ -30,7 +30,7 @@ _STORAGE_OPTIONS: tuple[ConfigOption[Any], ...] = (
     CheckpointingOptions.CHECKPOINT_STORAGE,
     CheckpointingOptions.CHECKPOINTS_DIRECTORY,
     CheckpointingOptions.MEMORY_THRESHOLD,
-    CheckpointingOptions.WRITE_BUFFER_SIZE,
+    AcceptedOptions.WRITE_BUFFER_SIZE,
 )
 
 
@@ -176,7 +176,7 @@ class CheckpointConfig:
             if storage.is_min_file_size_threshold_set():
                 self._set(CheckpointingOptions.MEMORY_THRESHOLD, storage.get_min_file_size_threshold())
             if storage.is_write_buffer_size_set():
-                self._set(CheckpointingOptions.WRITE_BUFFER_SIZE, storage.get_write_buffer_size())
+                self._set(AcceptedOptions.WRITE_BUFFER_SIZE, storage.get_write_buffer_size())
         elif isinstance(storage, JobManagerCheckpointStorage):
             self._set(CheckpointingOptions.CHECKPOINT_STORAGE, "jobmanager")
             path = storage.get_checkpoint_path()
@@ -234,11 +234,11 @@ class CheckpointConfig:
     def is_unaligned_checkpoints_enabled(self) -> bool:
         """Return True if unaligned checkpoints were asked for; without exactly-once there are none."""
         exactly_once = self.get_checkpointing_mode() is CheckpointingMode.EXACTLY_ONCE
-        return exactly_once and self._configuration.get(CheckpointingOptions.UNALIGNED)
+        return exactly_once and self._configuration.get(AcceptedOptions.UNALIGNED)
 
     def enable_unaligned_checkpoints(self, enabled: bool = True) -> CheckpointConfig:
         """Remember the setting; without effect, checkpoints are aligned by construction."""
-        return self._set(CheckpointingOptions.UNALIGNED, enabled)
+        return self._set(AcceptedOptions.UNALIGNED, enabled)
 
     def disable_unaligned_checkpoints(self) -> CheckpointConfig:
         """Remember the setting; without effect, checkpoints are aligned by construction."""
@@ -246,11 +246,11 @@ class CheckpointConfig:
 
     def get_aligned_checkpoint_timeout(self) -> Duration:
         """Return what was set; without effect, there is no alignment to wait for."""
-        return Duration.of_millis(self._configuration.get(CheckpointingOptions.ALIGNED_CHECKPOINT_TIMEOUT))
+        return Duration.of_millis(self._configuration.get(AcceptedOptions.ALIGNED_CHECKPOINT_TIMEOUT))
 
     def set_aligned_checkpoint_timeout(self, alignment_timeout: Duration) -> CheckpointConfig:
         """Remember the setting; without effect, there is no alignment to wait for."""
-        return self._set_at_least(CheckpointingOptions.ALIGNED_CHECKPOINT_TIMEOUT, alignment_timeout, 0)
+        return self._set_at_least(AcceptedOptions.ALIGNED_CHECKPOINT_TIMEOUT, alignment_timeout, 0)
 
     def get_alignment_timeout(self) -> Duration:
         """Return what was set; the old name of ``get_aligned_checkpoint_timeout``."""
@@ -262,11 +262,11 @@ class CheckpointConfig:
 
     def is_force_unaligned_checkpoints(self) -> bool:
         """Return what was set; without effect, checkpoints are aligned by construction."""
-        return self._configuration.get(CheckpointingOptions.FORCE_UNALIGNED)
+        return self._configuration.get(AcceptedOptions.FORCE_UNALIGNED)
 
     def set_force_unaligned_checkpoints(self, force_unaligned_checkpoints: bool = True) -> CheckpointConfig:
         """Remember the setting; without effect, checkpoints are aligned by construction."""
-        return self._set(CheckpointingOptions.FORCE_UNALIGNED, force_unaligned_checkpoints)
+        return self._set(AcceptedOptions.FORCE_UNALIGNED, force_unaligned_checkpoints)
 
     def _set(self, option: ConfigOption[Any], value: object) -> CheckpointConfig:
         self._configuration.set(option, value)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from rekindle.base.local_path import is_local, local_path
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.storage import CheckpointFiles, checkpoint_files
-from rekindle.config.options import CheckpointingOptions
+from rekindle.config.options import AcceptedOptions, CheckpointingOptions
 from rekindle.exceptions import ConfigurationError, InvalidProgramError
 
 __all__ = [
@@ -51,14 +51,14 @@ class JobManagerCheckpointStorage(CheckpointStorage):
     """
 
     DEFAULT_MAX_STATE_SIZE = 5 * 1024 * 1024
-    """The largest snapshot of one state, in bytes, unless given: 5 MiB."""
+    """The largest snapshot of one slot, in bytes, unless given: 5 MiB."""
 
     def __init__(self, checkpoint_path: str | None = None, max_state_size: int | None = None) -> None:
         """Describe the storage.
 
         Args:
             checkpoint_path: A directory for the metadata of checkpoints, which holds their state, too; optional.
-            max_state_size: The largest snapshot of one state, in bytes; above it the checkpoint fails.
+            max_state_size: The largest snapshot of one slot, all states together, in bytes; a larger one fails.
         """
         size = self.DEFAULT_MAX_STATE_SIZE if max_state_size is None else max_state_size
         if size <= 0:
@@ -75,7 +75,7 @@ class JobManagerCheckpointStorage(CheckpointStorage):
         return self._checkpoint_path
 
     def get_max_state_size(self) -> int:
-        """Return the largest snapshot of one state, in bytes."""
+        """Return the largest snapshot of one slot, in bytes."""
         return self._max_state_size
 
     def get_savepoint_path(self) -> str | None:
@@ -145,7 +145,7 @@ class FileSystemCheckpointStorage(CheckpointStorage):
     def get_write_buffer_size(self) -> int:
         """Return the buffer for writing files, in bytes; the option's default if left open."""
         if self._write_buffer_size == -1:
-            return CheckpointingOptions.WRITE_BUFFER_SIZE.default
+            return AcceptedOptions.WRITE_BUFFER_SIZE.default
         return self._write_buffer_size
 
     def is_min_file_size_threshold_set(self) -> bool:

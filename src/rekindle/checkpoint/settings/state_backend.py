@@ -97,6 +97,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         self._predefined_options: PredefinedOptions | None = None
         self._options: Any = None
         self._transfer_threads: int | None = None
+        self._ttl_compaction: bool | None = None
 
     def is_incremental_checkpoints_enabled(self) -> bool:
         """Return True if the program asked for incremental checkpoints."""
@@ -147,6 +148,18 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         """Return how many threads copy files when snapshots are written or restored."""
         return _DEFAULT_TRANSFER_THREADS if self._transfer_threads is None else self._transfer_threads
 
+    def enable_ttl_compaction_filter(self) -> None:
+        """Have expired state removed in the background, as is the default since Flink 1.10."""
+        self._ttl_compaction = True
+
+    def disable_ttl_compaction_filter(self) -> None:
+        """Leave expired state where it is until it is read."""
+        self._ttl_compaction = False
+
+    def is_ttl_compaction_filter_enabled(self) -> bool | None:
+        """Return whether expired state is removed in the background; None if the configuration is to decide."""
+        return self._ttl_compaction
+
     def is_predefined_options_set(self) -> bool:
         """Return True if the program chose a set of options, False if the configuration is to decide."""
         return self._predefined_options is not None
@@ -160,7 +173,7 @@ class MemoryStateBackend(HashMapStateBackend):
     """Be Flink 1.x's name for state in memory with checkpoints in the job master's memory."""
 
     DEFAULT_MAX_STATE_SIZE = JobManagerCheckpointStorage.DEFAULT_MAX_STATE_SIZE
-    """The largest snapshot of one state, in bytes, unless given: 5 MiB."""
+    """The largest snapshot of one slot, in bytes, unless given: 5 MiB."""
 
     def __init__(
         self,
@@ -174,7 +187,7 @@ class MemoryStateBackend(HashMapStateBackend):
         Args:
             checkpoint_path: A directory for the metadata of checkpoints, which holds their state, too; optional.
             savepoint_path: The default directory of savepoints; optional.
-            max_state_size: The largest snapshot of one state, in bytes.
+            max_state_size: The largest snapshot of one slot, all its states together, in bytes.
             using_asynchronous_snapshots: Whether snapshots are written in the background; yes by default.
         """
         self._checkpoint_storage = JobManagerCheckpointStorage(checkpoint_path, max_state_size)
@@ -194,7 +207,7 @@ class MemoryStateBackend(HashMapStateBackend):
         return self._savepoint_path
 
     def get_max_state_size(self) -> int:
-        """Return the largest snapshot of one state, in bytes."""
+        """Return the largest snapshot of one slot, in bytes."""
         return self._checkpoint_storage.get_max_state_size()
 
     def is_using_asynchronous_snapshots(self) -> bool:
@@ -260,18 +273,22 @@ class RocksDBStateBackend(EmbeddedRocksDBStateBackend):
 
     def __init__(
         self,
-        checkpoint_data_uri: str | None = None,
+        checkpoint_data_uri: str | StateBackend | None = None,
         enable_incremental_checkpointing: bool | None = None,
         checkpoint_stream_backend: StateBackend | None = None,
     ) -> None:
         """Describe the backend.
 
         Args:
-            checkpoint_data_uri: The directory for checkpoints.
+            checkpoint_data_uri: The directory for checkpoints; or, as in Java, a backend whose storage is used.
             enable_incremental_checkpointing: Whether a checkpoint stores only what changed since the last.
             checkpoint_stream_backend: In place of a directory, a backend whose storage is used.
         """
         super().__init__(enable_incremental_checkpointing)
+        if isinstance(checkpoint_data_uri, StateBackend):
+            if checkpoint_stream_backend is not None:
+                raise TypeError("RocksDBStateBackend takes one backend whose storage is used, and was given two")
+            checkpoint_data_uri, checkpoint_stream_backend = None, checkpoint_data_uri
         if checkpoint_stream_backend is None:
             if checkpoint_data_uri is None:
                 raise ConfigurationError(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rekindle.contracts.functions.basic_functions import Function
+from rekindle.contracts.functions.side_output_words import YieldsSideOutputs
 
 if TYPE_CHECKING:
     from rekindle.contracts.state import BroadcastState, ReadOnlyBroadcastState
@@ -42,7 +43,7 @@ class KeyedStateFunction(ABC):
 class BaseBroadcastProcessFunction(Function):
     """Hold what both broadcast process functions share: their contexts."""
 
-    class BaseContext(ABC):
+    class BaseContext(YieldsSideOutputs, ABC):
         """Describe the element being processed; valid only during the call it is passed to."""
 
         @abstractmethod

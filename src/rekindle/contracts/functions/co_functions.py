@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from rekindle.contracts.functions.basic_functions import Function
+from rekindle.contracts.functions.side_output_words import YieldsSideOutputs
 
 if TYPE_CHECKING:
     from rekindle.contracts.time.time_domain import TimeDomain
@@ -41,7 +42,7 @@ class CoFlatMapFunction(Function):
 class CoProcessFunction(Function):
     """Process the elements of two streams one by one, with access to time."""
 
-    class Context(ABC):
+    class Context(YieldsSideOutputs, ABC):
         """Describe the element being processed; valid only during the call it is passed to."""
 
         @abstractmethod
@@ -64,7 +65,7 @@ class CoProcessFunction(Function):
 class KeyedCoProcessFunction(Function):
     """Process the elements of two keyed streams one by one, with keyed state and timers."""
 
-    class Context(ABC):
+    class Context(YieldsSideOutputs, ABC):
         """Describe the element being processed; valid only during the call it is passed to."""
 
         @abstractmethod

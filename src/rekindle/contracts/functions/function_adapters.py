@@ -119,6 +119,20 @@ def as_key_selector(selector: Any) -> Callable[[Any], Any]:
     return call
 
 
+def refuse_fields(*given: Any) -> None:
+    """Raise if several fields, by position or name, were given to ``key_by``."""
+    if all(isinstance(each, int | str) for each in given):
+        fields = ", ".join(map(_field, given))
+        raise TypeError(
+            f"key_by takes one KeySelector or callable, and was given {' and '.join(map(repr, given))}: write lambda "
+            f"record: ({fields})"
+        )
+
+
+def _field(given: int | str) -> str:
+    return f"record.{given}" if isinstance(given, str) and given.isidentifier() else f"record[{given!r}]"
+
+
 def as_partitioner(partitioner: Any, selector: Any) -> tuple[Callable[[Any, int], int], Callable[[Any], Any]]:
     """Take a Partitioner or a callable, and a KeySelector or a callable; return what is called per record."""
     _check_called(partitioner, Partitioner, "partition_custom")
@@ -164,6 +178,9 @@ def _check_called(given: Any, kind: type[Function], method: str) -> None:
     takes = f"{with_article(kind.__name__)} or a callable"
     if isinstance(given, kind):
         return
+    if kind is KeySelector and isinstance(given, int | str):
+        was = with_article(type(given).__name__)
+        raise TypeError(f"{method} takes {takes}, and was given {was}: write lambda record: {_field(given)}")
     if not callable(given) or (isinstance(given, type) and issubclass(given, Function)):
         raise wrong_kind(method, takes, given, kind)
 

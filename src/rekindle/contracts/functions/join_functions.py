@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rekindle.contracts.functions.basic_functions import Function
+from rekindle.contracts.functions.side_output_words import YieldsSideOutputs
 
 __all__ = ["CoGroupFunction", "FlatJoinFunction", "JoinFunction", "ProcessJoinFunction"]
 
@@ -41,7 +42,7 @@ class CoGroupFunction(Function):
 class ProcessJoinFunction(Function):
     """Turn every pair of an interval join into zero, one or more results, with access to time and side outputs."""
 
-    class Context(ABC):
+    class Context(YieldsSideOutputs, ABC):
         """Describe the pair; valid only during the call it is passed to."""
 
         @abstractmethod

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from rekindle.contracts.functions.basic_functions import Function
+from rekindle.contracts.functions.side_output_words import YieldsSideOutputs
 
 if TYPE_CHECKING:
     from rekindle.contracts.time.time_domain import TimeDomain
@@ -23,7 +24,7 @@ class ProcessFunction(Function):
     Keyed state and timers need a key: use ``KeyedProcessFunction`` on a keyed stream for those.
     """
 
-    class Context(ABC):
+    class Context(YieldsSideOutputs, ABC):
         """Describe the element being processed; valid only during the call it is passed to."""
 
         @abstractmethod
@@ -50,7 +51,7 @@ class ProcessFunction(Function):
 class KeyedProcessFunction(Function):
     """Process a keyed stream's elements one by one, with keyed state and timers."""
 
-    class Context(ABC):
+    class Context(YieldsSideOutputs, ABC):
         """Describe the element being processed; valid only during the call it is passed to."""
 
         @abstractmethod

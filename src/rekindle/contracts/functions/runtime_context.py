@@ -6,6 +6,13 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rekindle.contracts.functions.accumulators import (
+        Accumulator,
+        DoubleCounter,
+        Histogram,
+        IntCounter,
+        LongCounter,
+    )
     from rekindle.contracts.state import (
         AggregatingState,
         FoldingState,
@@ -104,6 +111,30 @@ class RuntimeContext(KeyedStateStore):
 
         Only operators in a loop that has rounds have it; it raises in others.
         """
+
+    @abstractmethod
+    def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
+        """Register an accumulator; ``JobExecutionResult.get_accumulator_result`` has what comes of all subtasks."""
+
+    @abstractmethod
+    def get_accumulator(self, name: str) -> Accumulator[Any, Any] | None:
+        """Return an accumulator that this function has registered; None if there is none of that name."""
+
+    @abstractmethod
+    def get_int_counter(self, name: str) -> IntCounter:
+        """Return the counter of that name, which is registered where there is none."""
+
+    @abstractmethod
+    def get_long_counter(self, name: str) -> LongCounter:
+        """Return the counter of that name, which is registered where there is none."""
+
+    @abstractmethod
+    def get_double_counter(self, name: str) -> DoubleCounter:
+        """Return the counter of that name, which is registered where there is none."""
+
+    @abstractmethod
+    def get_histogram(self, name: str) -> Histogram:
+        """Return the histogram of that name, which is registered where there is none."""
 
     @abstractmethod
     def get_metrics_group(self) -> MetricGroup:

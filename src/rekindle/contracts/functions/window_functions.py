@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from rekindle.contracts.functions.basic_functions import Function
+from rekindle.contracts.functions.side_output_words import YieldsSideOutputs
 
 if TYPE_CHECKING:
     from rekindle.contracts.functions.runtime_context import KeyedStateStore
@@ -46,7 +47,7 @@ class AllWindowFunction(Function, Generic[IN, OUT, W]):
 class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
     """Compute the results of one key's window, with access to time and state."""
 
-    class Context(ABC, Generic[W2]):
+    class Context(YieldsSideOutputs, ABC, Generic[W2]):
         """Describe the window that fires; valid only during the call it is passed to."""
 
         @abstractmethod
@@ -80,7 +81,7 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
 class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
     """Compute the results of a window over a stream without a key, with access to state."""
 
-    class Context(ABC, Generic[W2]):
+    class Context(YieldsSideOutputs, ABC, Generic[W2]):
         """Describe the window that fires; valid only during the call it is passed to."""
 
         @abstractmethod

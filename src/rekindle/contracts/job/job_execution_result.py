@@ -14,10 +14,17 @@ __all__ = ["JobExecutionResult"]
 class JobExecutionResult:
     """Give a finished job's id, running time, and accumulators."""
 
-    def __init__(self, job_id: JobID, net_runtime: int, accumulators: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        job_id: JobID,
+        net_runtime: int,
+        accumulators: Mapping[str, Any] | None = None,
+        problem: Exception | None = None,
+    ) -> None:
         self._job_id = job_id
         self._net_runtime = net_runtime
         self._accumulators = dict(accumulators or {})
+        self._problem = problem
 
     def get_job_id(self) -> JobID:
         """Return the job's id."""
@@ -28,11 +35,23 @@ class JobExecutionResult:
         return self._net_runtime
 
     def get_accumulator_result(self, accumulator_name: str) -> Any:
-        """Return an accumulator's value, ``None`` if the job had none of that name."""
+        """Return an accumulator's value, ``None`` if the job had none of that name.
+
+        Raises:
+            InvalidProgramError: Those of all subtasks could not be merged.
+        """
+        if self._problem is not None:
+            raise self._problem
         return self._accumulators.get(accumulator_name)
 
     def get_all_accumulator_results(self) -> dict[str, Any]:
-        """Return the values of all accumulators by name."""
+        """Return the values of all accumulators by name.
+
+        Raises:
+            InvalidProgramError: Those of all subtasks could not be merged.
+        """
+        if self._problem is not None:
+            raise self._problem
         return dict(self._accumulators)
 
     def _repr_html_(self) -> str:

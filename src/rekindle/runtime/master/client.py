@@ -71,7 +71,9 @@ class LocalJobClient(JobClient):
         return CompletableFuture(self._master.trigger_savepoint(savepoint_directory))
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
-        return CompletableFuture.completed({})
+        if self._master.result.done() and not self._master.result.cancelled() and not self._master.result.exception():
+            return CompletableFuture.completed(self._master.result.result().get_all_accumulator_results())
+        return CompletableFuture.completed(self._master.accumulators())
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         return CompletableFuture(self._master.result)

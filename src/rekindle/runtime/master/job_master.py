@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from rekindle.base.clock import Clock
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
@@ -536,6 +537,7 @@ class JobMaster(ObservedJob):
         with self._lock:
             if self._attempt is not None:
                 self._last_readings = replace(self._attempt.last_readings, complete=False)
+            attempt = self._attempt
             self._status = status
             self._attempt = None
         if status is JobStatus.CANCELED:
@@ -553,9 +555,21 @@ class JobMaster(ObservedJob):
                 self._collected.completed(1 << 62)
             self._collected.end(error)
         if error is None:
-            self.result.set_result(JobExecutionResult(JobID(self.settings.job_id), runtime))
+            accumulators: dict[str, Any] = {}
+            problem = None
+            try:
+                accumulators = {} if attempt is None else attempt.accumulators()
+            except Exception as failure:  # of the program's own classes: whoever asks for them is told
+                problem = failure
+            self.result.set_result(JobExecutionResult(JobID(self.settings.job_id), runtime, accumulators, problem))
         else:
             self.result.set_exception(error)
+
+    def accumulators(self) -> dict[str, Any]:
+        """Return the results of the accumulators, as of the last checkpoint that the running attempt has completed."""
+        with self._lock:
+            attempt = self._attempt
+        return {} if attempt is None else attempt.accumulators()
 
     def _show_end(self, status: JobStatus) -> None:
         """Show how the job ended."""

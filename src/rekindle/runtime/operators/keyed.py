@@ -24,7 +24,7 @@ from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.result_copies import FIXED, unshared
 from rekindle.runtime.operators.roles import ColumnOperator, KeyedStateOwner, ProcessingTimeOperator
 from rekindle.runtime.operators.side_outputs import emitted, sorted_out
-from rekindle.runtime.operators.stateless import append_results
+from rekindle.runtime.operators.stateless import NOT_RESULTS, append_results, refused_results
 from rekindle.runtime.operators.user_function import UserFunctionOperator
 from rekindle.state.blocks import EVENT_TIMERS, PROCESSING_TIMERS, TIMERS, KeyGroupBlock
 from rekindle.state.keyed_backend import NO_KEY, KeyedStateBackend
@@ -205,6 +205,7 @@ class ReduceOperator(KeyedOperator, ColumnOperator):
 
     def _process(self, chunk: Chunk) -> Chunk:
         reduce, backend, state = self.function.reduce, self.backend, self._state
+        check_samples(self.function, chunk)
         values: list[Any] = []
         append = values.append
         for backend.key, value in zip(_keys(chunk), chunk.each(), strict=True):
@@ -247,19 +248,23 @@ class KeyedProcessOperator(KeyedOperator, ProcessingTimeOperator):
             context.current_timestamp = None
             for backend.key, value in zip(_keys(chunk), chunk.each(), strict=True):
                 results = call(value, context)
-                if results is not None:
+                if type(results) not in NOT_RESULTS:
                     for result in results:
                         append(result if type(result) in FIXED else emitted(result))
+                elif results is not None:
+                    raise refused_results(results)
             return sorted_out(values)
         timestamps: list[int | None] = []
         stamp = timestamps.append
         for backend.key, value, timestamp in zip(_keys(chunk), chunk.each(), chunk.timestamps, strict=True):
             context.current_timestamp = timestamp
             results = call(value, context)
-            if results is not None:
+            if type(results) not in NOT_RESULTS:
                 for result in results:
                     append(result if type(result) in FIXED else emitted(result))
                     stamp(timestamp)
+            elif results is not None:
+                raise refused_results(results)
         return sorted_out(values, timestamps)
 
     def advance_watermark(self, watermark: int) -> Chunk | None:
@@ -325,6 +330,17 @@ class KeyedContext(KeyedProcessFunction.OnTimerContext, TimerService):
 
     def delete_event_time_timer(self, timestamp: int) -> None:
         self.event_timers.delete(self._backend.key, timestamp)
+
+
+def check_samples(function: Any, chunk: Chunk) -> None:
+    """Show some records of a chunk to a reduction that knows which field it needs, before it is given any.
+
+    Without that a field that is missing would come to light only where a key has its second record.
+    """
+    check = getattr(function, "check_record", None)
+    if check is not None:
+        for record in chunk.samples():
+            check(record)
 
 
 def _keys(chunk: Chunk) -> list[Any]:

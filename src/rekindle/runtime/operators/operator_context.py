@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from rekindle.base.clock import Clock
 from rekindle.checkpoint.row_staging import RowStaging
 from rekindle.metrics import MetricGroup
+from rekindle.runtime.accumulated import SlotAccumulators
 from rekindle.runtime.operators.event_loop import EventLoopThread
 from rekindle.runtime.operators.restored_operator_state import RestoredOperatorState
 from rekindle.state.keyed_backend import KeyedStateBackend
@@ -86,12 +87,14 @@ class FunctionEnvironment:
         job_parameters: The global job parameters.
         metrics: The group of what the function counts and measures.
         superstep: Gives the number of the round; None outside of iterations that have rounds.
+        accumulators: Those of the slot.
     """
 
     task: TaskInfo
     job_parameters: dict[str, str]
     metrics: MetricGroup
     superstep: Callable[[], int] | None = None
+    accumulators: SlotAccumulators = field(default_factory=SlotAccumulators)
 
 
 class KeyedBackendFactory(Protocol):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from rekindle.contracts.functions import RuntimeContext
+from rekindle.contracts.functions.accumulators import Accumulator, DoubleCounter, Histogram, IntCounter, LongCounter
 from rekindle.contracts.state import (
     AggregatingStateDescriptor,
     FoldingStateDescriptor,
@@ -18,6 +19,8 @@ from rekindle.exceptions import InvalidCallError, InvalidProgramError, StateAcce
 from rekindle.metrics import MetricGroup
 from rekindle.runtime.operators.operator_context import FunctionEnvironment
 from rekindle.state.keyed_backend import KeyedStateBackend
+
+A = TypeVar("A", bound=Accumulator[Any, Any])
 
 
 class SlotRuntimeContext(RuntimeContext):
@@ -57,6 +60,27 @@ class SlotRuntimeContext(RuntimeContext):
                 "rounds: give iterate() max_iterations, or close_with() a termination criterion"
             )
         return self._environment.superstep()
+
+    def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
+        self._environment.accumulators.add(self._task.uid, self._task.name, name, accumulator)
+
+    def get_accumulator(self, name: str) -> Accumulator[Any, Any] | None:
+        return self._environment.accumulators.get(self._task.uid, name)
+
+    def get_int_counter(self, name: str) -> IntCounter:
+        return self._counter(name, IntCounter)
+
+    def get_long_counter(self, name: str) -> LongCounter:
+        return self._counter(name, LongCounter)
+
+    def get_double_counter(self, name: str) -> DoubleCounter:
+        return self._counter(name, DoubleCounter)
+
+    def get_histogram(self, name: str) -> Histogram:
+        return self._counter(name, Histogram)
+
+    def _counter(self, name: str, kind: type[A]) -> A:
+        return self._environment.accumulators.get_or_add(self._task.uid, self._task.name, name, kind)
 
     def get_metrics_group(self) -> MetricGroup:
         return self._environment.metrics

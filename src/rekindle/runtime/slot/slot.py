@@ -20,6 +20,7 @@ from rekindle.contracts.key_groups import key_group_range
 from rekindle.exceptions import SlotProtocolError
 from rekindle.graph.job_graph import JobNode
 from rekindle.metrics.slot_metrics import MetricRegistry, MetricValue
+from rekindle.runtime.accumulated import SlotAccumulators
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.payload import Item, Passed, Progress, decode_all, is_batch
 from rekindle.runtime.exchange.sizes import PAYLOAD_BYTES
@@ -123,6 +124,7 @@ class Slot:
         self._positions: Lists = {}
         self._partition_functions: list[Function] = []
         self._metrics = MetricRegistry(clock)
+        self._accumulators = SlotAccumulators()
         self._queries = None if job.queries is None else self._made_queries(job.queries)
         self._waits = LevelWaits()
         self._counted = CountedWork(job.graph, self._graph, self._exchanges, self._waits, clock.now())
@@ -263,7 +265,8 @@ class Slot:
                 self._each(self._observers, lambda operator: operator.notify_complete(order.checkpoint_id))
             else:
                 self._each(self._committers, lambda operator: operator.savepoint_completed(order.checkpoint_id))
-        self._send(m.CommitDone(order.checkpoint_id))
+            accumulators = self._accumulators.encoded()
+        self._send(m.CommitDone(order.checkpoint_id, accumulators=accumulators))
 
     def notify_aborted(self, order: m.NotifyAborted) -> None:
         """Forget a checkpoint."""
@@ -279,7 +282,8 @@ class Slot:
             self._each(self._committers, lambda operator: operator.commit_final(order.version))
             stagers = [(n, o) for n, o in self._committers if isinstance(o, RowStager)]
             staged = {running.node.uid: operator.staged_rows() for running, operator in stagers}
-        self._send(m.CommitDone(0, staged))
+            accumulators = self._accumulators.encoded()
+        self._send(m.CommitDone(0, staged, accumulators))
 
     def finish_uploads(self) -> None:
         """Wait for the snapshots under way; for a slot that no process ends with, before it is closed."""
@@ -571,6 +575,7 @@ class Slot:
                 job_parameters=job.job_parameters,
                 metrics=self._metrics.group(node.uid, node.name, self.index),
                 superstep=self._iterations.superstep(node.id),
+                accumulators=self._accumulators,
                 job=JobInfo(
                     job.job_id,
                     job.checkpointing,

@@ -244,6 +244,7 @@ class CommitDone(_Message, frozen=True):
 
     checkpoint_id: int
     staged: dict[str, list[StagedRows]] = {}
+    accumulators: bytes = b""  # all of the slot's, pickled
 
 
 class Rates(msgspec.Struct, frozen=True, array_like=True):

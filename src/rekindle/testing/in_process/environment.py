@@ -9,6 +9,7 @@ from rekindle.config.configuration import Configuration
 from rekindle.config.configuration_layers import lay_over
 from rekindle.config.rest_options import RestOptions
 from rekindle.contracts.table_commit import TableCommit
+from rekindle.contracts.wrong_arguments import with_article
 from rekindle.datastream import DataStream, StreamExecutionEnvironment
 from rekindle.exceptions import InvalidProgramError, NotSupportedError
 from rekindle.graph.job_graph import JobGraph
@@ -56,12 +57,18 @@ class LocalEnvironment(StreamExecutionEnvironment):
 
         Raises:
             NotSupportedError: It is a DataFrame, which only Spark can read.
+            TypeError: It is nothing of the kind.
         """
         import pyarrow as pa
 
         from rekindle.testing.in_process.arrow_frames import ArrowFrame
 
         if not isinstance(data_frame, pa.Table | list | tuple):
+            if not callable(data_frame) and not hasattr(data_frame, "isStreaming"):
+                raise TypeError(
+                    f"from_data_frame (source {uid!r}) takes an Arrow table or a list of tables here, and was given "
+                    f"{with_article(type(data_frame).__name__)}"
+                )
             instead = "Give rows as an Arrow table, or the records with env.from_collection(…)"
             raise _needs_spark(f"from_data_frame with a DataFrame (source {uid!r})", instead)
         if bounded is False:

@@ -43,10 +43,10 @@ def delay(decision: RestartDecision) -> int:
 
 
 class TestNoRestart:
-    def test_gives_up_at_once_and_says_what_to_set(self) -> None:
-        decision = NoRestart().on_failure(0)
+    def test_gives_up_at_once_and_says_why(self) -> None:
+        decision = NoRestart(", as it was set").on_failure(0)
         assert isinstance(decision, GiveUp)
-        assert "restart-strategy.type" in decision.reason
+        assert decision.reason == "the restart strategy is none, as it was set"
 
 
 class TestFixedDelay:
@@ -175,7 +175,7 @@ class TestExponentialDelay:
 
 class TestDescription:
     def test_names_strategy_and_settings(self) -> None:
-        assert NoRestart().describe() == "none"
+        assert NoRestart("").describe() == "none"
         assert FixedDelayRestart(3, 10).describe() == "fixed-delay (3 attempts, delay 10 ms)"
         assert FixedDelayRestart(None, 10).describe() == "fixed-delay (without limit, delay 10 ms)"
         assert FailureRateRestart(3, 500, 10).describe() == ("failure-rate (at most 3 failures in 500 ms, delay 10 ms)")
@@ -305,3 +305,16 @@ class TestChoice:
 
         with pytest.raises(ConfigurationError, match="Odd is not a restart strategy"):
             chosen(Odd())
+
+
+@pytest.mark.parametrize(
+    ("batch", "words"),
+    [
+        (True, "the restart strategy is none; set restart-strategy.type if the job is to restart after a failure"),
+        (False, "the restart strategy is none; set restart-strategy.type, or enable checkpointing, if the job is to"),
+    ],
+)
+def test_a_batch_is_not_told_to_take_checkpoints(batch: bool, words: str) -> None:
+    decision = restart_strategy_for(None, Configuration(), False, lambda: 0.0, batch).on_failure(0)
+    assert isinstance(decision, GiveUp)
+    assert decision.reason.startswith(words)

@@ -186,10 +186,10 @@ class TestNone:
     @pytest.mark.parametrize("value", ["none", "off", "disable"])
     @pytest.mark.parametrize("key", [STRATEGY, "restart-strategy"])
     def test_by_configuration(self, key: str, value: str) -> None:
-        assert_failed(run(1, configuration={key: value}), [], "the restart strategy is none")
+        assert_failed(run(1, configuration={key: value}), [], f"the restart strategy is none, as {key} says")
 
     def test_by_program_whatever_the_configuration_says(self) -> None:
-        assert_failed(run(1, RestartStrategies.no_restart(), fixed(5, "1 s")), [], "the restart strategy is none")
+        assert_failed(run(1, RestartStrategies.no_restart(), fixed(5, "1 s")), [], "is none, as the program has set it")
 
 
 class TestFixedDelay:
@@ -259,7 +259,7 @@ class TestNothingConfigured:
         assert_finished(run(4, configuration=keys), [100, 200, 400, 500])
 
     def test_without_checkpoints_it_does_not(self) -> None:
-        assert_failed(run(1, checkpointing=False), [], "the restart strategy is none")
+        assert_failed(run(1, checkpointing=False), [], "set restart-strategy.type, or enable checkpointing, if")
 
     def test_a_program_that_falls_back_leaves_it_to_the_configuration(self) -> None:
         program = RestartStrategies.fall_back_restart()

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
 from rekindle.checkpoint.coordinator import CheckpointCoordinator
@@ -38,6 +39,7 @@ from rekindle.exceptions import (
     UserCodeError,
 )
 from rekindle.graph.transformations.split_sources import SplitFrame
+from rekindle.runtime.accumulated import merged_accumulators
 from rekindle.runtime.master.attempts import attempt_events as a
 from rekindle.runtime.master.attempts.attempt_machine import AttemptMachine, AttemptSettings
 from rekindle.runtime.master.attempts.attempt_slots import AttemptSlots
@@ -115,6 +117,7 @@ class Attempt:
         self._times = times
         self.states = StateRegistry(shared.graph, shared.secret, shared.slot_pool.broadcast)
         self._running_slots = AttemptSlots(shared, number, times, self.states, launch)
+        self._accumulators: dict[int, bytes] = {}  # what each slot has sent last
         self._metrics = SlotMetrics(self._slots_to_ask, shared.slot_pool.broadcast)
         self._driver: EpochDriver | None = None
         self._stopping = False
@@ -184,6 +187,14 @@ class Attempt:
 
     def _slots_to_ask(self) -> int:
         return min(self._running_slots.open, len(self._shared.slot_pool.registered()))
+
+    def accumulators(self) -> dict[str, Any]:
+        """Return the results of the accumulators, as the slots have sent them last.
+
+        Raises:
+            InvalidProgramError: They cannot be merged.
+        """
+        return merged_accumulators([encoded for _, encoded in sorted(self._accumulators.items())])
 
     @property
     def last_readings(self) -> SlotReadings:
@@ -433,6 +444,7 @@ class Attempt:
                     a.SnapshotDeclined(message.attempt, message.checkpoint_id, slot, message.reason, message.curable)
                 )
             case m.CommitDone():
+                self._accumulators[slot] = message.accumulators
                 self._events.put(a.OutputCommitted(slot, message.checkpoint_id, message.staged))
             case m.Output():
                 self._show(message)

@@ -166,7 +166,7 @@ class TableCommits:
             raise
         except BaseException as error:  # SystemExit, too: it would end the program as if all were well
             raise _failure(node, commit, error) from error
-        log.info("committed %d rows of sink %r, version %d", sum(row.rows for row in rows), node.name, commit.version)
+        log.debug("committed %d rows of sink %r, version %d", sum(row.rows for row in rows), node.name, commit.version)
 
     def _committed(self, app_id: str, output: StagedOutput) -> int | None:
         """Return up to which version a sink is committed, as far as is known."""

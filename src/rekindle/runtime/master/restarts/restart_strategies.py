@@ -57,14 +57,18 @@ class RestartStrategy(Protocol):
 
 
 class NoRestart:
-    """Never restart."""
+    """Never restart.
+
+    Args:
+        why: Who has said so, or what to do for another strategy.
+    """
+
+    def __init__(self, why: str) -> None:
+        self._why = why
 
     def on_failure(self, now: int) -> RestartDecision:
         """Give up."""
-        return GiveUp(
-            "the restart strategy is none; set restart-strategy.type, or enable checkpointing, "
-            "if the job is to restart after a failure"
-        )
+        return GiveUp(f"the restart strategy is none{self._why}")
 
     def describe(self) -> str:
         """Return the strategy and its settings, for people."""
@@ -223,6 +227,7 @@ def restart_strategy_for(
     configuration: Configuration,
     checkpointing: bool,
     random: Callable[[], float],
+    batch: bool = False,
 ) -> RestartStrategy:
     """Return the restart strategy of a job.
 
@@ -234,15 +239,16 @@ def restart_strategy_for(
         configuration: The configuration of the job.
         checkpointing: Whether the job takes periodic checkpoints.
         random: Returns a number in [0, 1), for the jitter of exponential delays.
+        batch: Whether the job is a batch, which has no periodic checkpoints.
 
     Raises:
         ConfigurationError: If a setting cannot work.
     """
     match program:
         case None | FallbackRestartStrategyConfiguration():
-            return _configured(configuration, checkpointing, random)
+            return _configured(configuration, checkpointing, random, batch)
         case NoRestartStrategyConfiguration():
-            return NoRestart()
+            return NoRestart(", as the program has set it")
         case FixedDelayRestartStrategyConfiguration():
             return FixedDelayRestart(_limit(program.restart_attempts), program.delay_ms)
         case FailureRateRestartStrategyConfiguration():
@@ -283,10 +289,16 @@ def driver_restarts(random: Callable[[], float]) -> RestartStrategy:
     )
 
 
-def _configured(configuration: Configuration, checkpointing: bool, random: Callable[[], float]) -> RestartStrategy:
+def _configured(
+    configuration: Configuration, checkpointing: bool, random: Callable[[], float], batch: bool
+) -> RestartStrategy:
+    key = Options.RESTART_STRATEGY.key_in(configuration)
     match configuration.get(Options.RESTART_STRATEGY) or ("exponential-delay" if checkpointing else "none"):
+        case "none" if key is not None:
+            return NoRestart(f", as {key} says")
         case "none":
-            return NoRestart()
+            ways = Options.RESTART_STRATEGY.key + ("" if batch else ", or enable checkpointing,")
+            return NoRestart(f"; set {ways} if the job is to restart after a failure")
         case "fixed-delay":
             return FixedDelayRestart(
                 _limit(configuration.get(Options.FIXED_DELAY_ATTEMPTS)),

@@ -180,7 +180,7 @@ def settle(
             uncommitted_output=configuration.get(StateRecoveryOptions.IGNORE_UNCOMMITTED_OUTPUT),
         ),
         restart_strategy=restart_strategy_for(
-            execution_config.get_restart_strategy(), configuration, enabled, random.random
+            execution_config.get_restart_strategy(), configuration, enabled, random.random, batch
         ),
         control_port=configuration.get(JobManagerOptions.RPC_PORT),
         heartbeat_ms=configuration.get(HeartbeatOptions.INTERVAL),

@@ -125,7 +125,7 @@ def _rocksdb(backend: EmbeddedRocksDBStateBackend, configuration: Configuration)
         background_threads=get(RocksDBOptions.THREADS),
         open_files=get(RocksDBOptions.OPEN_FILES),
         cache_entries=get(RocksDBOptions.CACHE_ENTRIES),
-        ttl_compaction=get(RocksDBOptions.TTL_COMPACTION_FILTER),
+        ttl_compaction=_first(backend.is_ttl_compaction_filter_enabled(), get(RocksDBOptions.TTL_COMPACTION_FILTER)),
         transfer_threads=_first(threads, get(RocksDBOptions.TRANSFER_THREADS)),
     )
 

@@ -17,6 +17,7 @@ from rekindle.base.clock import Clock
 from rekindle.contracts.functions.async_functions import AsyncFunction, AsyncFunctionDescriptor
 from rekindle.runtime.operators.async_io.async_queue import AsyncQueue, Element
 from rekindle.runtime.operators.result_copies import FIXED, unshared
+from rekindle.runtime.operators.stateless import NOT_RESULTS, refused_results
 
 _CLOSING_SECONDS = 5.0
 
@@ -221,6 +222,8 @@ class AsyncRequests:
             self._fail(element, error)
 
     def _as_list(self, results: Any) -> list[Any]:
+        if type(results) in NOT_RESULTS and results is not None:
+            raise refused_results(results)
         if isinstance(results, Iterable):
             return [*results]
         what = "cannot be none" if results is None else "should be of list type"

@@ -10,7 +10,7 @@ from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.batch.gathered import GatheredRecords
 from rekindle.runtime.operators.batch.key_order import order_of_key
 from rekindle.runtime.operators.batch.sorted_batch import BATCH_RECORDS
-from rekindle.runtime.operators.keyed import REDUCED, ReduceOperator
+from rekindle.runtime.operators.keyed import REDUCED, ReduceOperator, check_samples
 from rekindle.runtime.operators.operator import MAX_WATERMARK
 from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.result_copies import unshared
@@ -39,6 +39,7 @@ class FinalReduceOperator(ReduceOperator, InputGatherer):
         super().open(context)
 
     def process(self, chunk: Chunk) -> None:  # type: ignore[override]
+        check_samples(self.function, chunk)
         if chunk.timestamps is None:
             assert chunk.keys is not None
             self._announce(chunk)

@@ -12,6 +12,7 @@ from typing import Any
 from rekindle.contracts.functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.roles import TwoInputOperator
+from rekindle.runtime.operators.stateless import NOT_RESULTS, refused_results
 from rekindle.runtime.operators.windows.window_operator import WindowOperator
 
 
@@ -42,11 +43,17 @@ def group_call(function: Any) -> Callable[[list[Any], list[Any]], Any]:
             return lambda first, second: (function.join(one, two) for one in first for two in second)
         case FlatJoinFunction():
             return lambda first, second: (
-                result for one in first for two in second for result in function.join(one, two) or ()
+                result for one in first for two in second for result in _results(function.join(one, two))
             )
         case CoGroupFunction():
             return function.co_group
     raise TypeError(f"{type(function).__name__} is not a function of two streams")
+
+
+def _results(results: Any) -> Any:
+    if type(results) in NOT_RESULTS and results is not None:
+        raise refused_results(results)
+    return results or ()
 
 
 def _tagged(chunk: Chunk, side: int) -> Chunk:

@@ -28,7 +28,7 @@ from rekindle.contracts.windowing.trigger import Trigger, TriggerResult
 from rekindle.contracts.windowing.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, TimeWindow
 from rekindle.graph.transformations.windows import Windowing
 from rekindle.runtime.chunk import Chunk
-from rekindle.runtime.operators.keyed import KeyedOperator
+from rekindle.runtime.operators.keyed import KeyedOperator, check_samples
 from rekindle.runtime.operators.operator_context import OperatorContext
 from rekindle.runtime.operators.result_copies import FIXED, unshared
 from rekindle.runtime.operators.roles import ColumnOperator, ProcessingTimeOperator
@@ -141,6 +141,7 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator, ColumnOperator):
 
     def _process(self, chunk: Chunk) -> Chunk:
         assert chunk.keys is not None, "a keyed operator was fed from an edge without keys"
+        check_samples(self.windowing.contents.function, chunk)
         assign, assigner_context = self.windowing.assigner.assign_windows, self._assigner_context
         backend = self.backend
         stamps = chunk.timestamps or [None] * len(chunk.values)
