@@ -36,18 +36,19 @@ class World:
         patch.setattr(SparkContext, "_active_spark_context", None)
         patch.setattr(SparkContext, "_ensure_initialized", self._start)
         patch.setattr(gateway, "SparkConf", self._configuration)
+        patch.setattr(gateway, "launch_gateway", lambda conf, how: SimpleNamespace())
         patch.setattr(SparkSession, "getActiveSession", lambda: None)
         patch.setattr(SparkSession.Builder, "getOrCreate", lambda builder: self._create(builder))
         patch.setattr(session, "require_java", lambda: "java")
         patch.setattr(session, "quieten_jvm", lambda settings: None)
-        patch.setattr(session, "_worker_sockets", dict)
+        patch.setattr(session, "_own_directory", dict)
         patch.setenv("PYSPARK_PYTHON", "python")
 
     def _configuration(self, loadDefaults: bool = True) -> Any:  # noqa: N803 - as PySpark names it
         settings = dict(self._told) if loadDefaults else {}
         return SimpleNamespace(set=settings.__setitem__, getAll=lambda: list(settings.items()))
 
-    def _start(self, conf: Any) -> None:
+    def _start(self, conf: Any, gateway: Any = None) -> None:
         if SparkContext._gateway is None:
             self.at_start = dict(conf.getAll())
             self._told |= self.at_start
@@ -72,6 +73,19 @@ def test_where_nobody_says_anything_spark_runs_here_with_a_core_for_each_subtask
     assert settings["spark.task.maxFailures"] == "1"
     assert settings["spark.ui.showConsoleProgress"] == "false"
     assert settings["spark.driver.host"] == "127.0.0.1"
+    assert settings["spark.authenticate"] == "true"
+
+
+@pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "spark://host:7077"])
+def test_where_spark_does_not_make_up_a_secret_it_is_not_told_to_want_one(
+    monkeypatch: pytest.MonkeyPatch, master: str
+) -> None:
+    assert "spark.authenticate" not in World(monkeypatch, FILLED_IN).create(spark_master=master)
+
+
+def test_what_is_said_of_sparks_secret_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = World(monkeypatch, {**FILLED_IN, "spark.authenticate": "false"}).create()
+    assert settings["spark.authenticate"] == "false"
 
 
 @pytest.mark.parametrize("of_spark_submit", [True, False])

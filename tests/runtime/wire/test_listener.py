@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import queue
 import resource
 import socket
@@ -350,3 +351,31 @@ def test_no_thread_is_spent_on_strangers(port: Callable[..., Port]) -> None:
     for stranger in strangers:
         stranger.close()
     wait_until(lambda: not opened.listener._peers, "all are forgotten")
+
+
+@pytest.mark.skipif(not hasattr(socket, "SO_PEERCRED"), reason="this system does not tell who calls")
+@pytest.mark.parametrize(("user", "served"), [("own", True), ("another", False)])
+def test_through_a_unix_socket_only_processes_of_the_same_user_are_heard(
+    monkeypatch: pytest.MonkeyPatch, user: str, served: bool
+) -> None:
+    if user == "another":
+        monkeypatch.setattr(listener_module, "_ALWAYS_HEARD", ())
+        monkeypatch.setattr(listener_module.os, "geteuid", lambda: os.getuid() + 1)
+    with ExitStack() as stack:
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(f"\0rekindle-test-{os.getpid()}-{user}")
+        listening.listen()
+        port = Port(stack, listening)
+
+        def dial() -> socket.socket:
+            sock = socket.socket(socket.AF_UNIX)
+            sock.settimeout(30)
+            sock.connect(port.address)
+            return sock
+
+        port.dial = dial  # type: ignore[method-assign]
+        if served:
+            assert port.friend() == b"hello"
+        else:
+            with dial() as sock:
+                assert hung_up(sock)

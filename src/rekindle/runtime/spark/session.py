@@ -111,7 +111,7 @@ def create_session(configuration: Configuration, parallelism: int, packages: Ite
     settings = said() | settings
     master = settings.setdefault("spark.master", f"local[{max(parallelism, os.cpu_count() or 1)}]")
     settings.setdefault("spark.app.name", "rekindle")
-    defaults = _SESSION_SETTINGS | (_LOCAL_SETTINGS | _worker_sockets() if master.startswith("local") else {})
+    defaults = _SESSION_SETTINGS | _settings_of(master)
     executable = configuration.get(PythonOptions.PYTHON_EXECUTABLE)
     if executable is not None:
         os.environ["PYSPARK_PYTHON"] = executable
@@ -234,13 +234,27 @@ def use_this_python(session: SparkSession) -> None:
         context.pythonExec = sys.executable
 
 
-def _worker_sockets() -> dict[str, str]:
-    """Let Spark speak with its Python workers through Unix sockets, in a directory that does not outlive the driver."""
-    sockets = ScratchDirectory()
-    atexit.register(sockets.close)
+def _settings_of(master: str) -> dict[str, str]:
+    if not master.startswith("local"):
+        return {}
+    if master.startswith("local-cluster"):
+        return _LOCAL_SETTINGS | _own_directory()
+    # Spark makes up a secret for its own ports there. Without one it hands tasks, which have the secret of the job in
+    # them, to anybody on this machine who asks.
+    return _LOCAL_SETTINGS | _own_directory() | {"spark.authenticate": "true"}
+
+
+def _own_directory() -> dict[str, str]:
+    """Let Spark have a directory that is for the user only, and gone after the driver.
+
+    Records that cross an exchange lie in it, and the Unix sockets by which Spark speaks with its Python workers.
+    """
+    scratch = ScratchDirectory()
+    atexit.register(scratch.close)
     return {
+        "spark.local.dir": scratch.path,
         "spark.python.unix.domain.socket.enabled": "true",
-        "spark.python.unix.domain.socket.dir": sockets.path,
+        "spark.python.unix.domain.socket.dir": scratch.path,
     }
 
 

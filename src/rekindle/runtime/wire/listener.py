@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import resource
 import selectors
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable
@@ -31,6 +33,8 @@ _SHARE = 16  # of all descriptors of the process, strangers get one in so many
 _AT_ONCE = 32  # connections accepted before those that are there have their turn
 _PAUSE = 0.1  # before the next try, when there was no descriptor for a connection
 _ENDING_SECONDS = 5.0
+_ALWAYS_HEARD = (0,)  # root
+_CREDENTIALS = struct.Struct("3i")  # process, user, group
 
 Serve = Callable[[socket.socket, bytes], None]
 """Speaks with a peer that has introduced itself, in a thread of its own: is given the socket and the first message."""
@@ -128,7 +132,11 @@ class Listener:
             except OSError as error:
                 self._pause(error)
                 return
-            self._welcome(sock)
+            if _may_call(sock):
+                self._welcome(sock)
+            else:
+                self._warnings.note("a process of another user called, and was turned away")
+                sock.close()
 
     def _pause(self, error: OSError) -> None:
         """Make room and wait a moment: there will be descriptors again, and who has called waits until then."""
@@ -223,6 +231,14 @@ class _Peer:
         data, self._wanted = step
         if data and self.socket.send(data) != len(data):  # a few bytes into an empty buffer
             raise ConnectionError("the peer takes nothing")
+
+
+def _may_call(sock: socket.socket) -> bool:
+    """Return whether a peer's process may call at all: through a Unix socket, those of the same user, and of root."""
+    if sock.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
+        return True
+    _, user, _ = _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    return user in (os.geteuid(), *_ALWAYS_HEARD)
 
 
 def _spare_descriptors() -> int:

@@ -83,12 +83,17 @@ class SlotConnection:
                     rest = parts[0][self._socket.send(parts[0], socket.MSG_DONTWAIT) :]
                     parts[:1] = [rest] if rest else []
             if parts:
-                threading.Thread(target=self._send_rest, daemon=True, name="control-send").start()
+                try:
+                    threading.Thread(target=self._send_rest, daemon=True, name="control-send").start()
+                except RuntimeError as error:  # part of a message is on its way, and nothing can follow it
+                    log.warning("slot %d is cut off: its message cannot be sent (%s)", self.registration.slot, error)
+                    self.close()
+                    return
         self._unsent += parts
 
     def _send_rest(self) -> None:
         while True:
-            with self._sending:
+            with self._sending:  # whoever has started this thread has put something there by now
                 part = self._unsent[0]
             with suppress(OSError):  # the connection is closed: the reading thread sees that, too
                 self._socket.sendall(part)
