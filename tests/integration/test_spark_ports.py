@@ -1,4 +1,4 @@
-"""What others on the machine get from the Spark that Rekindle starts: tasks hold a job's secret, shuffles its records."""
+"""What others on this machine get from the Spark that Rekindle starts: tasks hold secrets, and shuffles records."""
 
 from __future__ import annotations
 
