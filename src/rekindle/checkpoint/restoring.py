@@ -136,8 +136,8 @@ def _directories(location: str, skip_damaged: bool) -> list[str]:
     if len(found) > 1:
         newest = max(found, key=lambda job: _taken(files, job, skip_damaged))
         log.warning(
-            "%d jobs have checkpoints in %s, and %s is the newest by the clocks of their machines: the job starts from "
-            "there. If another one is meant, name it",
+            "%d jobs have checkpoints in %s, and %s is the newest by the clocks of their machines: that one is taken. "
+            "If another one is meant, name it",
             *(len(found), location, newest[0]),
         )
     return [paths.join(location, checkpoint) for checkpoint in newest]
