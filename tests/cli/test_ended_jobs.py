@@ -95,6 +95,11 @@ class TestList:
         assert "runs without a REST interface" in rekindle_here("list", "-a").out
         assert listed() == []
 
+    def test_secrets_among_the_arguments_are_not_told(self) -> None:
+        keep(arguments=("--password", "hush", "--db", "postgresql://u:hush@h/x", "--day", "monday"))
+        (job,) = listed("-a")
+        assert job["arguments"] == ["--password", "******", "--db", "postgresql://u:******@h/x", "--day", "monday"]
+
     def test_elsewhere_nothing_on_disk_counts(self, orders: FakeRest) -> None:
         keep("aaaa", status="FAILED", ended=START, **GONE)
         assert [job["job_id"][:4] for job in listed("-a", "-m", orders.address)] == ["5f1c"]

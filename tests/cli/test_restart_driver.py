@@ -229,8 +229,11 @@ def test_a_detached_program_is_started_again_by_a_command_that_stays(tmp_path: P
     stays, driver = ended.json()["pid"], starts(tmp_path)[0]["pid"]
     assert isinstance(driver, int)
     assert stays != driver
+    readable_by_all = Path(f"/proc/{stays}/cmdline").read_bytes()
     os.kill(driver, signal.SIGKILL)
     wait_until(lambda: len(starts(tmp_path)) == 2, "it is started again")
     assert [start["settings"]["pipeline.name"] for start in starts(tmp_path)] == ["x", "x"]  # type: ignore[index]
     wait_until(lambda: not Path(f"/proc/{stays}").exists(), "the command ends with the program")
     assert "was ended by SIGKILL while job 'job'" in " ".join(log.read_text().split())
+    assert b"--restart-driver" in readable_by_all
+    assert b"pipeline.name" not in readable_by_all, "settings may be secret"

@@ -49,6 +49,14 @@ def test_secrets_are_not_in_it() -> None:
     assert "-D db.password=" in line.replace("'", "")
 
 
+def test_nor_are_those_among_the_arguments() -> None:
+    arguments = ["--password", "geheim", "--db", "postgresql://u:geheim@h/x", "--api-key=geheim", "--day", "monday"]
+    assert StartedProgram("orders.py", arguments).continued_from("/chk-7") == (
+        "rekindle run -s /chk-7 orders.py --password '******' --db 'postgresql://u:******@h/x' '--api-key=******' "
+        "--day monday"
+    )
+
+
 SHOWS = "from rekindle.program.continuing import this_program\nprint(this_program().continued_from('/chk-7'))\n"
 
 

@@ -30,7 +30,7 @@ from rekindle.program.run_report import JobReport, read_reports
 from rekindle.rest.discovery import Endpoint, discovered
 
 DETACHED_REPORT = "REKINDLE_DETACHED_REPORT"
-"""The variable by which a command that does not stay names its report to one that does."""
+"""The variable by which a command that does not stay names its report to one that does, and hands it its settings."""
 
 _POLL_SECONDS = 0.1
 _LAST_WORDS_SECONDS = 30
@@ -99,10 +99,13 @@ def start_detached(program: Program, log: str | None, restart_driver: bool = Fal
 
 
 def _restarting(program: Program) -> list[str]:
-    """Return the command line of a command that runs a program in the foreground, and starts it again."""
+    """Return the command line of a command that runs a program in the foreground, and starts it again.
+
+    It takes the settings from its environment, as the program does: a command line can be read by others.
+    """
     program.command()  # raises if there is no such program
-    options = [*(f"-D{key}={value}" for key, value in program.properties.items()), *["--module"][: program.module]]
-    return [sys.executable, "-m", "rekindle.cli", "run", "--restart-driver", *options, program.name, *program.arguments]
+    options = ["--restart-driver", *["--module"][: program.module]]
+    return [sys.executable, "-m", "rekindle.cli", "run", *options, program.name, *program.arguments]
 
 
 def _log_name(program: Program) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from rekindle.config.secrets import arguments_shown
 from rekindle.exceptions import RestError
 from rekindle.rest.discovery import header_file
 
@@ -85,7 +86,7 @@ def _from_disk(job: KeptJob | None) -> dict[str, Any]:
         "why": None if job is None else job.why,
         "savepoint": None if job is None else job.entry.savepoint,
         "program": None if job is None else job.entry.program,
-        "arguments": None if job is None else list(job.entry.arguments),
+        "arguments": None if job is None else list(arguments_shown(job.entry.arguments)),
         "pid": None if job is None else job.entry.pid,
         "log": None if job is None else job.entry.log,
     }

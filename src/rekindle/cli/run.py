@@ -19,6 +19,7 @@ from rekindle.cli.program import Program, run_to_end
 from rekindle.cli.program_end import ProgramEnd, read_end
 from rekindle.cli.properties import Parallelism, Properties, properties_of
 from rekindle.cli.restarting import run_restarting, taken_over
+from rekindle.config.configuration_environment import command_line_in
 from rekindle.config.configuration_files import layered_configuration
 from rekindle.config.options import StateRecoveryOptions
 from rekindle.program.continuing import RESTARTED
@@ -141,6 +142,8 @@ def run(
         raise typer.BadParameter("only the output of a detached program (-d) goes to a file", param_hint="--log")
     if restart_driver:
         also = os.environ.pop(DETACHED_REPORT, None)  # the command that started this one waits for the first job
+        if also is not None:
+            settings = command_line_in(os.environ).to_dict()  # that command's
         with taken_over(settings) as extended:
             started = replace(started, properties=extended)
             ends_with_this = extended != settings

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from rekindle.config.configuration_environment import command_line_in
 from rekindle.config.options import CoreOptions
-from rekindle.config.secrets import shown
+from rekindle.config.secrets import arguments_shown, shown
 
 RESTARTED = "REKINDLE_RESTARTED"
 """The variable by which ``rekindle run --restart-driver`` says that the log of the job ends with that command."""
@@ -44,7 +44,8 @@ class StartedProgram:
                 options += ["-p", value]
             elif not key.startswith(_NOT_AGAIN):
                 options += ["-D", f"{key}={shown(key, value)}"]
-        program = ["PROGRAM"] if self.name is None else [*["--module"][: self.module], self.name, *self.arguments]
+        arguments = arguments_shown(self.arguments)
+        program = ["PROGRAM"] if self.name is None else [*["--module"][: self.module], self.name, *arguments]
         return shlex.join(["rekindle", "run", "-s", path, *options, *program])
 
 

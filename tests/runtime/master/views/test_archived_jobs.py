@@ -84,6 +84,15 @@ def test_it_is_told_from_its_start_to_its_end(view: ProgressView, archiver: JobA
     assert (job.status, job.ended, job.why, job.entry.parallelism) == ("FINISHED", 1_000, None, 2)
 
 
+def test_secrets_among_the_arguments_are_not_written(history: JobHistory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["orders.py", "--password", "hush", "--api-key=hush", "--day", "monday"])
+    archiver = JobArchiver(settings(), history, 2)
+    archiver.begin()
+    archiver.end()
+    assert only().entry.arguments == ("--password", "******", "--api-key=******", "--day", "monday")
+    assert "hush" not in (archive_directory() / only().entry.file_name).read_text()
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_its_last_checkpoint_is_told_and_after_the_end_only_if_it_was_kept(
     view: ProgressView, archiver: JobArchiver, history: JobHistory, tmp_path: Path, kept: bool

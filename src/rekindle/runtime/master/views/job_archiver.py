@@ -21,6 +21,7 @@ from rekindle.archive.directory import archive_directory, forget_oldest, write_e
 from rekindle.archive.job_entry import HEARTBEAT_SECONDS, JobEntry, KeptCheckpoint
 from rekindle.base.process_identity import boot_id, start_ticks
 from rekindle.checkpoint.completed_checkpoint import CompletedCheckpoint
+from rekindle.config.secrets import arguments_shown
 from rekindle.contracts.job.job_status import JobStatus
 from rekindle.program.program_errors import LOG_FILE
 from rekindle.runtime.master.settings.job_settings import JobSettings
@@ -69,7 +70,7 @@ class JobArchiver:
             job_id=settings.job_id,
             job_name=settings.job_name,
             program=os.path.abspath(sys.argv[0]) if sys.argv and sys.argv[0] else "",
-            arguments=tuple(sys.argv[1:]),
+            arguments=arguments_shown(sys.argv[1:]),
             host=socket.gethostname(),
             boot_id=boot_id(),
             pid=pid,
