@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +150,33 @@ def test_a_directory_or_nothing_at_all_is_an_error_that_says_so(tmp_path: Path) 
         read_crash(str(tmp_path))
     with pytest.raises(CheckpointNotFoundError, match="there is no crash record"):
         read_crash(str(tmp_path / "nothing"))
+
+
+def test_a_pipe_is_refused_without_waiting_for_what_writes_to_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "crash"
+    os.mkfifo(pipe)
+    refused: list[str] = []
+
+    def read() -> None:
+        with pytest.raises(CrashRecordError) as error:
+            read_crash(str(pipe))
+        refused.append(str(error.value))
+
+    reading = threading.Thread(target=read, daemon=True)
+    reading.start()
+    reading.join(10)
+    assert refused == [f"cannot read {pipe}: it is not a file; give the path of one, as rekindle crashes lists them"], (
+        "it is still waiting"
+    )
+
+
+def test_a_pipe_of_somebody_else_is_refused_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = tmp_path / "crash"
+    os.mkfifo(pipe)
+    writer = os.open(pipe, os.O_RDWR)  # so that opening it does not wait in any case
+    monkeypatch.setattr("rekindle.checkpoint.crash_records.is_trusted", lambda owner: False)
+    try:
+        with pytest.raises(CrashRecordError, match="belongs to"):
+            read_crash(str(pipe))
+    finally:
+        os.close(writer)

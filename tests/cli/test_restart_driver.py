@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.cli.program_end import ProgramEnd
-from rekindle.cli.restarting import run_restarting, taken_over
+from rekindle.cli.restarting import run_restarting, taken_over, wait_for_restart
 from rekindle.common.job_status import JobStatus
 from rekindle.program.run_report import ErrorReport, JobReport
 from rekindle.testing import ManualClock
@@ -142,6 +142,27 @@ def test_high_availability_that_is_configured_is_left_as_it_is(monkeypatch: pyte
     monkeypatch.setenv("REKINDLE_HIGH_AVAILABILITY_TYPE", "filesystem")
     with taken_over({}) as settings:
         assert settings == {}
+
+
+def test_a_signal_that_is_ignored_does_not_end_the_wait_for_the_next_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[float] = []
+
+    def send(seconds: float) -> None:
+        signal.raise_signal(signal.SIGHUP)
+        sent.append(seconds)
+
+    monkeypatch.setattr("rekindle.cli.restarting.time.sleep", send)
+    mine = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        wait_for_restart(1.0)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert sent == [1.0]
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with pytest.raises(SystemExit) as end:
+            wait_for_restart(1.0)
+        assert end.value.code == 129
+    finally:
+        signal.signal(signal.SIGHUP, mine)
 
 
 # --- with processes ---

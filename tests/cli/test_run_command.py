@@ -225,6 +225,34 @@ def test_a_request_to_end_reaches_the_program(tmp_path: Path, number: signal.Sig
     assert said == ("error: interrupted\n" if to_all else f"error: {program} was ended by {number.name}\n")
 
 
+LISTENS_LATE = """\
+import os, sys, time
+print("starts", flush=True)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+from rekindle.runtime.master.signals import watch_signals
+watch_signals()
+time.sleep(600)
+"""
+
+
+def test_an_interrupt_of_the_command_alone_reaches_a_program_that_is_still_starting(tmp_path: Path) -> None:
+    command = rekindle_command("run", write(tmp_path, LISTENS_LATE), str(tmp_path / "go on"))
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "starts\n"
+            process.send_signal(signal.SIGINT)
+            (tmp_path / "go on").touch()
+            _, said = process.communicate(timeout=TIMEOUT)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    assert (process.returncode, said) == (130, "error: interrupted\n")
+
+
 def report(status: JobStatus) -> JobReport:
     return JobReport("a" * 32, "job", status.name)
 

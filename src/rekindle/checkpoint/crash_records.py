@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import stat
 import struct
 import zlib
 from collections.abc import Iterator
@@ -281,16 +282,25 @@ def read_crash(path: str) -> tuple[CrashSummary, CrashContents]:
         )
     local = local_path(path)
     try:
-        with open(local, "rb") as file:
-            owner = os.fstat(file.fileno()).st_uid
-            if not is_trusted(owner):
-                raise CrashRecordError(distrust(local, owner))
+        with open(local, "rb", opener=_open_without_waiting) as file:
+            found = os.fstat(file.fileno())
+            if not is_trusted(found.st_uid):
+                raise CrashRecordError(distrust(local, found.st_uid))
+            if not stat.S_ISREG(found.st_mode):
+                raise CrashRecordError(
+                    f"cannot read {local}: it is not a file; give the path of one, as rekindle crashes lists them"
+                )
             return decode_crash(file.read(), local)
     except FileNotFoundError as error:
         raise CheckpointNotFoundError(f"there is no crash record {local}") from error
     except OSError as error:
         hint = "; give the path of one file, as rekindle crashes lists them" if os.path.isdir(local) else ""
         raise CrashRecordError(f"cannot read {local}: {error.strerror or error}{hint}") from error
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe, which anybody could have put there, is not waited for."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def crash_records(directory: str) -> list[StoredCrash]:

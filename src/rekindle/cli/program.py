@@ -11,7 +11,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import IO
@@ -21,6 +23,7 @@ from rekindle.config.configuration_environment import DYNAMIC_PROPERTIES
 from rekindle.program.forwarded_signals import forwarded_number
 
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def run_to_end(command: Sequence[str], environment: Mapping[str, str], output: I
     """Run a process in the foreground; give its exit code, as a shell would.
 
     Requests to end are passed on. What was sent to the group of both, as Ctrl-C is, has reached the process already:
-    see ``rekindle.program.forwarded_signals``.
+    see ``rekindle.program.forwarded_signals``. Signals that are ignored, as SIGHUP is after ``nohup``, stay ignored.
 
     Args:
         command: Its command line.
@@ -68,9 +71,12 @@ def run_to_end(command: Sequence[str], environment: Mapping[str, str], output: I
         output: Where its standard output goes; None: where this process's goes.
     """
     sys.stdout.flush()
-    process = subprocess.Popen(command, env=environment, stdout=output)
-    before = {number: signal.signal(number, _forwarded_to(process)) for number in _PASSED_ON}
+    passed_on = _PassedOn()
+    watched = [number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, passed_on.receive) for number in watched}
     try:
+        process = subprocess.Popen(command, env=environment, stdout=output)
+        passed_on.begin(process)
         return as_exit_code(process.wait())
     finally:
         for number, handler in before.items():
@@ -82,14 +88,60 @@ def as_exit_code(returncode: int) -> int:
     return returncode if returncode >= 0 else 128 - returncode
 
 
-def _forwarded_to(process: subprocess.Popen[bytes]) -> Callable[[int, FrameType | None], None]:
-    def forward(number: int, frame: FrameType | None) -> None:
-        if process.returncode is None:
-            meaning = signal.Signals(number)
-            other = forwarded_number(process.pid, meaning)
-            if other is not None:
-                process.send_signal(other)
-            elif meaning is not signal.SIGINT:  # Ctrl-C reaches a program that does not listen to the other by itself
-                process.send_signal(meaning)
+class _PassedOn:
+    """Pass signals on to a process: those that come before it is there, as soon as it is."""
 
-    return forward
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._early: list[signal.Signals] = []
+        self._interrupted = False  # and the process did not listen yet
+
+    def receive(self, number: int, frame: FrameType | None) -> None:
+        """Pass a signal on. It may be called while the process is being started."""
+        if self._process is None:
+            self._early.append(signal.Signals(number))
+        else:
+            self._pass_on(self._process, signal.Signals(number))
+
+    def begin(self, process: subprocess.Popen[bytes]) -> None:
+        """Pass on what has come, and what comes."""
+        self._process = process
+        while self._early:
+            self._pass_on(process, self._early.pop(0))
+
+    def _pass_on(self, process: subprocess.Popen[bytes], meaning: signal.Signals) -> None:
+        if process.returncode is not None:
+            return
+        other = forwarded_number(process.pid, meaning)
+        if other is not None:
+            process.send_signal(other)
+        elif meaning is not signal.SIGINT:
+            process.send_signal(meaning)
+        elif not self._interrupted and not is_in_foreground():
+            # It may have been sent to the group, and a process that ends by it is not to be interrupted at its end.
+            self._interrupted = True
+            threading.Thread(target=self._interrupt_later, args=(process,), name="interrupt", daemon=True).start()
+
+    def _interrupt_later(self, process: subprocess.Popen[bytes]) -> None:
+        """Pass Ctrl-C on when the process listens."""
+        while process.returncode is None:
+            other = forwarded_number(process.pid, signal.SIGINT)
+            if other is not None:
+                self._interrupted = False
+                process.send_signal(other)
+                return
+            time.sleep(_POLL_SECONDS)
+
+
+def is_in_foreground() -> bool:
+    """Return whether this process is in the foreground of its terminal, which sends Ctrl-C to all processes there."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -40,10 +40,11 @@ def taken_over(properties: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 
 def wait_for_restart(seconds: float) -> None:
-    """Wait; a request to end ends the command as it would end the program."""
+    """Wait; a request to end ends the command as it would end the program, unless that signal is ignored."""
     before = {
         number: signal.signal(number, lambda number, frame: sys.exit(128 + number))
         for number in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN  # as nohup has it
     }
     try:
         time.sleep(seconds)

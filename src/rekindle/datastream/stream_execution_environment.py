@@ -615,16 +615,17 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         return renew
 
     def _await(self, master: JobMaster) -> JobExecutionResult:
+        first = None
         try:
             return _result_of(master)
         except KeyboardInterrupt:
-            say_interrupted(master)
+            first = say_interrupted(master)
             master.cancel(keep_checkpoints=True)
             with suppress(JobCancelledError):
                 _result_of(master)
             raise
         finally:
-            end_if_signalled()
+            end_if_signalled(first)
 
 
 def _result_of(master: JobMaster) -> JobExecutionResult:

@@ -10,6 +10,7 @@ else's), and by the type of its body (a form's is not JSON); and a token is in n
 from __future__ import annotations
 
 import hmac
+import re
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -25,6 +26,8 @@ MAX_TARGET = 4 << 10
 MAX_HEADERS = 16 << 10
 MAX_QUERY_FIELDS = 50
 _MOST_DIGITS = 18  # of a length that is looked at at all
+# A name or an address and its port, and nothing of another part of an address.
+_HOST = re.compile(r"(\[[^\[\]@/\\?#\s]*\]|[^\[\]:@/\\?#\s]+)(:[0-9]*)?")
 _METHODS_WITH_BODY = frozenset({"POST", "PATCH", "PUT", "DELETE"})
 
 
@@ -147,7 +150,7 @@ def too_large(settings: RestSettings) -> RequestError:
 
 def _host_name(host: str | None) -> str | None:
     """Return the name in a Host header, without its port."""
-    if not host:
+    if not host or not _HOST.fullmatch(host):
         return None
     try:
         name = urlsplit(f"//{host}").hostname

@@ -22,7 +22,7 @@ from rekindle.runtime.master import signals
 from rekindle.runtime.master.running_jobs import RunningJobs
 from rekindle.runtime.master.settings.job_settings import settle
 from rekindle.runtime.master.settings.signal_action import SignalAction
-from rekindle.runtime.master.signals import SignalWatch
+from rekindle.runtime.master.signals import SignalWatch, say_interrupted
 from support.driver import driver
 from support.processes import wait_until
 from support.rest_jobs import FakeMaster, registered
@@ -176,9 +176,9 @@ class TestWatch:
         [
             [(NUMBER, 0.0), (NUMBER, 0.5)],
             [(PASSED_ON, 0.0)],
-            [(PASSED_ON, 30.0)],
+            [(PASSED_ON, 0.9)],
             [(NUMBER, 0.001), (PASSED_ON, 0.001), (PASSED_ON, 0.001)],
-            [(PASSED_ON, 5.0), (PASSED_ON, 0.5)],
+            [(PASSED_ON, 0.9), (PASSED_ON, 0.5)],
         ],
         ids=["twice to the process", "and the command", "a slow command", "all of them twice", "a slow command twice"],
     )
@@ -203,6 +203,52 @@ class TestWatch:
         wait_until(lambda: KEEPS in job.asked, "it is cancelled")
         self.end(job, JobStatus.CANCELED)
 
+    @pytest.mark.parametrize(("first", "second"), [(NUMBER, PASSED_ON), (PASSED_ON, NUMBER)])
+    @pytest.mark.parametrize("seconds", [1.0, 60.0])
+    def test_a_second_request_that_comes_the_other_way_counts(
+        self, jobs: list[RunningJobs], first: int, second: int, seconds: float
+    ) -> None:
+        job = Job("stop-with-savepoint")
+        jobs[0] = registered(job)
+        signal.raise_signal(first)
+        wait_until(lambda: ("stop", "/s", False) in job.asked, "the job is asked to end")
+        self.again(second, seconds)
+        wait_until(lambda: KEEPS in job.asked, "it is cancelled", timeout=10)
+        self.end(job, JobStatus.CANCELED)
+
+    def test_a_copy_of_the_second_request_is_not_a_third(self, jobs: list[RunningJobs]) -> None:
+        job = Job("stop-with-savepoint")
+        self.begin(jobs, job, ("stop", "/s", False))
+        self.again(PASSED_ON, 60.0)
+        self.again(NUMBER, 0.1)  # a third would end the process
+        wait_until(lambda: KEEPS in job.asked, "it is cancelled")
+        self.end(job, JobStatus.CANCELED)
+
+    def test_ctrl_c_after_a_signal_does_not_take_its_place(self, jobs: list[RunningJobs]) -> None:
+        job = Job("cancel")
+        self.begin(jobs, job, KEEPS)
+        assert say_interrupted(job) is None
+        self.end(job, JobStatus.CANCELED)
+        assert job.history.end_request == "SIGUSR1 was received"
+
+    def test_a_signal_after_ctrl_c_does_not_take_its_place(self, jobs: list[RunningJobs], watch: SignalWatch) -> None:
+        job = Job("cancel")
+        first = say_interrupted(job)
+        assert first is signal.SIGINT
+        self.begin(jobs, job, KEEPS)
+
+        def end_when_waited_for() -> None:
+            wait_until(lambda: watch._leaving, "the program waits")
+            job.end(JobStatus.CANCELED)
+
+        ending = threading.Thread(target=end_when_waited_for)
+        ending.start()
+        with pytest.raises(SystemExit) as end:
+            watch.end_if_signalled(first)
+        ending.join()
+        assert end.value.code == 128 + signal.SIGINT
+        assert job.history.end_request == "SIGINT was received (Ctrl-C)"
+
     @pytest.mark.parametrize("at_once", [True, False])
     def test_a_job_that_cannot_be_saved_is_cancelled_with_the_reason(
         self, jobs: list[RunningJobs], caplog: pytest.LogCaptureFixture, at_once: bool
@@ -214,6 +260,27 @@ class TestWatch:
         self.end(job, JobStatus.CANCELED)
         reason = "a savepoint needs a directory, and none is configured" if at_once else "the disk is full"
         assert caplog.messages[1] == f"[a job] there is no savepoint, and the job is cancelled: {reason}"
+
+
+@pytest.mark.parametrize(("seconds", "interrupts"), [(0.9, 1), (60.0, 2)])
+def test_ctrl_c_that_the_command_passes_on_is_a_copy_for_a_second(seconds: float, interrupts: int) -> None:
+    times = iter([0.0, seconds])
+    watch = SignalWatch((), {PASSED_ON: signal.SIGINT}, lambda: next(times))
+    received = []
+
+    def interrupt(number: int, frame: object) -> None:
+        received.append(number)
+
+    interrupt.__module__ = "pyspark.core.context"  # whose handler is called, too
+    mine = signal.signal(signal.SIGINT, interrupt)
+    try:
+        watch.watch_interrupts()
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(PASSED_ON)
+    finally:
+        watch.uninstall()
+        signal.signal(signal.SIGINT, mine)
+    assert received == [signal.SIGINT] * interrupts
 
 
 def test_handlers_of_the_program_are_left_alone() -> None:

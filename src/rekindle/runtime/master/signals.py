@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from types import FrameType
@@ -41,8 +42,8 @@ class SignalWatch:
     """Wait for signals. The first one ends jobs as configured, the second one cancels them, the third ends the process.
 
     One request may arrive several times: to the process and to its group, within a moment, and from ``rekindle run``,
-    which got it as well. What comes within a second of a request is a copy of it. What the command passes on, under
-    another number, is counted by itself, and the higher of both counts is that of the requests.
+    which got it as well and passes it on under another number. What comes within a second of a request is a copy of it;
+    what comes later is another request, in whichever way it comes.
 
     Ctrl-C raises ``KeyboardInterrupt`` as ever, but not once more for what the command passes on.
 
@@ -62,8 +63,8 @@ class SignalWatch:
         self._forwarded = forwarded
         self._clock = clock
         self._received: queue.SimpleQueue[signal.Signals] = queue.SimpleQueue()  # which may be used in a handler
-        self._requests = _Requests(_COPY_SECONDS)
-        self._interrupts = _Requests(0)
+        self._requests = _Requests(_COPY_SECONDS, _COPY_SECONDS)
+        self._interrupts = _Requests(0, _COPY_SECONDS)
         self._interrupted_by: _Handler | None = None  # what Ctrl-C has called before
         self._number: signal.Signals | None = None
         self._over = threading.Event()
@@ -104,8 +105,11 @@ class SignalWatch:
         if signal.getsignal(signal.SIGINT) == self._interrupt:
             signal.signal(signal.SIGINT, self._interrupted_by)
 
-    def end_if_signalled(self) -> None:
+    def end_if_signalled(self, first: signal.Signals | None = None) -> None:
         """End the program if it was asked to, once all its jobs have ended. For the main thread only.
+
+        Args:
+            first: What the job was ended by before; the exit code names it. None: nothing.
 
         Raises:
             SystemExit: It was.
@@ -113,7 +117,7 @@ class SignalWatch:
         if self._number is not None:
             self._leaving = True  # what is done at the end of the program is not to be interrupted
             self._over.wait()
-            raise SystemExit(_SIGNALLED + self._number)
+            raise SystemExit(_SIGNALLED + (self._number if first is None else first))
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         meaning = self._forwarded.get(number, signal.Signals(number) if number in self._numbers else None)
@@ -163,30 +167,35 @@ class SignalWatch:
 
 
 class _Requests:
-    """Count requests, each of which may arrive several times.
+    """Count requests, each of which may arrive several times, by itself and passed on.
 
     Args:
-        copy_seconds: How long after a request what comes in the same way is a copy of it.
+        same_seconds: How long after a signal what comes in the same way is a copy of it.
+        other_seconds: How long after a request what comes in the other way is a copy of it.
+
+    Attributes:
+        counted: How many requests there were.
     """
 
-    def __init__(self, copy_seconds: float) -> None:
-        self._copy_seconds = copy_seconds
-        self._counts = {False: 0, True: 0}  # of those that came by themselves, and of those that were passed on
-        self._times = {False: -math.inf, True: -math.inf}
-
-    @property
-    def counted(self) -> int:
-        """Return how many requests there were."""
-        return max(self._counts.values())
+    def __init__(self, same_seconds: float, other_seconds: float) -> None:
+        self._same_seconds = same_seconds
+        self._other_seconds = other_seconds
+        self._times = {False: -math.inf, True: -math.inf}  # of what came by itself, and of what was passed on
+        self._without_copy: dict[bool, deque[float]] = {False: deque(), True: deque()}  # in the other way
+        self.counted = 0
 
     def count(self, forwarded: bool, now: float) -> bool:
         """Count a signal; tell whether it is another request."""
-        if now - self._times[forwarded] < self._copy_seconds:
+        if now - self._times[forwarded] < self._same_seconds:
             return False
-        before = self.counted
         self._times[forwarded] = now
-        self._counts[forwarded] += 1
-        return self.counted > before
+        others = self._without_copy[not forwarded]
+        while others:
+            if now - others.popleft() < self._other_seconds:
+                return False
+        self._without_copy[forwarded].append(now)
+        self.counted += 1
+        return True
 
 
 def begin_to_end(job: RegisteredJob, number: signal.Signals) -> None:
@@ -227,14 +236,15 @@ def _cancel_without_savepoint(job: RegisteredJob, error: BaseException) -> None:
     job.cancel(keep_checkpoints=True)
 
 
-def say_interrupted(job: ObservedJob) -> None:
-    """Say that Ctrl-C cancels a job."""
-    job.history.end_request = "SIGINT was received (Ctrl-C)"
+def say_interrupted(job: ObservedJob) -> signal.Signals | None:
+    """Say that Ctrl-C cancels a job; return SIGINT if that is the first request to end it."""
+    first = job.history.ask_for_end("SIGINT was received (Ctrl-C)")
     _log(job.settings, signal.SIGINT, "the job is cancelled, and its last checkpoint stays")
+    return signal.SIGINT if first else None
 
 
 def _say(job: RegisteredJob, number: signal.Signals, follows: str) -> None:
-    job.history.end_request = f"{number.name} was received"
+    job.history.ask_for_end(f"{number.name} was received")
     _log(job.settings, number, follows)
 
 
@@ -259,14 +269,17 @@ def watch_signals() -> None:
         _watch.watch_interrupts()  # again: Spark puts its own handler there with each session
 
 
-def end_if_signalled() -> None:
+def end_if_signalled(first: signal.Signals | None = None) -> None:
     """End the program if it was asked to: what comes after the job that it waited for is not to begin.
+
+    Args:
+        first: What the job was ended by before; the exit code names it. None: nothing.
 
     Raises:
         SystemExit: It was.
     """
     if _watch is not None and threading.current_thread() is threading.main_thread():
-        _watch.end_if_signalled()
+        _watch.end_if_signalled(first)
 
 
 _forking = threading.local()

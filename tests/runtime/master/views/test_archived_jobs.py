@@ -127,7 +127,8 @@ def test_why_a_job_was_cancelled_is_told_if_it_is_known(
 ) -> None:
     archiver.begin()
     view.failed(RuntimeError("long ago"), 10)
-    history.end_request = "SIGTERM was received"
+    assert history.ask_for_end("SIGTERM was received")
+    assert not history.ask_for_end("SIGINT was received (Ctrl-C)")
     history.enter(JobStatus.CANCELED)
     archiver.end()
     assert only().why == "SIGTERM was received"

@@ -93,7 +93,7 @@ class JobHistory:
 
     Attributes:
         start_time: When the job was made, in milliseconds.
-        end_request: Who asked for its end, if that is known.
+        end_request: What asked for its end first, if that is known.
 
     Args:
         clock: Tells the time.
@@ -153,6 +153,14 @@ class JobHistory:
                 self._end_time = now
                 self._locate = dict  # whoever tells where slots are need not outlive the job
         self._tell()
+
+    def ask_for_end(self, what: str) -> bool:
+        """Note what asks for the end of the job; tell whether it is the first to do so."""
+        with self._lock:
+            if self.end_request is not None:
+                return False
+            self.end_request = what
+            return True
 
     def attempt_started(self, attempt: int, checkpoint_id: int | None) -> None:
         """Note that the slots of an attempt are ready."""
