@@ -176,7 +176,7 @@ class TestWatch:
         [
             [(NUMBER, 0.0), (NUMBER, 0.5)],
             [(PASSED_ON, 0.0)],
-            [(PASSED_ON, 0.9)],
+            [(PASSED_ON, 9.9)],
             [(NUMBER, 0.001), (PASSED_ON, 0.001), (PASSED_ON, 0.001)],
             [(PASSED_ON, 0.9), (PASSED_ON, 0.5)],
         ],
@@ -204,7 +204,7 @@ class TestWatch:
         self.end(job, JobStatus.CANCELED)
 
     @pytest.mark.parametrize(("first", "second"), [(NUMBER, PASSED_ON), (PASSED_ON, NUMBER)])
-    @pytest.mark.parametrize("seconds", [1.0, 60.0])
+    @pytest.mark.parametrize("seconds", [10.0, 60.0])
     def test_a_second_request_that_comes_the_other_way_counts(
         self, jobs: list[RunningJobs], first: int, second: int, seconds: float
     ) -> None:
@@ -262,7 +262,7 @@ class TestWatch:
         assert caplog.messages[1] == f"[a job] there is no savepoint, and the job is cancelled: {reason}"
 
 
-@pytest.mark.parametrize(("seconds", "interrupts"), [(0.9, 1), (60.0, 2)])
+@pytest.mark.parametrize(("seconds", "interrupts"), [(9.9, 1), (60.0, 2)])
 def test_ctrl_c_that_the_command_passes_on_is_a_copy_for_a_second(seconds: float, interrupts: int) -> None:
     times = iter([0.0, seconds])
     watch = SignalWatch((), {PASSED_ON: signal.SIGINT}, lambda: next(times))

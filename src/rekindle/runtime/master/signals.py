@@ -34,6 +34,7 @@ WATCHED = (signal.SIGTERM, signal.SIGHUP)
 _POLL_SECONDS = 0.05
 _SIGNALLED = 128
 _COPY_SECONDS = 1.0
+_PASSED_ON_SECONDS = 10.0
 
 _Handler = Callable[[int, FrameType | None], object]
 
@@ -42,8 +43,8 @@ class SignalWatch:
     """Wait for signals. The first one ends jobs as configured, the second one cancels them, the third ends the process.
 
     One request may arrive several times: to the process and to its group, within a moment, and from ``rekindle run``,
-    which got it as well and passes it on under another number. What comes within a second of a request is a copy of it;
-    what comes later is another request, in whichever way it comes.
+    which got it as well and passes it on under another number. What comes the same way within a second of a request, or
+    the other way within ten, as a busy machine may need, is a copy of it; what comes later is another request.
 
     Ctrl-C raises ``KeyboardInterrupt`` as ever, but not once more for what the command passes on.
 
@@ -63,8 +64,8 @@ class SignalWatch:
         self._forwarded = forwarded
         self._clock = clock
         self._received: queue.SimpleQueue[signal.Signals] = queue.SimpleQueue()  # which may be used in a handler
-        self._requests = _Requests(_COPY_SECONDS, _COPY_SECONDS)
-        self._interrupts = _Requests(0, _COPY_SECONDS)
+        self._requests = _Requests(_COPY_SECONDS, _PASSED_ON_SECONDS)
+        self._interrupts = _Requests(0, _PASSED_ON_SECONDS)
         self._interrupted_by: _Handler | None = None  # what Ctrl-C has called before
         self._number: signal.Signals | None = None
         self._over = threading.Event()
