@@ -235,6 +235,52 @@ def test_a_window_that_is_kept_for_late_records_fires_again_behind_a_savepoint(t
         assert list(found) == [7, 7, 9]
 
 
+OLD = pa.table({"k": [1] * 5, "v": [9, 5, 6, 5, 6], "w": [900, 100, 200, 100, 200], "t": [10, 500, 510, 520, 530]})
+NEW = pa.table({"k": [1] * 4, "w": [7, 8, 7, 8], "v": [50, 60, 2, 3], "t": [540, 550, 560, 570]})
+FOLDED = "columns, folded before the exchange"
+
+
+@pytest.mark.parametrize(
+    ("path", "reduction", "expected"),
+    [
+        ("running", "sum", [f"Row(k=1, v={v}, w=900, t=10)" for v in (81, 141, 143, 146)]),
+        ("columns", "max_by", ["Row(k=1, w=8, v=60, t=550)"]),
+        (FOLDED, "sum", ["Row(k=1, v=137, w=100, t=500)"]),
+    ],
+)
+def test_rows_in_a_savepoint_are_read_by_name_though_columns_come_in_another_order(
+    tmp_path: Path, path: str, reduction: str, expected: list[str]
+) -> None:
+    def results(env: LocalEnvironment, given: list[pa.Table]) -> Any:
+        rows = env.from_data_frame(given, "rows")
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(RowTime())
+        if path == "running":
+            reduced = rows.key_by(lambda row: row.k)
+        else:
+            keyed = rows.assign_timestamps_and_watermarks(strategy).key_by(lambda row: row.k)
+            reduced = keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(100)))
+            if path == "columns":
+                reduced = reduced.allowed_lateness(1)
+        reduced = getattr(reduced, reduction)("v").uid("reduced")
+        plan = env.get_execution_plan()
+        assert f'"path": "{path}"' in plan or path == "running"
+        return reduced.execute_and_collect()
+
+    savepoint = str(tmp_path / "savepoint")
+    env = environment(tmp_path, True, 1)
+    masters: list[Any] = []
+    submit = env._submit
+    env._submit = lambda *given: masters.append(submit(*given)) or masters[0]  # type: ignore[method-assign,func-returns-value]
+    with results(env, [OLD, *[OLD.slice(0, 0)] * 5_000]) as found:
+        seen = iter(found)
+        for _ in range(5 if path == "running" else 1):
+            next(seen)
+        savepoint = masters[0].stop_with_savepoint(savepoint, False).result(60)
+    again = environment(tmp_path, True, 1, **{"execution.state-recovery.path": savepoint})
+    with results(again, [*[NEW.slice(0, 0)] * 5_001, NEW]) as found:
+        assert list(map(repr, found)) == expected
+
+
 class Nothing(Turnovers):
     def create_accumulator(self) -> Any:
         return None

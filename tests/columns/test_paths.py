@@ -221,3 +221,36 @@ class TestBadInput:
 
         assert found("true") == found("false")
         assert len(found("true")) == 3
+
+
+class _SilentError(KeyError):
+    def __str__(self) -> str:
+        raise ValueError("not even that")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KeyError("x"), "KeyError: 'x'"),
+        (RecursionError("too\ndeep"), "RecursionError: too deep"),
+        (_SilentError(), "_SilentError"),
+    ],
+)
+def test_whatever_fails_while_functions_are_read_they_take_records(
+    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(*args: Any) -> Any:
+        raise error
+
+    reason = f"records: its functions could not be read ({said})"
+    for name, build, at in (
+        ("traceable", lambda rows: rows.map(lambda r: (r.k, r.v)).name("Failing"), 1),
+        ("traceable_callable", lambda rows: rows.key_by(lambda r: r.k).sum("v").name("Failing"), 1),
+        ("fold_of", lambda rows: rows.key_by(lambda r: r.k).sum("v").name("Failing"), 1),
+    ):
+        caplog.clear()
+        with monkeypatch.context() as changed, caplog.at_level(logging.WARNING):
+            changed.setattr(f"rekindle.graph.compilation.column_chains.{name}", failing)
+            assert paths(build)[at] == reason
+        assert "the functions of operator 'Failing' could not be read" in caplog.text
+        assert said in caplog.text
