@@ -237,20 +237,15 @@ class _SilentError(KeyError):
     ],
 )
 def test_whatever_fails_while_functions_are_read_they_take_records(
-    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    error: Exception, said: str, fail_to_read: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def failing(*args: Any) -> Any:
-        raise error
-
-    reason = f"records: its functions could not be read ({said})"
-    for name, build, at in (
-        ("traceable", lambda rows: rows.map(lambda r: (r.k, r.v)).name("Failing"), 1),
-        ("traceable_callable", lambda rows: rows.key_by(lambda r: r.k).sum("v").name("Failing"), 1),
-        ("fold_of", lambda rows: rows.key_by(lambda r: r.k).sum("v").name("Failing"), 1),
+    for name, build in (
+        ("traceable", lambda rows: rows.map(lambda r: (r.k, r.v)).name("Failing")),
+        ("traceable_callable", lambda rows: rows.key_by(lambda r: r.k).sum("v").name("Failing")),
+        ("fold_of", lambda rows: rows.key_by(lambda r: r.k).sum("v").name("Failing")),
     ):
         caplog.clear()
-        with monkeypatch.context() as changed, caplog.at_level(logging.WARNING):
-            changed.setattr(f"rekindle.graph.compilation.column_chains.{name}", failing)
-            assert paths(build)[at] == reason
+        with fail_to_read(name, error), caplog.at_level(logging.WARNING):
+            assert paths(build)[1] == f"records: its functions could not be read ({said})"
         assert "the functions of operator 'Failing' could not be read" in caplog.text
         assert said in caplog.text
