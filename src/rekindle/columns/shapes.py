@@ -68,7 +68,7 @@ class Shape:
         kind = type(record)
         if self.kind is ShapeKind.VALUE:
             return not issubclass(kind, tuple | list)
-        if self.kind is ShapeKind.ROW and kind is not row_class(self.names):  # a class that is made anew if many are
+        if self.kind is ShapeKind.ROW and kind is not row_class(self.names):  # made anew once it is forgotten
             if not is_schema_row(kind) or tuple(kind.__fields__) != self.names:
                 return False
         elif self.kind is ShapeKind.TUPLE and kind is not tuple:
