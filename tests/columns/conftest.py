@@ -4,10 +4,13 @@ function of a program, and nothing would run by columns then.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
 
+from rekindle.graph.compilation import column_chains
 from rekindle.runtime.slot.operator_graph import OperatorGraph
 from rekindle.testing.in_process.epochs import InProcessEpochs
 
@@ -33,3 +36,19 @@ def epochs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ran = InProcessEpochs.run
     monkeypatch.setattr(InProcessEpochs, "run", lambda self, *args: (numbers.append(args[0]), ran(self, *args))[1])
     return numbers
+
+
+@pytest.fixture
+def fail_to_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Exception], AbstractContextManager[None]]:
+    """Return what lets one of the ways in which the functions of a program are read raise an error."""
+
+    @contextmanager
+    def failing(name: str, error: Exception) -> Iterator[None]:
+        def raising(*args: Any) -> Any:
+            raise error
+
+        with monkeypatch.context() as changed:
+            changed.setattr(column_chains, name, raising)
+            yield
+
+    return failing

@@ -10,7 +10,7 @@ from rekindle.columns.expressions import Constant, Field, Operation
 from rekindle.columns.folds import Fold, FoldKind, Replacing, fold_of
 from rekindle.columns.purity import NotTraceable
 from rekindle.columns.shapes import Shape
-from rekindle.contracts.functions import AggregateFunction
+from rekindle.contracts.functions import AggregateFunction, ReduceFunction
 from rekindle.contracts.functions.function_adapters import as_reduce_function
 from rekindle.datastream.running_aggregates import FieldAggregate, FieldChoice
 
@@ -148,3 +148,24 @@ def test_an_accumulator_that_grows_is_no_fold() -> None:
 
     with pytest.raises(NotTraceable):
         fold_of(Growing(), ROW)
+
+
+def test_looking_for_a_description_runs_nothing_of_the_program() -> None:
+    class Asked(ReduceFunction):
+        def __getattr__(self, name: str) -> Any:
+            raise KeyError(name)
+
+        def reduce(self, value1: Any, value2: Any) -> Any:
+            return value1[0], value1[1] + value2[1]
+
+    class Described(ReduceFunction):
+        @property
+        def field_reduction(self) -> Any:
+            raise KeyError("field_reduction")
+
+        def reduce(self, value1: Any, value2: Any) -> Any:
+            return value1[0], value1[1] + value2[1]
+
+    with pytest.raises(NotTraceable, match="which has __getattr__"):
+        fold_of(Asked(), PAIR)
+    assert kinds(fold_of(Described(), PAIR)) == [KEEP, SUM]

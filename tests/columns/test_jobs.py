@@ -235,6 +235,53 @@ def test_a_window_that_is_kept_for_late_records_fires_again_behind_a_savepoint(t
         assert list(found) == [7, 7, 9]
 
 
+OLD = pa.table({"k": [1] * 5, "v": [9, 5, 6, 5, 6], "w": [900, 100, 200, 100, 200], "t": [10, 500, 510, 520, 530]})
+NEW = pa.table({"k": [1] * 4, "w": [7, 8, 7, 8], "v": [50, 60, 2, 3], "t": [540, 550, 560, 570]})
+FOLDED = "columns, folded before the exchange"
+
+
+def running_sum(keyed: Any) -> Any:
+    return keyed.sum("v")
+
+
+@pytest.mark.parametrize(
+    ("path", "reduced", "expected"),
+    [
+        ("columns", running_sum, [f"Row(k=1, v={v}, w=900, t=10)" for v in (81, 141, 143, 146)]),
+        ("columns", lambda windows: windows.allowed_lateness(1).max_by("v"), ["Row(k=1, w=8, v=60, t=550)"]),
+        (FOLDED, lambda windows: windows.sum("v"), ["Row(k=1, v=137, w=100, t=500)"]),
+    ],
+)
+def test_rows_in_a_savepoint_are_read_by_name_though_columns_come_in_another_order(
+    tmp_path: Path, path: str, reduced: Any, expected: list[str]
+) -> None:
+    def results(env: LocalEnvironment, given: list[pa.Table]) -> Any:
+        rows = env.from_data_frame(given, "rows")
+        if reduced is not running_sum:
+            strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(RowTime())
+            rows = rows.assign_timestamps_and_watermarks(strategy)
+        keyed: Any = rows.key_by(lambda row: row.k)
+        if reduced is not running_sum:
+            keyed = keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(100)))
+        result = reduced(keyed).uid("reduced")
+        assert env._compile().nodes[-1].path == path
+        return result.execute_and_collect()
+
+    savepoint = str(tmp_path / "savepoint")
+    env = environment(tmp_path, True, 1)
+    masters: list[Any] = []
+    submit = env._submit
+    env._submit = lambda *given: masters.append(submit(*given)) or masters[0]  # type: ignore[method-assign,func-returns-value]
+    with results(env, [OLD, *[OLD.slice(0, 0)] * 5_000]) as found:
+        seen = iter(found)
+        for _ in range(5 if reduced is running_sum else 1):
+            next(seen)
+        savepoint = masters[0].stop_with_savepoint(savepoint, False).result(60)
+    again = environment(tmp_path, True, 1, **{"execution.state-recovery.path": savepoint})
+    with results(again, [*[NEW.slice(0, 0)] * 5_001, NEW]) as found:
+        assert list(map(repr, found)) == expected
+
+
 class Nothing(Turnovers):
     def create_accumulator(self) -> Any:
         return None

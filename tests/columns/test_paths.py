@@ -221,3 +221,31 @@ class TestBadInput:
 
         assert found("true") == found("false")
         assert len(found("true")) == 3
+
+
+class _SilentError(KeyError):
+    def __str__(self) -> str:
+        raise ValueError("not even that")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KeyError("x"), "KeyError: 'x'"),
+        (RecursionError("too\ndeep"), "RecursionError: too deep"),
+        (_SilentError(), "_SilentError"),
+    ],
+)
+def test_whatever_fails_while_functions_are_read_they_take_records(
+    error: Exception, said: str, fail_to_read: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, build in (
+        ("traceable", lambda rows: rows.map(lambda r: (r.k, r.v)).name("Failing")),
+        ("traceable_callable", lambda rows: rows.key_by(lambda r: r.k).sum("v").name("Failing")),
+        ("fold_of", lambda rows: rows.key_by(lambda r: r.k).sum("v").name("Failing")),
+    ):
+        caplog.clear()
+        with fail_to_read(name, error), caplog.at_level(logging.WARNING):
+            assert paths(build)[1] == f"records: its functions could not be read ({said})"
+        assert "the functions of operator 'Failing' could not be read" in caplog.text
+        assert said in caplog.text

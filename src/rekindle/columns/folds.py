@@ -6,6 +6,7 @@ function need not be called for each record: all fields of a batch are folded at
 
 from __future__ import annotations
 
+import inspect
 import operator
 from dataclasses import dataclass
 from enum import Enum
@@ -131,7 +132,7 @@ def fold_of(function: ReduceFunction | AggregateFunction, shape: Shape) -> Fold:
     Raises:
         NotTraceable: It is not known to be a fold.
     """
-    described = getattr(function, "field_reduction", None)
+    described = inspect.getattr_static(function, "field_reduction", None)  # runs nothing of the program
     if isinstance(described, FieldReduction):
         return _described(described, shape)
     if isinstance(function, ReduceFunction):

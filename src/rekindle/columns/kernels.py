@@ -119,8 +119,12 @@ class Accumulators:
         self.given = given
         self.held = held
         self.new = np.fromiter((each is None for each in held), np.bool_, len(held))
-        for each in held:
-            if each is not None and not fold.shape.fits(each):
+        # One of each class and length stands for all of them: a row's class says what its fields are.
+        kinds = {(type(each), len(each) if isinstance(each, tuple) else 0): each for each in held if each is not None}
+        # A reduction also holds records that are the only ones of their keys so far, as they came.
+        shapes = (fold.shape,) if fold.initial is not None else (fold.shape, fold.record)
+        for each in kinds.values():
+            if not any(shape.fits(each) for shape in shapes):
                 raise NotColumnar("state that is not of the kind that the function makes")
         rest = np.ones(given.rows, np.bool_)
         if fold.initial is None:  # the first record of a group is its accumulator

@@ -204,17 +204,15 @@ def traceable(function: Any, method: str) -> Callee:
     Raises:
         NotTraceable: It may not be traced.
     """
-    own = getattr(function, "__dict__", {})
     for name in ("open", "close"):
-        if isinstance(function, Function) and (
-            inspect.getattr_static(type(function), name) is not vars(Function)[name] or name in own
-        ):
+        if isinstance(function, Function) and inspect.getattr_static(function, name) is not vars(Function)[name]:
             raise NotTraceable(f"it has {name}()")
     if isinstance(function, CheckpointedFunction | ListCheckpointed | CheckpointListener):
         raise NotTraceable("it takes part in checkpoints")
-    if method in own and not list(texts_of(type(function))):
-        return traceable_callable(own[method])  # a callable, held by a class of Rekindle's
     found = inspect.getattr_static(function, method, None)
+    is_own = found is not inspect.getattr_static(type(function), method, None)
+    if is_own and not list(texts_of(type(function))):
+        return traceable_callable(found)  # a callable, held by a class of Rekindle's
     return Instance.of(function, found).attribute(method)  # type: ignore[no-any-return]
 
 

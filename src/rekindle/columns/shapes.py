@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from rekindle.types.spark_rows import row_maker
+from rekindle.types.spark_rows import is_schema_row, row_class, row_maker
 
 
 class ShapeKind(Enum):
@@ -60,10 +60,20 @@ class Shape:
         return [records] if self.kind is ShapeKind.VALUE else list(zip(*records, strict=True))
 
     def fits(self, record: Any) -> bool:
-        """Return whether a value may be a record of this shape."""
+        """Return whether a value is a record of this shape, with these fields in this order.
+
+        Rows in state may have been made of a DataFrame whose columns had other names, or came in another order: what
+        is read of those by name is not what stands in the same place here.
+        """
+        kind = type(record)
         if self.kind is ShapeKind.VALUE:
-            return not isinstance(record, tuple | list)
-        return isinstance(record, tuple) and len(record) == len(self)
+            return not issubclass(kind, tuple | list)
+        if self.kind is ShapeKind.ROW and kind is not row_class(self.names):  # made anew once it is forgotten
+            if not is_schema_row(kind) or tuple(kind.__fields__) != self.names:
+                return False
+        elif self.kind is ShapeKind.TUPLE and kind is not tuple:
+            return False
+        return len(record) == len(self)
 
 
 VALUE = Shape.value()

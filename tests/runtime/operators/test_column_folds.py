@@ -37,6 +37,7 @@ from rekindle.runtime.operators.keyed import ReduceOperator
 from rekindle.runtime.operators.windows.window_operator import WindowOperator
 from rekindle.testing.backends import BackendUnderTest
 from rekindle.testing.harness import OperatorHarness
+from rekindle.types.spark_rows import row_maker
 from support.column_cases import NUMBERS, ODD, TYPES, exact, values_of
 from support.seeds import SEED, rounds
 
@@ -172,7 +173,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 by_columns: dict[str, int] = {}
 
 
-def ran(operator: Any, chunks: list[ColumnChunk], columns: bool, backend: str, watermarks: bool) -> list[Any]:
+def ran(operator: Any, chunks: list[Any], columns: bool, backend: str, watermarks: bool) -> list[Any]:
     """Run an operator over chunks; return all that can be seen of it, up to an error."""
     under_test = BackendUnderTest(backend)
     harness = OperatorHarness(operator, lambda row: row[0], state_backend=under_test)
@@ -183,7 +184,7 @@ def ran(operator: Any, chunks: list[ColumnChunk], columns: bool, backend: str, w
                 continue
             fresh = chunk.cut(0, chunk.size())
             try:
-                result = operator.process_columns(fresh) if columns else None
+                result = operator.process_columns(fresh) if columns and isinstance(chunk, ColumnChunk) else None
                 if result is not None:
                     by_columns[type(operator).__name__] = by_columns.get(type(operator).__name__, 0) + 1
                 else:
@@ -208,7 +209,7 @@ def _side(chunk: Chunk) -> Any:
     return {tag: part.values for tag, part in (chunk.side or {}).items()}
 
 
-def agree(make: Any, chunks: list[ColumnChunk], backend: str, watermarks: bool = False) -> None:
+def agree(make: Any, chunks: list[Any], backend: str, watermarks: bool = False) -> None:
     expected = ran(make(False), chunks, False, backend, watermarks)
     found = ran(make(True), chunks, True, backend, watermarks)
     assert found == expected
@@ -246,6 +247,44 @@ def windowing(function: Any, assigner: str, lateness: int = 0, late: Any = None)
 
 def cases() -> Iterator[int]:
     return iter(range(SEED, SEED + rounds(1, 6)))
+
+
+OTHER_ROWS = {"reordered": ("k", "w", "v"), "renamed": ("k", "v", "x"), "inserted": ("k", "new", "v")}
+SAME_ROWS = ("sum", "min", "max", "min_by first", "min_by last", "max_by first", "max_by last", "last", "first")
+
+
+def rows_before(names: str) -> Chunk:
+    """Return rows as another version of the DataFrame had them."""
+    make = row_maker(OTHER_ROWS[names])
+    return Chunk([make((1, 100, 5)), make((1, 200, 6)), make((2, 3, 4))], [0, 1, 2], [1, 1, 2])
+
+
+def chunk_of_one_window() -> ColumnChunk:
+    columns = [pa.array([1, 1, 1, 2, 2, 3] * 2), pa.array([7, 2, 9, 3, 5, 6] * 2), pa.array([50, 60, 1, 2, 3, 4] * 2)]
+    return ColumnChunk(columns, ROW, columns[:1], True, pa.array(range(12)).to_numpy())
+
+
+class TestRowsOfAnotherVersion:
+    """State holds rows whose fields have other names, or another order, than those that come."""
+
+    @pytest.mark.parametrize("names", OTHER_ROWS)
+    @pytest.mark.parametrize("name", REDUCTIONS)
+    def test_are_reduced_by_name(self, name: str, names: str, backend: str) -> None:
+        chunk = chunk_of_one_window()
+        for make in (reducing(REDUCTIONS[name]()), windowing(REDUCTIONS[name](), "tumbling")):
+            agree(make, [rows_before(names), chunk, chunk], backend)
+
+    @pytest.mark.parametrize("name", REDUCTIONS)
+    def test_rows_of_this_version_are_still_reduced_by_columns(self, name: str) -> None:
+        operator = reducing(REDUCTIONS[name]())(True)
+        harness = OperatorHarness(operator, lambda row: row[0])
+        try:
+            chunk = chunk_of_one_window()
+            first = chunk.cut(5, 6)  # whose key holds this very row then
+            assert operator.process(Chunk(first.values, first.timestamps, first.keys)).values == first.values
+            assert operator.process_columns(chunk) is not None
+        finally:
+            harness.close()
 
 
 class TestReductions:
@@ -378,6 +417,28 @@ class TestFoldedBefore:
             finally:
                 harness.close()
 
+    @pytest.mark.parametrize("names", OTHER_ROWS)
+    @pytest.mark.parametrize("name", SAME_ROWS)
+    def test_rows_with_other_fields_are_reduced_by_the_function_itself(self, name: str, names: str) -> None:
+        function = REDUCTIONS[name]()
+        windowed = WindowedFold(fold_of(function, ROW), grid_of(ASSIGNERS["tumbling"](), EventTimeTrigger()))
+        chunk = chunk_of_one_window()
+        folded = self._folded(windowed, chunk)
+        assert isinstance(folded, FoldedChunk)
+        old = rows_before(names)
+        expected = self._results(windowing(function, "tumbling")(False), [old, chunk])
+        assert self._results(windowing(function, "tumbling")(True), [old, folded]) == expected
+
+    def test_a_sum_in_such_a_row_that_rounds_is_not_guessed(self) -> None:
+        function = by.sum("v")
+        windowed = WindowedFold(fold_of(function, ROW), grid_of(ASSIGNERS["tumbling"](), EventTimeTrigger()))
+        old = Chunk([row_maker(("k", "w", "v"))((1, 100, 0.5))], [0], [1])
+        found = self._results(
+            windowing(function, "tumbling")(True), [old, self._folded(windowed, chunk_of_one_window())]
+        )
+        assert found[-1][0] == "InvalidProgramError"
+        assert "it is from a savepoint of another version" in found[-1][1]
+
     @staticmethod
     def _folded(windowed: WindowedFold, chunk: ColumnChunk) -> Chunk:
         rows = KeyedRows(list(chunk.fields), ROW, list(chunk.key_columns), chunk.stamps, chunk.size())
@@ -395,7 +456,8 @@ class TestFoldedBefore:
         try:
             for number, chunk in enumerate(chunks):
                 try:
-                    if chunk.size() and operator.process_columns(chunk) is None:
+                    by_rows = type(chunk) is Chunk or operator.columns is None
+                    if chunk.size() and (by_rows or operator.process_columns(chunk) is None):
                         operator.process(Chunk(chunk.values, chunk.timestamps, chunk.keys))
                 except Exception as error:
                     return [*seen, (type(error).__name__, str(error))]

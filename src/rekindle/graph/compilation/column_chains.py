@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from logging import getLogger
 from typing import Any
 
 from rekindle.columns.chains import ColumnChain, FilterStep, MapStep, Step, TimestampStep, WindowedFold
@@ -35,6 +37,7 @@ from rekindle.graph.transformations.windows import WindowTransformation
 from rekindle.types.basic_typeinfo import BasicType, BasicTypeInfo
 from rekindle.types.type_information import TypeInformation
 
+_LOG = getLogger(__name__)
 _NO_TIMESTAMP = -(1 << 63)
 _KEYS = frozenset({Kind.INT, Kind.BOOL, Kind.TEXT})
 _KEY_TYPES = {BasicType.STRING: Kind.TEXT, BasicType.BOOLEAN: Kind.BOOL, BasicType.LONG: Kind.INT}
@@ -176,7 +179,9 @@ def _follow(
         refusal = _refusal(node, edge, target, in_loops, settings)
         if refusal is None:
             try:
-                _STEPS[type(target.transformation)](draft, target.transformation, parallelism[target.id].parallelism)
+                with _reading(target):
+                    add_step = _STEPS[type(target.transformation)]
+                    add_step(draft, target.transformation, parallelism[target.id].parallelism)
             except NotTraceable as reason:
                 refusal = str(reason)
         if refusal is not None:
@@ -193,6 +198,32 @@ def _follow(
     found.fused |= set(draft.nodes[1:])
     found.paths.update(dict.fromkeys(draft.nodes, BY_COLUMNS))
     return None
+
+
+@contextmanager
+def _reading(target: StreamNode) -> Iterator[None]:
+    """Let whatever fails while a function is read mean that it takes records: no program is refused for that."""
+    try:
+        yield
+    except NotTraceable:
+        raise
+    except Exception as error:
+        failure = _described(error)
+    else:
+        return
+    _LOG.warning(
+        "the functions of operator %r could not be read, so that it takes records one by one: %s", target.name, failure
+    )
+    raise NotTraceable(f"its functions could not be read ({failure})")
+
+
+def _described(error: Exception) -> str:
+    """Return the type of an error and what it says, in one line; the error may be one of the program's own."""
+    try:
+        said = " ".join(str(error).split())
+    except Exception:
+        said = ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _refusal(
@@ -230,7 +261,8 @@ def _ended(
         raise NotTraceable("its key selector has open() or close()")
     if not fits(converting(edge.type_info), draft.shape, draft.kinds):
         raise NotTraceable(f"records are converted to {edge.type_info} on their way")
-    key = _key(draft, edge.partitioner, settings)
+    with _reading(target):
+        key = _key(draft, edge.partitioner, settings)
     chain = ColumnChain(
         nodes=tuple(draft.nodes),
         edge=-1,
@@ -250,7 +282,8 @@ def _ended(
             found.paths[target.id] = f"{BY_RECORDS}: it is part of a loop"
         return chain
     try:
-        columns = _columns_of(target, draft)
+        with _reading(target):
+            columns = _columns_of(target, draft)
     except NotTraceable as reason:
         found.paths[target.id] = f"{BY_RECORDS}: {reason}"
         return chain

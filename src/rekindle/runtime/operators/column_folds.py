@@ -14,6 +14,7 @@ from rekindle.columns.grouping import Codes, Groups, groups_of, refined
 from rekindle.columns.kernels import FoldInput, computable, fold_input, folded
 from rekindle.columns.python_values import column_values
 from rekindle.columns.running import running
+from rekindle.columns.shapes import ShapeKind
 from rekindle.columns.window_grid import WindowGrid
 from rekindle.columns.windows import assigned
 from rekindle.contracts.windowing.windows import MAX_TIMESTAMP, TimeWindow
@@ -163,7 +164,11 @@ class WindowFolds:
         for place, row, old, new in zip(places, rows.tolist(), held, entries, strict=True):
             failed: Exception | None = None
             try:
-                after.append(_combined(fold, old, new))
+                if old is None or fold.shape.kind is not ShapeKind.ROW or fold.shape.fits(old):
+                    after.append(_combined(fold, old, new))
+                else:
+                    stamp = place[1][0] if chunk.stamps is None else int(chunk.stamps[row])
+                    after.append(self._by_name(place, old, new, stamp))
             except Exception as error:
                 failed = error
             if failed is not None:
@@ -171,6 +176,20 @@ class WindowFolds:
                 if first is not None and not isinstance(failed, _NotExactError):
                     self._add(place, *first)  # which raises the function's own error, and names the record
                 raise _of_another_program(place, old) from failed
+        return after
+
+    def _by_name(self, place: Place, old: Any, new: Any, stamp: int) -> Any:
+        """Fold an entry into a row with other fields, or fields in another order, than rows have in this program.
+
+        The program's own function does it, which may read the fields of each by name. An entry is a row like any other:
+        it has the fields of the first record, with the least, the greatest or the sum of some.
+        """
+        self._add(place, new, stamp)
+        (after,) = self.state.get([place])
+        summed = zip(self._fold.fields, new, strict=False)  # where a record is chosen, there are no fields
+        whole = any(each.kind in SUMS and isinstance(part, int) for each, part in summed)
+        if whole and any(now is not was and not isinstance(now, int) for was, now in zip(old, after, strict=True)):
+            raise _NotExactError
         return after
 
     def _places(self, keys: list[Any], codes: Codes, starts: Codes, first: Codes) -> list[Place]:
