@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import types
 from typing import Any
 
 import pytest
@@ -88,3 +90,9 @@ def test_naming_a_function_runs_nothing_of_it() -> None:
         with pytest.raises(NotTraceable), naming(Sly(), part):
             raise NotTraceable("it does")
     assert CALLED == []
+
+
+def test_a_method_that_is_no_function_is_not_traced() -> None:
+    part = functools.partial(lambda rate, owner, row: row.a * rate, 3)
+    with pytest.raises(NotTraceable, match="it is a partial, whose code cannot be read"):
+        traceable_callable(types.MethodType(part, types.SimpleNamespace()))

@@ -103,6 +103,17 @@ HARMLESS = {
     ),
     "an attribute by name": "def f(x):\n    return getattr(x, 'a', None)",
     "getters by name": "import operator as o\ngetters = o.attrgetter('a', 'b.c'), o.methodcaller('m', RATE)",
+    "an attribute of functions": "def f(x):\n    return getattr(x, '__name__', None), x.__code__, x.__defaults__",
+    "wraps that decorates": (
+        "from functools import wraps\ndef outer(f):\n    @wraps(f)\n    def g(): pass\n"
+        "    @functools.wraps(f)\n    def h(): pass"
+    ),
+    "metadata of a package": (
+        "import importlib.metadata\nfrom importlib import resources\nfrom importlib.metadata import version\n"
+        "def f(): return importlib.metadata.version('x'), version('y'), resources.files('z')"
+    ),
+    "a namespace with a name": "def f(client):\n    client.pods(namespace='default')",
+    "arguments that are parsed": "def f(parser, args):\n    return parser.parse_args(args)",
     "another attribute": "def f(x):\n    x.other = 3\n    setattr(x, 'another', 4)\n    del x.other",
     "an attribute named as a variable of a function": "def f(x):\n    x.number = 4",
     "another variable": "def f():\n    global counter\n    counter = 1",
@@ -183,6 +194,42 @@ EVERYTHING = {
     "__init__ of something else": (
         "class C(Scaled):\n    def __init__(self, other):\n        Scaled.__init__(other, 4)\n"
     ),
+    "__init__ by getattr": "def f(x):\n    getattr(x, '__init__')(4)",
+    "__init__ by attrgetter": "import operator\nmade = operator.attrgetter('a.__init__')",
+    "__init__ by methodcaller": "import operator\nmade = operator.methodcaller('__init__', 4)",
+    "__init__ by a pattern": "def f(x):\n    match x:\n        case Base(__init__=again):\n            again(4)",
+    "__init__ by __match_args__": "class Odd:\n    __match_args__ = ('__init__',)",
+    "__dict__ by a pattern": "def f(x):\n    match x:\n        case Base(__dict__=d):\n            d['RATE'] = 4",
+    "getattr by getattr": "def f(x, name):\n    getattr(builtins, 'getattr')(x, name)",
+    "vars by getattr": "def f(x):\n    getattr(builtins, 'vars')(x)['RATE'] = 4",
+    "modules by getattr": "def f(x):\n    setattr(getattr(sys, 'modules')[x], 'RATE_', 4)",
+    "getattr imported by another name": "from builtins import getattr as got",
+    "methodcaller imported by another name": "from operator import methodcaller as caller",
+    "__code__ by setattr": "def f(g, h):\n    setattr(g, '__code__', h)",
+    "__defaults__ by setattr": "def f(g):\n    setattr(g, '__defaults__', (1,))",
+    "__defaults__ by a name": "def f(g):\n    for name in ('__defaults__',):\n        pass",
+    "__class__ by setattr": "def f(x, kind):\n    setattr(x, '__class__', kind)",
+    "update_wrapper": "def f(x, y):\n    functools.update_wrapper(x, y, assigned=())",
+    "wraps": "def f(x, y):\n    functools.wraps(y, assigned=())(x)",
+    "wraps imported": "from functools import wraps\ndef f(x, y):\n    wraps(y, assigned=())(x)",
+    "wraps by another name": "from functools import wraps as w\ndef f(x, y):\n    w(y, assigned=())(x)",
+    "wrap_function_wrapper": "def f(wrapt, x, y):\n    wrapt.wrap_function_wrapper(x, 'RATE_', y)",
+    "a namespace to parse into": "def f(parser, x):\n    parser.parse_args([], namespace=x)",
+    "a namespace to parse into, by place": "def f(parser, x):\n    parser.parse_known_args([], x)",
+    "arguments that are parsed, starred": "def f(parser, x):\n    parser.parse_args(*x)",
+    "importlib by the import of its metadata": (
+        "import importlib.metadata\ndef f(module):\n    importlib.reload(module)"
+    ),
+    "entry points": "from importlib.metadata import entry_points",
+    "__init__ in a lambda in it": (
+        "class C(Scaled):\n    def __init__(self):\n        self.again = lambda: Scaled.__init__(self, 4)\n"
+    ),
+    "super().__init__ in a lambda in it": (
+        "class C(Scaled):\n    def __init__(self):\n        self.again = lambda: super().__init__(4)\n"
+    ),
+    "__init__ in a generator in it": (
+        "class C(Scaled):\n    def __init__(self):\n        self.again = (Scaled.__init__(self, 4) for _ in (1,))\n"
+    ),
     "__init__ in a function in it": (
         "class C(Scaled):\n    def __init__(self):\n        self.again = lambda other: Scaled.__init__(other, 4)\n"
     ),
@@ -210,6 +257,27 @@ SELF = {
     "the class itself": "def f(module):\n    module.Scaled = None",
     "__init__ that is no method": "def __init__(self):\n    self.factor = 4",
     "__init__ with another self": "class C:\n    def __init__(self, x):\n        self = x\n        self.factor = 4",
+    "__init__ with another self by a pattern": (
+        "class C:\n    def __init__(self, x):\n        match x:\n            case Base() as self: pass\n"
+        "        self.factor = 4"
+    ),
+    "__init__ with another self by a pattern of a sequence": (
+        "class C:\n    def __init__(self, x):\n        match x:\n            case [*self]: pass\n"
+        "        self.factor = 4"
+    ),
+    "__init__ with another self by an exception": (
+        "class C:\n    def __init__(self, x):\n        try: x()\n        except E as self: self.factor = 4"
+    ),
+    "__init__ with another self by an import": (
+        "class C:\n    def __init__(self):\n        import text_program as self\n        self.factor = 4"
+    ),
+    "__init__ with another self in a function in it": (
+        "class C:\n    def __init__(self, x):\n        def f():\n            nonlocal self\n            self = x\n"
+        "        f()\n        self.factor = 4"
+    ),
+    "__init__ that is run later": "class C:\n    def __init__(self):\n        yield\n        self.factor = 4",
+    "async __init__": "class C:\n    async def __init__(self):\n        self.factor = 4",
+    "a generator in __init__": "class C:\n    def __init__(self):\n        self.f = (0 for self.factor in (1, 2))",
     "__init__ of another": "class C:\n    def __init__(self, x):\n        x.factor = 4",
     "a function in __init__": (
         "class C:\n    def __init__(self):\n        def f():\n            self.factor = 4\n        self.f = f"
@@ -245,8 +313,42 @@ CHANGES = [
 @pytest.mark.parametrize(("use", "more"), CHANGES)
 def test_names_that_something_may_change_are_not_used(load: Load, use: str, more: str) -> None:
     module = load(f"{PROGRAM}\n{more}\n")
-    with pytest.raises(NotTraceable, match=r"it uses .*chang"):
+    with pytest.raises(NotTraceable, match=r"(it uses .*chang|it may change)"):
         USES[use](module)
+
+
+FUNCTIONS = {
+    "__defaults__": "def f(plain):\n    plain.__defaults__ = (50,)",
+    "__code__": "def f(plain, other):\n    plain.__code__ = other",
+    "__kwdefaults__": "def f(plain):\n    plain.__kwdefaults__ = {}",
+    "__defaults__ by setattr": "def f(plain):\n    setattr(plain, '__defaults__', (50,))",
+    "setattr of any name": "def f(plain, name):\n    setattr(plain, name, (50,))",
+    "ctypes": "import ctypes",
+    "exec": "def f(text):\n    exec(text)",
+}
+
+
+@pytest.mark.parametrize("more", FUNCTIONS)
+@pytest.mark.parametrize("plain", ["def plain(row, n=1): return row.a * n", "plain = lambda row: row.a"])
+def test_functions_that_something_may_change_are_not_traced(load: Load, plain: str, more: str) -> None:
+    source = f"def make():\n    {plain}\n    return plain\n"
+    assert trace(traceable_callable(load(source).make()), record(ROW)).fields
+    sys.modules.pop("text_program")
+    module: Any = load(f"{source}{FUNCTIONS[more]}\n")
+    with pytest.raises(NotTraceable, match=r"it may change, because the program uses .* of text_program"):
+        traceable_callable(module.make())
+
+
+def test_functions_without_source_are_checked_against_what_can_be_read(load: Load) -> None:
+    module: Any = load("def make():\n    return eval('lambda row: row.a')")
+    with pytest.raises(NotTraceable, match="it may change, because the program uses eval"):
+        traceable_callable(module.make())
+
+
+def test_source_that_is_too_deep_to_read_is_not_read(load: Load) -> None:
+    deep = f"def big(x): return 0{' + x' * 900}"
+    with pytest.raises(NotTraceable, match="source cannot be read"):
+        USES["number"](load(f"{PROGRAM}\n{deep}\n"))
 
 
 @pytest.mark.parametrize("use", ["RATE", "self"])
