@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import functools
 import importlib
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from rekindle.columns import module_values
 from rekindle.columns.not_traceable import NotTraceable
 from rekindle.columns.purity import traceable, traceable_callable
 from rekindle.columns.shapes import Shape
@@ -414,6 +416,72 @@ class TestOtherModules:
         monkeypatch.syspath_prepend(str(packages))
         assert USES[use](load(f"import text_installed\n{PROGRAM}")).fields
 
+    @pytest.mark.parametrize("place", ["site-packages", "dist-packages"])
+    def test_those_of_an_installed_program_may(
+        self, load: Load, use: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+    ) -> None:
+        package = tmp_path / place / "text_installed_program"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "jobs.py").write_text(f"from text_installed_program import rates\n{PROGRAM}")
+        (package / "rates.py").write_text("RATE = 1")
+        other = tmp_path / place / "text_other_package.py"
+        other.write_text("import text_installed_program.jobs\ndef f(x):\n    x.RATE = x.factor = 4")
+        monkeypatch.syspath_prepend(str(tmp_path / place))
+        try:
+            module = importlib.import_module("text_installed_program.jobs")
+            importlib.import_module("text_other_package")
+            assert USES[use](module).fields
+            (package / "rates.py").write_text("def f(x):\n    x.RATE = x.factor = 4")
+            with pytest.raises(NotTraceable, match=r"line 2 of text_installed_program\.rates"):
+                USES[use](module)
+            (package / "rates.py").write_text("RATE = 1")
+            monkeypatch.setattr(sys.modules["__main__"], "__file__", str(other))
+            with pytest.raises(NotTraceable, match=r"line 3 of (text_other_package|__main__)"):
+                USES[use](module)
+        finally:
+            for name in [name for name in sys.modules if name.startswith(("text_installed_program", "text_other"))]:
+                del sys.modules[name]
+
+    def test_a_base_class_in_an_installed_package_may(
+        self, load: Load, use: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        packages = tmp_path / "site-packages"
+        packages.mkdir()
+        changing = (
+            "class Mixin:\n    def f(self):\n        self.factor = self.RATE = 4\nRATE = 3\ndef same(x): return x"
+        )
+        (packages / "text_installed_base.py").write_text(changing)
+        monkeypatch.syspath_prepend(str(packages))
+        source = PROGRAM.replace("class Base(", "from text_installed_base import Mixin, same\nclass Base(Mixin, ")
+        try:
+            module = load(source.replace("cents(row.a)", "same(row.a)"))
+            with pytest.raises(NotTraceable, match="line 3 of text_installed_base"):
+                USES["self"](module)
+        finally:
+            sys.modules.pop("text_installed_base", None)
+
+    def test_objects_in_the_place_of_modules_are_not_asked(self, load: Load, use: str, tmp_path: Path) -> None:
+        class Settings:
+            def __getattribute__(self, name: str) -> Any:
+                raise AssertionError(f"asked for {name}")
+
+        class Lazy(ModuleType):
+            def __getattribute__(self, name: str) -> Any:
+                raise AssertionError(f"asked for {name}")
+
+        load("RATE = 4", "text_settings", load=False)
+        sys.modules["text_settings"] = Settings()  # type: ignore[assignment]
+        sys.modules["text_lazy"] = Lazy("text_lazy")
+        try:
+            module = load(f"import text_settings, text_lazy\n{PROGRAM}")
+            assert USES[use](module).fields
+            load("def f(x):\n    x.RATE = x.factor = 4", "text_settings", load=False)
+            with pytest.raises(NotTraceable, match="line 2 of text_settings"):
+                USES[use](module)
+        finally:
+            del sys.modules["text_settings"], sys.modules["text_lazy"]
+
     def test_so_may_the_main_program(
         self, load: Load, use: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
@@ -502,6 +570,9 @@ if RATE:
     MAYBE = 1
 for LOOPED in (1, 2):
     pass
+BITS = 2**10 + (1 << 4)
+if not RATE:
+    min = max
 
 def rated(row, more=1): return row.a * RATE + more
 def other(row): return row.a + RATE
@@ -511,6 +582,9 @@ def read(row): return row.a + READ
 def maybe(row): return row.a + MAYBE
 def looped(row): return row.a + LOOPED
 def calls(row): return rated(row) + other(row)
+def bits(row): return row.a + BITS
+def most(row): return max(row.a, row.b)
+def least(row): return min(row.a, row.b)
 
 def decorator(f): return f
 
@@ -537,6 +611,19 @@ class Scaled:
     def odd(self, row): return row.a
     def calm(self, row): return self.still(row.a)
 
+class Half(Scaled):
+    declared: int
+    if not RATE:
+        factor = bound = 7
+        def times(self, x): return x
+    def map(self, row): return row.a * self.factor
+    def owned(self, row): return row.a * self.one
+    def calm(self, row): return self.added(row.a)
+
+class Declared(Scaled):
+    factor: int
+    one: int
+
 @decorator
 class Odd:
     def map(self, row): return row.a
@@ -550,15 +637,27 @@ class Called(type("Made", (), {})):
         load("RATE = 4\ndef helper(x): return x - 1", "text_rates")
         return load(self.SOURCE)
 
-    @pytest.mark.parametrize("name", ["rated", "twice", "imported", "calls"])
+    @pytest.mark.parametrize("name", ["rated", "twice", "imported", "calls", "bits", "most"])
     def test_what_the_source_says_is_used(self, module: Any, name: str) -> None:
         trace(traceable_callable(getattr(module, name)), record(ROW))
 
-    @pytest.mark.parametrize("method", ["map", "calm"])
-    def test_so_are_methods(self, module: Any, method: str) -> None:
-        trace(traceable(module.Scaled(), method), record(ROW))
+    @pytest.mark.parametrize(
+        ("kind", "method"), [("Scaled", "map"), ("Scaled", "calm"), ("Half", "owned"), ("Declared", "map")]
+    )
+    def test_so_are_methods(self, module: Any, kind: str, method: str) -> None:
+        trace(traceable(getattr(module, kind)(), method), record(ROW))
 
-    @pytest.mark.parametrize("name", ["read", "maybe", "looped", "decorated", "conditional", "twofold"])
+    @pytest.mark.parametrize("method", ["map", "calm"])
+    def test_what_a_class_may_have_there_is_not(self, module: Any, method: str) -> None:
+        with pytest.raises(NotTraceable, match=r"it uses self\.factor, which may be another value where Half"):
+            trace(traceable(module.Half(), method), record(ROW))
+
+    @pytest.mark.parametrize("value", ["2**1_000_000_000", "1 << 1_000_000_000", "'x' * 10**12", "(1,) * (1 << 40)"])
+    def test_what_is_too_large_to_compute_is_not_computed(self, value: str) -> None:
+        tree = ast.parse(value, mode="eval").body
+        assert module_values._computed(tree, ()) is module_values._UNKNOWN
+
+    @pytest.mark.parametrize("name", ["read", "maybe", "looped", "decorated", "conditional", "twofold", "least"])
     def test_what_it_does_not_say_is_not(self, module: Any, name: str) -> None:
         with pytest.raises(NotTraceable, match=r"(imported anew|not what the source)"):
             traceable_callable(getattr(module, name))
