@@ -347,6 +347,13 @@ def test_functions_without_source_are_checked_against_what_can_be_read(load: Loa
         traceable_callable(module.make())
 
 
+def test_a_module_is_not_asked_for_what_it_does_not_hold(load: Load) -> None:
+    source = f"{PROGRAM}\ndef __getattr__(name):\n    raise ImportError(name)\n"
+    made = "def make():\n    class Own(Scaled):\n        pass\n    return Own(2)\n"
+    module: Any = load(f"{source}{made}")
+    assert trace(traceable(module.make(), "map"), record(ROW)).fields
+
+
 def test_source_that_is_too_deep_to_read_is_not_read(load: Load) -> None:
     deep = f"def big(x): return 0{' + x' * 900}"
     with pytest.raises(NotTraceable, match="source cannot be read"):

@@ -16,6 +16,7 @@ import inspect
 import math
 import types
 from abc import ABCMeta
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
@@ -147,7 +148,7 @@ class Instance:
             found = inspect.getattr_static(self.instance, name)
         except AttributeError:
             raise NotTraceable(f"it asks for {shown}, which is not there yet") from None
-        is_own = name in getattr(self.instance, "__dict__", {})
+        is_own = name in _held(self.instance)
         if not is_fixed(found) and not isinstance(found, types.FunctionType | staticmethod):
             raise NotTraceable(f"it uses {shown}, which is a {type(found).__name__}")
         check_unchanged(name, shown, self.texts)
@@ -172,6 +173,21 @@ class Instance:
         if isinstance(found, types.FunctionType):
             return _read(found, 0) if is_own else BoundMethod(_read(found, 0), self)
         return found
+
+
+def _held(instance: Any) -> Mapping[str, Any]:
+    """Return the attributes that an instance holds itself, without running anything of it.
+
+    Raises:
+        NotTraceable: Its class says itself what they are.
+    """
+    for kind in type(instance).__mro__:
+        found = vars(kind).get("__dict__")
+        if type(found) is types.GetSetDescriptorType:
+            return found.__get__(instance)  # type: ignore[no-any-return]
+        if found is not None:
+            raise NotTraceable(f"it belongs to a {type(instance).__name__}, which has __dict__")
+    return {}
 
 
 def _is_that_of_object(kind: type, name: str) -> bool:
@@ -213,7 +229,7 @@ def traceable(function: Any, method: str) -> Callee:
     Raises:
         NotTraceable: It may not be traced.
     """
-    own = getattr(function, "__dict__", {})
+    own = _held(function)
     for name in ("open", "close"):
         if isinstance(function, Function) and (
             inspect.getattr_static(type(function), name) is not vars(Function)[name] or name in own
