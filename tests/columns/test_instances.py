@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import types
 from typing import Any
 
 import pytest
@@ -88,3 +90,35 @@ def test_naming_a_function_runs_nothing_of_it() -> None:
         with pytest.raises(NotTraceable), naming(Sly(), part):
             raise NotTraceable("it does")
     assert CALLED == []
+
+
+def test_a_method_that_is_no_function_is_not_traced() -> None:
+    part = functools.partial(lambda rate, owner, row: row.a * rate, 3)
+    with pytest.raises(NotTraceable, match="it is a partial, whose code cannot be read"):
+        traceable_callable(types.MethodType(part, types.SimpleNamespace()))
+
+
+def test_a_class_that_says_itself_what_it_holds_is_not_asked() -> None:
+    class Held(MapFunction):
+        __dict__ = property(side_effect)  # type: ignore[assignment]
+
+        def map(self, row: Any) -> Any:
+            return row.a
+
+    with pytest.raises(NotTraceable, match="it belongs to a Held, which has __dict__"):
+        method("map", Held())
+    assert CALLED == []
+
+
+def test_what_pretends_to_be_a_function_is_none() -> None:
+    class Wrapper:
+        def __init__(self, wrapped: Any) -> None:
+            self.wrapped = wrapped
+
+        __class__ = property(lambda self: type(self.wrapped))  # type: ignore[assignment]
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(vars(self)["wrapped"], name)
+
+    with pytest.raises(NotTraceable, match="it is a Wrapper, whose code cannot be read"):
+        traceable_callable(Wrapper(lambda row: row.a))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import functools
 import importlib
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from rekindle.columns import module_values
 from rekindle.columns.not_traceable import NotTraceable
 from rekindle.columns.purity import traceable, traceable_callable
 from rekindle.columns.shapes import Shape
@@ -103,6 +105,17 @@ HARMLESS = {
     ),
     "an attribute by name": "def f(x):\n    return getattr(x, 'a', None)",
     "getters by name": "import operator as o\ngetters = o.attrgetter('a', 'b.c'), o.methodcaller('m', RATE)",
+    "an attribute of functions": "def f(x):\n    return getattr(x, '__name__', None), x.__code__, x.__defaults__",
+    "wraps that decorates": (
+        "from functools import wraps\ndef outer(f):\n    @wraps(f)\n    def g(): pass\n"
+        "    @functools.wraps(f)\n    def h(): pass"
+    ),
+    "metadata of a package": (
+        "import importlib.metadata\nfrom importlib import resources\nfrom importlib.metadata import version\n"
+        "def f(): return importlib.metadata.version('x'), version('y'), resources.files('z')"
+    ),
+    "a namespace with a name": "def f(client):\n    client.pods(namespace='default')",
+    "arguments that are parsed": "def f(parser, args):\n    return parser.parse_args(args)",
     "another attribute": "def f(x):\n    x.other = 3\n    setattr(x, 'another', 4)\n    del x.other",
     "an attribute named as a variable of a function": "def f(x):\n    x.number = 4",
     "another variable": "def f():\n    global counter\n    counter = 1",
@@ -183,6 +196,42 @@ EVERYTHING = {
     "__init__ of something else": (
         "class C(Scaled):\n    def __init__(self, other):\n        Scaled.__init__(other, 4)\n"
     ),
+    "__init__ by getattr": "def f(x):\n    getattr(x, '__init__')(4)",
+    "__init__ by attrgetter": "import operator\nmade = operator.attrgetter('a.__init__')",
+    "__init__ by methodcaller": "import operator\nmade = operator.methodcaller('__init__', 4)",
+    "__init__ by a pattern": "def f(x):\n    match x:\n        case Base(__init__=again):\n            again(4)",
+    "__init__ by __match_args__": "class Odd:\n    __match_args__ = ('__init__',)",
+    "__dict__ by a pattern": "def f(x):\n    match x:\n        case Base(__dict__=d):\n            d['RATE'] = 4",
+    "getattr by getattr": "def f(x, name):\n    getattr(builtins, 'getattr')(x, name)",
+    "vars by getattr": "def f(x):\n    getattr(builtins, 'vars')(x)['RATE'] = 4",
+    "modules by getattr": "def f(x):\n    setattr(getattr(sys, 'modules')[x], 'RATE_', 4)",
+    "getattr imported by another name": "from builtins import getattr as got",
+    "methodcaller imported by another name": "from operator import methodcaller as caller",
+    "__code__ by setattr": "def f(g, h):\n    setattr(g, '__code__', h)",
+    "__defaults__ by setattr": "def f(g):\n    setattr(g, '__defaults__', (1,))",
+    "__defaults__ by a name": "def f(g):\n    for name in ('__defaults__',):\n        pass",
+    "__class__ by setattr": "def f(x, kind):\n    setattr(x, '__class__', kind)",
+    "update_wrapper": "def f(x, y):\n    functools.update_wrapper(x, y, assigned=())",
+    "wraps": "def f(x, y):\n    functools.wraps(y, assigned=())(x)",
+    "wraps imported": "from functools import wraps\ndef f(x, y):\n    wraps(y, assigned=())(x)",
+    "wraps by another name": "from functools import wraps as w\ndef f(x, y):\n    w(y, assigned=())(x)",
+    "wrap_function_wrapper": "def f(wrapt, x, y):\n    wrapt.wrap_function_wrapper(x, 'RATE_', y)",
+    "a namespace to parse into": "def f(parser, x):\n    parser.parse_args([], namespace=x)",
+    "a namespace to parse into, by place": "def f(parser, x):\n    parser.parse_known_args([], x)",
+    "arguments that are parsed, starred": "def f(parser, x):\n    parser.parse_args(*x)",
+    "importlib by the import of its metadata": (
+        "import importlib.metadata\ndef f(module):\n    importlib.reload(module)"
+    ),
+    "entry points": "from importlib.metadata import entry_points",
+    "__init__ in a lambda in it": (
+        "class C(Scaled):\n    def __init__(self):\n        self.again = lambda: Scaled.__init__(self, 4)\n"
+    ),
+    "super().__init__ in a lambda in it": (
+        "class C(Scaled):\n    def __init__(self):\n        self.again = lambda: super().__init__(4)\n"
+    ),
+    "__init__ in a generator in it": (
+        "class C(Scaled):\n    def __init__(self):\n        self.again = (Scaled.__init__(self, 4) for _ in (1,))\n"
+    ),
     "__init__ in a function in it": (
         "class C(Scaled):\n    def __init__(self):\n        self.again = lambda other: Scaled.__init__(other, 4)\n"
     ),
@@ -210,6 +259,27 @@ SELF = {
     "the class itself": "def f(module):\n    module.Scaled = None",
     "__init__ that is no method": "def __init__(self):\n    self.factor = 4",
     "__init__ with another self": "class C:\n    def __init__(self, x):\n        self = x\n        self.factor = 4",
+    "__init__ with another self by a pattern": (
+        "class C:\n    def __init__(self, x):\n        match x:\n            case Base() as self: pass\n"
+        "        self.factor = 4"
+    ),
+    "__init__ with another self by a pattern of a sequence": (
+        "class C:\n    def __init__(self, x):\n        match x:\n            case [*self]: pass\n"
+        "        self.factor = 4"
+    ),
+    "__init__ with another self by an exception": (
+        "class C:\n    def __init__(self, x):\n        try: x()\n        except E as self: self.factor = 4"
+    ),
+    "__init__ with another self by an import": (
+        "class C:\n    def __init__(self):\n        import text_program as self\n        self.factor = 4"
+    ),
+    "__init__ with another self in a function in it": (
+        "class C:\n    def __init__(self, x):\n        def f():\n            nonlocal self\n            self = x\n"
+        "        f()\n        self.factor = 4"
+    ),
+    "__init__ that is run later": "class C:\n    def __init__(self):\n        yield\n        self.factor = 4",
+    "async __init__": "class C:\n    async def __init__(self):\n        self.factor = 4",
+    "a generator in __init__": "class C:\n    def __init__(self):\n        self.f = (0 for self.factor in (1, 2))",
     "__init__ of another": "class C:\n    def __init__(self, x):\n        x.factor = 4",
     "a function in __init__": (
         "class C:\n    def __init__(self):\n        def f():\n            self.factor = 4\n        self.f = f"
@@ -245,8 +315,49 @@ CHANGES = [
 @pytest.mark.parametrize(("use", "more"), CHANGES)
 def test_names_that_something_may_change_are_not_used(load: Load, use: str, more: str) -> None:
     module = load(f"{PROGRAM}\n{more}\n")
-    with pytest.raises(NotTraceable, match=r"it uses .*chang"):
+    with pytest.raises(NotTraceable, match=r"(it uses .*chang|it may change)"):
         USES[use](module)
+
+
+FUNCTIONS = {
+    "__defaults__": "def f(plain):\n    plain.__defaults__ = (50,)",
+    "__code__": "def f(plain, other):\n    plain.__code__ = other",
+    "__kwdefaults__": "def f(plain):\n    plain.__kwdefaults__ = {}",
+    "__defaults__ by setattr": "def f(plain):\n    setattr(plain, '__defaults__', (50,))",
+    "setattr of any name": "def f(plain, name):\n    setattr(plain, name, (50,))",
+    "ctypes": "import ctypes",
+    "exec": "def f(text):\n    exec(text)",
+}
+
+
+@pytest.mark.parametrize("more", FUNCTIONS)
+@pytest.mark.parametrize("plain", ["def plain(row, n=1): return row.a * n", "plain = lambda row: row.a"])
+def test_functions_that_something_may_change_are_not_traced(load: Load, plain: str, more: str) -> None:
+    source = f"def make():\n    {plain}\n    return plain\n"
+    assert trace(traceable_callable(load(source).make()), record(ROW)).fields
+    sys.modules.pop("text_program")
+    module: Any = load(f"{source}{FUNCTIONS[more]}\n")
+    with pytest.raises(NotTraceable, match=r"it may change, because the program uses .* of text_program"):
+        traceable_callable(module.make())
+
+
+def test_functions_without_source_are_checked_against_what_can_be_read(load: Load) -> None:
+    module: Any = load("def make():\n    return eval('lambda row: row.a')")
+    with pytest.raises(NotTraceable, match="it may change, because the program uses eval"):
+        traceable_callable(module.make())
+
+
+def test_a_module_is_not_asked_for_what_it_does_not_hold(load: Load) -> None:
+    source = f"{PROGRAM}\ndef __getattr__(name):\n    raise ImportError(name)\n"
+    made = "def make():\n    class Own(Scaled):\n        pass\n    return Own(2)\n"
+    module: Any = load(f"{source}{made}")
+    assert trace(traceable(module.make(), "map"), record(ROW)).fields
+
+
+def test_source_that_is_too_deep_to_read_is_not_read(load: Load) -> None:
+    deep = f"def big(x): return 0{' + x' * 900}"
+    with pytest.raises(NotTraceable, match="source cannot be read"):
+        USES["number"](load(f"{PROGRAM}\n{deep}\n"))
 
 
 @pytest.mark.parametrize("use", ["RATE", "self"])
@@ -311,6 +422,72 @@ class TestOtherModules:
         (packages / "text_installed.py").write_text("def f(x):\n    x.RATE = x.factor = 4")
         monkeypatch.syspath_prepend(str(packages))
         assert USES[use](load(f"import text_installed\n{PROGRAM}")).fields
+
+    @pytest.mark.parametrize("place", ["site-packages", "dist-packages"])
+    def test_those_of_an_installed_program_may(
+        self, load: Load, use: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+    ) -> None:
+        package = tmp_path / place / "text_installed_program"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "jobs.py").write_text(f"from text_installed_program import rates\n{PROGRAM}")
+        (package / "rates.py").write_text("RATE = 1")
+        other = tmp_path / place / "text_other_package.py"
+        other.write_text("import text_installed_program.jobs\ndef f(x):\n    x.RATE = x.factor = 4")
+        monkeypatch.syspath_prepend(str(tmp_path / place))
+        try:
+            module = importlib.import_module("text_installed_program.jobs")
+            importlib.import_module("text_other_package")
+            assert USES[use](module).fields
+            (package / "rates.py").write_text("def f(x):\n    x.RATE = x.factor = 4")
+            with pytest.raises(NotTraceable, match=r"line 2 of text_installed_program\.rates"):
+                USES[use](module)
+            (package / "rates.py").write_text("RATE = 1")
+            monkeypatch.setattr(sys.modules["__main__"], "__file__", str(other))
+            with pytest.raises(NotTraceable, match=r"line 3 of (text_other_package|__main__)"):
+                USES[use](module)
+        finally:
+            for name in [name for name in sys.modules if name.startswith(("text_installed_program", "text_other"))]:
+                del sys.modules[name]
+
+    def test_a_base_class_in_an_installed_package_may(
+        self, load: Load, use: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        packages = tmp_path / "site-packages"
+        packages.mkdir()
+        changing = (
+            "class Mixin:\n    def f(self):\n        self.factor = self.RATE = 4\nRATE = 3\ndef same(x): return x"
+        )
+        (packages / "text_installed_base.py").write_text(changing)
+        monkeypatch.syspath_prepend(str(packages))
+        source = PROGRAM.replace("class Base(", "from text_installed_base import Mixin, same\nclass Base(Mixin, ")
+        try:
+            module = load(source.replace("cents(row.a)", "same(row.a)"))
+            with pytest.raises(NotTraceable, match="line 3 of text_installed_base"):
+                USES["self"](module)
+        finally:
+            sys.modules.pop("text_installed_base", None)
+
+    def test_objects_in_the_place_of_modules_are_not_asked(self, load: Load, use: str, tmp_path: Path) -> None:
+        class Settings:
+            def __getattribute__(self, name: str) -> Any:
+                raise AssertionError(f"asked for {name}")
+
+        class Lazy(ModuleType):
+            def __getattribute__(self, name: str) -> Any:
+                raise AssertionError(f"asked for {name}")
+
+        load("RATE = 4", "text_settings", load=False)
+        sys.modules["text_settings"] = Settings()  # type: ignore[assignment]
+        sys.modules["text_lazy"] = Lazy("text_lazy")
+        try:
+            module = load(f"import text_settings, text_lazy\n{PROGRAM}")
+            assert USES[use](module).fields
+            load("def f(x):\n    x.RATE = x.factor = 4", "text_settings", load=False)
+            with pytest.raises(NotTraceable, match="line 2 of text_settings"):
+                USES[use](module)
+        finally:
+            del sys.modules["text_settings"], sys.modules["text_lazy"]
 
     def test_so_may_the_main_program(
         self, load: Load, use: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -400,6 +577,9 @@ if RATE:
     MAYBE = 1
 for LOOPED in (1, 2):
     pass
+BITS = 2**10 + (1 << 4)
+if not RATE:
+    min = max
 
 def rated(row, more=1): return row.a * RATE + more
 def other(row): return row.a + RATE
@@ -409,6 +589,9 @@ def read(row): return row.a + READ
 def maybe(row): return row.a + MAYBE
 def looped(row): return row.a + LOOPED
 def calls(row): return rated(row) + other(row)
+def bits(row): return row.a + BITS
+def most(row): return max(row.a, row.b)
+def least(row): return min(row.a, row.b)
 
 def decorator(f): return f
 
@@ -435,6 +618,19 @@ class Scaled:
     def odd(self, row): return row.a
     def calm(self, row): return self.still(row.a)
 
+class Half(Scaled):
+    declared: int
+    if not RATE:
+        factor = bound = 7
+        def times(self, x): return x
+    def map(self, row): return row.a * self.factor
+    def owned(self, row): return row.a * self.one
+    def calm(self, row): return self.added(row.a)
+
+class Declared(Scaled):
+    factor: int
+    one: int
+
 @decorator
 class Odd:
     def map(self, row): return row.a
@@ -448,15 +644,27 @@ class Called(type("Made", (), {})):
         load("RATE = 4\ndef helper(x): return x - 1", "text_rates")
         return load(self.SOURCE)
 
-    @pytest.mark.parametrize("name", ["rated", "twice", "imported", "calls"])
+    @pytest.mark.parametrize("name", ["rated", "twice", "imported", "calls", "bits", "most"])
     def test_what_the_source_says_is_used(self, module: Any, name: str) -> None:
         trace(traceable_callable(getattr(module, name)), record(ROW))
 
-    @pytest.mark.parametrize("method", ["map", "calm"])
-    def test_so_are_methods(self, module: Any, method: str) -> None:
-        trace(traceable(module.Scaled(), method), record(ROW))
+    @pytest.mark.parametrize(
+        ("kind", "method"), [("Scaled", "map"), ("Scaled", "calm"), ("Half", "owned"), ("Declared", "map")]
+    )
+    def test_so_are_methods(self, module: Any, kind: str, method: str) -> None:
+        trace(traceable(getattr(module, kind)(), method), record(ROW))
 
-    @pytest.mark.parametrize("name", ["read", "maybe", "looped", "decorated", "conditional", "twofold"])
+    @pytest.mark.parametrize("method", ["map", "calm"])
+    def test_what_a_class_may_have_there_is_not(self, module: Any, method: str) -> None:
+        with pytest.raises(NotTraceable, match=r"it uses self\.factor, which may be another value where Half"):
+            trace(traceable(module.Half(), method), record(ROW))
+
+    @pytest.mark.parametrize("value", ["2**1_000_000_000", "1 << 1_000_000_000", "'x' * 10**12", "(1,) * (1 << 40)"])
+    def test_what_is_too_large_to_compute_is_not_computed(self, value: str) -> None:
+        tree = ast.parse(value, mode="eval").body
+        assert module_values._computed(tree, ()) is module_values._UNKNOWN
+
+    @pytest.mark.parametrize("name", ["read", "maybe", "looped", "decorated", "conditional", "twofold", "least"])
     def test_what_it_does_not_say_is_not(self, module: Any, name: str) -> None:
         with pytest.raises(NotTraceable, match=r"(imported anew|not what the source)"):
             traceable_callable(getattr(module, name))

@@ -439,3 +439,10 @@ def test_a_method_by_another_name_is_not_called() -> None:
     with pytest.raises(NotTraceable, match=r"it uses (instance, which is a NamedAsTheTracer|CALLED)"):
         traced(aliased())
     assert CALLED == []
+
+
+def test_a_name_with_a_dot_is_no_field() -> None:
+    dotted = record(Shape.row(["user.id", "v"]))
+    with pytest.raises(NotTraceable, match=r"it asks a record for 'user\.id'"):
+        trace(traceable_callable(attrgetter("user.id", "v")), dotted)
+    assert trace(traceable_callable(itemgetter("user.id", "v")), dotted).fields

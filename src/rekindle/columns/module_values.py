@@ -7,21 +7,48 @@ put into a module in the meantime is not there. Only what the source says is kno
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cloudpickle
 
-from rekindle.columns.program_text import text_of
+from rekindle.columns.not_traceable import NotTraceable
+from rekindle.columns.program_text import contents, names_bound, text_of
 
 _UNKNOWN = object()
+_MOST_BITS = 4096  # of a number that is computed, and _MOST_PARTS of a text or a tuple: so that it takes no time
+_MOST_PARTS = 10_000
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if type(base) is int and type(exponent) is int and base.bit_length() * exponent > _MOST_BITS:
+        raise ValueError("a number that is too large to compute")
+    return base**exponent
+
+
+def _shifted(number: Any, bits: Any) -> Any:
+    if bits > _MOST_BITS or number.bit_length() > _MOST_BITS:
+        raise ValueError("a number that is too large to compute")
+    return number << bits
+
+
+def _product(one: Any, other: Any) -> Any:
+    for parts, times in ((one, other), (other, one)):
+        if isinstance(parts, str | bytes | tuple) and len(parts) * times > _MOST_PARTS:
+            raise ValueError("a text that is too long to compute")
+    return one * other
+
+
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
+    ast.Mult: _product,
+    ast.Pow: _power,
+    ast.LShift: _shifted,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
@@ -32,10 +59,16 @@ _DECORATORS = frozenset({"staticmethod", "override", "final", "dataclass"})  # w
 def imported_anew(owner: Any) -> types.ModuleType | None:
     """Return the module that is imported anew where a function or a class is unpickled; None: it is pickled whole."""
     module = sys.modules.get(owner.__module__)
-    if module is None or module.__name__ == "__main__" or "<" in owner.__qualname__:
+    if module is None or "<" in owner.__qualname__:
+        return None
+    held = contents(module)
+    if held is None:
+        raise NotTraceable(f"it is of {owner.__module__}, which is a {type(module).__name__}, not a module")
+    name = held.get("__name__", owner.__module__)
+    if name == "__main__":
         return None
     by_value = cloudpickle.list_registry_pickle_by_value()
-    if any(module.__name__ == known or module.__name__.startswith(f"{known}.") for known in by_value):
+    if any(name == known or name.startswith(f"{known}.") for known in by_value):
         return None
     return module
 
@@ -93,18 +126,32 @@ def holds_value(owner: types.ModuleType | type, name: str, value: Any) -> bool:
             original = next((alias.name for alias in names if (alias.asname or alias.name) == name), None)
             if original is None or imported is None:
                 return False
-            if imported.__name__ == "math":
-                return _same(getattr(imported, original, _UNKNOWN), value)
+            if imported is math:
+                return _same(getattr(math, original, _UNKNOWN), value)
             return holds_value(imported, original, value)
     return _same(_computed(ast.Name(name), body), value)
+
+
+def may_bind(owner: types.ModuleType | type, name: str) -> bool:
+    """Return whether the source of a module, or of a class in it, may give a name a value, wherever it is run."""
+    module = owner if isinstance(owner, types.ModuleType) else sys.modules[owner.__module__]
+    text = text_of(module)
+    body = None if text is None else _body(text.tree.body, owner.__qualname__.split(".") if owner is not module else [])
+    if body is None:
+        return True
+    declared = [each for each in body if isinstance(each, ast.AnnAssign) and each.value is None]
+    private = f"_{owner.__name__.lstrip('_')}__"  # as the compiler writes it down, and the class does not
+    written = f"__{name.removeprefix(private)}" if name.startswith(private) else name
+    return any(each not in declared for each in _bindings(body, written))
 
 
 def _imported(module: types.ModuleType, source: str | None, level: int) -> types.ModuleType | None:
     name = source or ""
     if level:
-        parts = (module.__package__ or "").split(".")
+        parts = ((contents(module) or {}).get("__package__") or "").split(".")
         name = ".".join([*parts[: len(parts) - level + 1], *([source] if source else [])])
-    return sys.modules.get(name)
+    found = sys.modules.get(name)
+    return None if contents(found) is None else found
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -134,29 +181,7 @@ def _is_plain(definition: ast.FunctionDef | ast.ClassDef) -> bool:
 
 def _bindings(body: Sequence[ast.stmt], name: str) -> list[ast.stmt]:
     """Return the statements of a body that bind a name, each as often as it does."""
-    return [statement for statement in body for bound in _bound(statement) if bound in (name, "*")]
-
-
-def _bound(node: ast.AST) -> Iterator[str | None]:
-    """Return the names that a statement binds where it stands, not in the functions and classes in it."""
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-            return
-        case ast.Lambda():
-            return
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            yield name
-        case ast.Global(names=names):
-            yield from names
-        case ast.alias():
-            yield node.asname or node.name.partition(".")[0]
-        case ast.ExceptHandler(name=name) | ast.MatchAs(name=name) | ast.MatchStar(name=name):
-            yield name
-        case ast.MatchMapping(rest=name):
-            yield name
-    for part in ast.iter_child_nodes(node):
-        yield from _bound(part)
+    return [statement for statement in body for bound in names_bound(statement) if bound in (name, "*")]
 
 
 def _assigned(body: Sequence[ast.stmt], name: str) -> Any:
@@ -182,6 +207,6 @@ def _computed(expression: ast.expr, body: Sequence[ast.stmt]) -> Any:
                 return -_computed(operand, body)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
                 return _BINARY[type(op)](_computed(left, body), _computed(right, body))
-    except (ArithmeticError, TypeError, ValueError, RecursionError):
+    except (ArithmeticError, AttributeError, TypeError, ValueError, RecursionError):
         return _UNKNOWN
     return _UNKNOWN

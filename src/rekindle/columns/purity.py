@@ -16,13 +16,14 @@ import inspect
 import math
 import types
 from abc import ABCMeta
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
-from rekindle.columns.module_values import holds_function, holds_value, imported_anew
+from rekindle.columns.module_values import holds_function, holds_value, imported_anew, may_bind
 from rekindle.columns.not_traceable import NotTraceable
-from rekindle.columns.program_text import ModuleText, check_unchanged, text_around, texts_of
+from rekindle.columns.program_text import ModuleText, check_function_unchanged, check_unchanged, text_around, texts_of
 from rekindle.contracts.functions import CheckpointedFunction, CheckpointListener, Function, ListCheckpointed
 
 SCALARS = (int, float, str, bool, bytes, type(None))
@@ -147,10 +148,19 @@ class Instance:
             found = inspect.getattr_static(self.instance, name)
         except AttributeError:
             raise NotTraceable(f"it asks for {shown}, which is not there yet") from None
-        is_own = name in getattr(self.instance, "__dict__", {})
+        is_own = name in _held(self.instance)
         if not is_fixed(found) and not isinstance(found, types.FunctionType | staticmethod):
             raise NotTraceable(f"it uses {shown}, which is a {type(found).__name__}")
         check_unchanged(name, shown, self.texts)
+        own = [text.name for text in self.texts]
+        for kind in type(self.instance).__mro__:
+            if not is_own and name in vars(kind):
+                break
+            missing = name not in vars(kind) and kind.__module__ in own and imported_anew(kind) is not None
+            if missing and may_bind(kind, name):
+                raise NotTraceable(
+                    f"it uses {shown}, which may be another value where {kind.__name__} is imported anew"
+                )
         if not is_own:
             owner = next(each for each in type(self.instance).__mro__ if name in vars(each))
             value = found.__func__ if isinstance(found, staticmethod) else found
@@ -163,6 +173,21 @@ class Instance:
         if isinstance(found, types.FunctionType):
             return _read(found, 0) if is_own else BoundMethod(_read(found, 0), self)
         return found
+
+
+def _held(instance: Any) -> Mapping[str, Any]:
+    """Return the attributes that an instance holds itself, without running anything of it.
+
+    Raises:
+        NotTraceable: Its class says itself what they are.
+    """
+    for kind in type(instance).__mro__:
+        found = vars(kind).get("__dict__")
+        if type(found) is types.GetSetDescriptorType:
+            return found.__get__(instance)  # type: ignore[no-any-return]
+        if found is not None:
+            raise NotTraceable(f"it belongs to a {type(instance).__name__}, which has __dict__")
+    return {}
 
 
 def _is_that_of_object(kind: type, name: str) -> bool:
@@ -229,6 +254,7 @@ def traceable_callable(call: Any) -> Callee:
         return Getter(call.__reduce__()[1], type(call) is itemgetter)
     if isinstance(call, types.MethodType):
         function = call.__func__
+        _check_function(function)
         instance = Instance.of(call.__self__, function)
         check_unchanged(function.__name__, f"self.{function.__name__}", instance.texts)
         return BoundMethod(_read(function, 0), instance)
@@ -246,8 +272,7 @@ def _read(function: Any, depth: int) -> ReadFunction:
     Raises:
         NotTraceable: It does something else than to compute.
     """
-    if not isinstance(function, types.FunctionType):
-        raise NotTraceable(f"it is a {type(function).__name__}, whose code cannot be read")
+    _check_function(function)
     if depth > _DEPTH:
         raise NotTraceable("it calls functions that call functions, too deep to follow")
     code = function.__code__
@@ -261,6 +286,8 @@ def _read(function: Any, depth: int) -> ReadFunction:
     if module is not None:
         for part in function.__qualname__.split("."):
             check_unchanged(part, part, [text_around(function)])
+    else:
+        check_function_unchanged(function)
     around: dict[str, Any] = {}
     instructions = tuple(dis.get_instructions(code))
     line = code.co_firstlineno
@@ -279,6 +306,11 @@ def _read(function: Any, depth: int) -> ReadFunction:
         if not is_fixed(value):
             raise NotTraceable(f"it uses a default, which is a {type(value).__name__}")
     return ReadFunction(code, instructions, around, function.__defaults__ or ())
+
+
+def _check_function(function: Any) -> None:
+    if type(function) is not types.FunctionType:  # its class, not what it says that it is: as wrapt's wrappers do
+        raise NotTraceable(f"it is a {type(function).__name__}, whose code cannot be read")
 
 
 def line_of(instruction: dis.Instruction) -> int | None:
@@ -306,6 +338,8 @@ def _of_module(function: types.FunctionType, name: str, module: types.ModuleType
         if not any(known is each for each in _BUILTINS):
             raise NotTraceable(f"it calls {name}")
         check_unchanged(name, name, [text_around(function)])
+        if module is not None and may_bind(module, name):
+            raise NotTraceable(f"it calls {name}, which may be another where {module.__name__} is imported anew")
         return known
     value = function.__globals__[name]
     allowed = _allowed(function, name, value, depth)

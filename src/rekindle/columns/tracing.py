@@ -85,7 +85,7 @@ class Record:
 
     def attribute(self, name: str) -> Expression:
         """Return what ``record.name`` is."""
-        if self.shape.kind is not ShapeKind.ROW or hasattr(tuple, name) or name in _METHODS_OF_ROWS:
+        if self.shape.kind is not ShapeKind.ROW or hasattr(tuple, name) or name in _METHODS_OF_ROWS or "." in name:
             raise NotTraceable(f"it asks a record for {name!r}")
         return self._named(name)
 
