@@ -30,7 +30,7 @@ env.execute("cities")
     ("to", "variables", "said"),
     [
         ("> /dev/full", {}, "the rest is dropped, and the jobs go on: [Errno 28] No space left on device"),
-        ("| true", {}, "the rest is dropped, and the jobs go on: [Errno 32] Broken pipe"),  # long gone by the first line
+        ("| true", {}, "the rest is dropped, and the jobs go on: [Errno 32] Broken pipe"),  # gone by then
         ("", {"PYTHONIOENCODING": "ascii"}, "the rest is escaped, and the jobs go on: its encoding, ascii"),
         (">&-", {}, ""),  # nothing is lost that was wanted
     ],
