@@ -16,7 +16,6 @@ from rekindle.contracts.state import (
 )
 from rekindle.exceptions import InvalidProgramError, StateAccessError
 from rekindle.state.blocks import RESERVED_NAMES, KeyGroupBlock, StateSpec
-from rekindle.state.first_values import tried_once
 from rekindle.state.kinds.state_kind import StateKind, kind_of
 from rekindle.state.queryable_state import QueryableState
 from rekindle.state.restored_state import ClaimedBlocks, RestoredStates
@@ -148,7 +147,6 @@ class KeyedStateBackend(ABC):
         serializers = kind.serializers(descriptor, self.owner.key_serializer, namespace_serializer)
         serializers.stored(self.owner.state(name))  # raises now, rather than at the first snapshot
         state = kind.open(descriptor, self._primitives(descriptor, kind, serializers, scope))
-        state = tried_once(state, self.owner.state(name), serializers)
         self._restored.claim(name)
         created = self._registered[name] = _Registered(descriptor, kind, serializers, state, scope)
         self._publish(created, descriptor)
