@@ -59,6 +59,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         return run_to_end(["x"], {}), made[0]
 
     monkeypatch.setattr(program, "is_in_foreground", lambda: False, raising=False)
+    # The process is this one, which may listen: jobs of other tests have run in it.
+    monkeypatch.setattr(program, "forwarded_number", lambda pid, meaning: None)
     numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
     mine = {number: signal.signal(number, lambda number, frame: None) for number in numbers}
     yield run
