@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -157,8 +158,7 @@ def rest(env: StreamExecutionEnvironment, stored: StoredCheckpoint, backend: str
 
 def without_types() -> StreamExecutionEnvironment:
     """Make the program as it was before schemas were looked at: all is pickled."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rekindle.runtime.spark.schema_types.row_type", lambda schema: None)
+    with patch("rekindle.runtime.spark.schema_types.row_type", lambda schema: None):
         return program()
 
 

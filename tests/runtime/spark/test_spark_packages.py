@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from rekindle.config.configuration import Configuration
 from rekindle.exceptions import SparkSetupError
-from rekindle.runtime.spark import session
+from rekindle.runtime.spark import gateway, session
 from rekindle.runtime.spark.spark_packages import not_started, package_version, with_packages
 
 KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
@@ -49,10 +49,11 @@ def test_a_jvm_that_had_nothing_to_fetch_ended_for_another_reason() -> None:
 
 
 def test_a_spark_that_could_not_fetch_its_packages_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ends(conf: SparkConf) -> None:
+    def ends(conf: SparkConf, **named: object) -> None:
         raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
 
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(gateway, "launch_gateway", lambda conf, how: None)
     monkeypatch.setattr(SparkContext, "_ensure_initialized", ends)
     monkeypatch.setattr(session, "require_java", lambda: "java")
     monkeypatch.setenv("PYSPARK_PYTHON", "python")
