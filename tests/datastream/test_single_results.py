@@ -104,9 +104,6 @@ WAYS: dict[str, Callable[[DataStream], DataStream]] = {
     "process": lambda stream: stream.process(_Process()),
     "keyed process": lambda stream: stream.key_by(lambda v: v).process(_Keyed()),
     "timer": lambda stream: stream.key_by(lambda v: v).process(_OnTimer()),
-    "flat_map": lambda stream: stream.flat_map(_FlatMap()),
-    "flat_map of a callable": lambda stream: stream.flat_map(lambda v: GIVEN),
-    "keyed flat_map": lambda stream: stream.key_by(lambda v: v).flat_map(_FlatMap()),
     "window": lambda stream: stream.key_by(lambda v: v).window(CountTumblingWindowAssigner.of(1)).process(_Window()),
     "connected": lambda stream: stream.connect(stream).process(_CoProcess()),
     "connected flat_map": lambda stream: stream.connect(stream).flat_map(_CoFlatMap()),
@@ -139,7 +136,7 @@ def test_text_is_not_taken_for_its_letters(way: str, monkeypatch: pytest.MonkeyP
 )
 def test_neither_are_bytes_and_dicts(given: Any, parts: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "GIVEN", given)
-    for way in ("keyed process", "flat_map", "window"):
+    for way in ("keyed process", "window"):
         with pytest.raises(JobExecutionError, match=f"returned a {type(given).__name__}, of which {parts}"):
             _collected(way)
 

@@ -40,7 +40,7 @@ def test_four_checkpoints_back_by_path(local_cluster: Any, tmp_path: Path) -> No
     overview = master.checkpoint_statistics()
     assert kept == [entry.checkpoint_id for entry in reversed(overview.history) if entry.external_path][-20:]
     assert {task.uid for task in overview.history[-1].tasks} >= {"events", "numbering", "sink"}
-    with pytest.raises(JobCancelledError, match=f"rekindle run -s {job}/chk-{kept[-1]} PROGRAM"):
+    with pytest.raises(JobCancelledError, match=f"rekindle run -s {job}/chk-{kept[-1]} "):
         client.get_job_execution_result().result()
 
     back = {"execution_state__recovery_path": f"{job}/chk-{kept[-1] - 4}", "rekindle_epoch_max__records": str(EVENTS)}

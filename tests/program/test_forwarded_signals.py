@@ -13,6 +13,7 @@ from rekindle.program.forwarded_signals import FORWARDED, forwarded_number
 @pytest.mark.parametrize("meaning", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_the_number_is_that_which_the_process_listens_to(meaning: signal.Signals) -> None:
     (number,) = [number for number, each in FORWARDED.items() if each is meaning]
+    signal.signal(number, signal.SIG_DFL)  # jobs of other tests may have listened in this process
     assert forwarded_number(os.getpid(), meaning) is None
     signal.signal(number, lambda number, frame: None)
     try:

@@ -131,21 +131,26 @@ class StatelessContext(NoTimers, ProcessFunction.Context):
 
 
 def expand(call: Callable[[Any], Any], chunk: Chunk) -> Chunk:
-    """Call a function that returns an iterable, or None, for every record, and string the results together."""
+    """Call a function that returns an iterable, or None, for every record, and string the results together.
+
+    Any iterable will do, a str or a dict as well: a flat map that takes them apart may mean it, as in PyFlink.
+    """
     values: list[Any] = []
+    append = values.append
     if chunk.timestamps is None:
-        append = values.append
         for value in chunk.each():
             results = call(value)
-            if type(results) not in NOT_RESULTS:
+            if results is not None:
                 for result in results:
                     append(result if type(result) in FIXED else unshared(result))
-            elif results is not None:
-                raise refused_results(results)
         return Chunk(values)
     timestamps: list[int | None] = []
     for value, timestamp in zip(chunk.values, chunk.timestamps, strict=True):
-        append_results(call(value), values, timestamp, timestamps)
+        results = call(value)
+        if results is not None:
+            for result in results:
+                append(result if type(result) in FIXED else unshared(result))
+                timestamps.append(timestamp)
     return Chunk(values, timestamps)
 
 

@@ -13,18 +13,20 @@ from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.sizes import RecordLimit, portion_limit
 from rekindle.runtime.slot.task_output import TaskOutput
 
+_FIRST_RECORDS = 16  # a handful passes as one, so that what follows in a slot sees it in the order of PyFlink's bundles
+
 
 class TimeLimit:
     """Learn how many records to process at once, so that it takes no longer than wanted.
 
     Attributes:
-        records: How many. It begins with one, and doubles as long as time allows.
+        records: How many. It begins with a few, and doubles as long as time allows.
     """
 
     __slots__ = ("_seconds", "records")
 
     def __init__(self, seconds: float) -> None:
-        self.records = 1
+        self.records = _FIRST_RECORDS
         self._seconds = seconds
 
     def learn(self, records: int, seconds: float) -> None:
