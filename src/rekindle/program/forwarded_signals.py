@@ -2,7 +2,7 @@
 
 A signal to a process group reaches both: ``timeout``, a closed terminal and Ctrl-C send such signals. Python does not
 tell a program by whom a signal was sent. So the command passes it on under another number, as soon as the program
-listens to that, and the program takes one that it gets under both numbers within a second for one request.
+listens to that, and the program takes one that it gets under both numbers, soon after each other, for one request.
 """
 
 from __future__ import annotations

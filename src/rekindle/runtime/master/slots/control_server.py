@@ -93,7 +93,7 @@ class SlotConnection:
 
     def _send_rest(self) -> None:
         while True:
-            with self._sending:  # whoever has started this thread has put something there by now
+            with self._sending:  # the sender put something there before it let go of the lock
                 part = self._unsent[0]
             with suppress(OSError):  # the connection is closed: the reading thread sees that, too
                 self._socket.sendall(part)
