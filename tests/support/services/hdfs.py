@@ -104,7 +104,8 @@ class Hdfs:
             return False
 
     def _java(self, main: str, *arguments: str) -> list[str]:
-        return ["java", *JAVA_OPTIONS, "-cp", f"{self._directory}:{hdfs_jars()}/*", main, *arguments]
+        temporary = f"-Djava.io.tmpdir={self._directory}"  # where its web server unpacks itself, and leaves it
+        return ["java", *JAVA_OPTIONS, temporary, "-cp", f"{self._directory}:{hdfs_jars()}/*", main, *arguments]
 
     @staticmethod
     def _end(node: subprocess.Popen[bytes]) -> None:
