@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from rekindle.common import Time, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner
-from rekindle.datastream import KeyedProcessFunction, OutputTag, StreamExecutionEnvironment
+from rekindle.datastream import DataStream, KeyedProcessFunction, OutputTag, StreamExecutionEnvironment
 from rekindle.datastream.window import TumblingEventTimeWindows
-from rekindle.runtime.slot.chunk_portions import TimeLimit
+from rekindle.runtime.slot.chunk_portions import TimeLimit, first_portion
 from rekindle.runtime.wire import messages as m
 from support.hooks import HOOKS, hooked
 from support.in_process_job import InProcessJob, ManualClock, collect
@@ -24,13 +24,13 @@ INTERVAL_MS = 1
 
 
 class TestTimeLimit:
-    def test_it_begins_with_a_few_records_and_doubles_while_there_is_time(self) -> None:
+    def test_it_begins_with_one_record_and_doubles_while_there_is_time(self) -> None:
         limit = TimeLimit(0.2)
         taken = []
-        for _ in range(5):
+        for _ in range(9):
             taken.append(limit.records)
             limit.learn(limit.records, limit.records * 0.001)
-        assert taken == [16, 32, 64, 128, 128], "256 would take longer than wanted"
+        assert taken == [1, 2, 4, 8, 16, 32, 64, 128, 128], "256 would take longer than wanted"
 
     @pytest.mark.parametrize(("records", "seconds", "then"), [(100, 1.0, 20), (100, 40.0, 1), (1, 40.0, 1)])
     def test_what_took_too_long_is_followed_by_as_many_as_there_is_time_for(
@@ -76,14 +76,14 @@ def run(env: StreamExecutionEnvironment, parallelism: int = 1) -> list[Any]:
 def test_what_comes_behind_a_slow_record_is_late_as_in_flink(parallelism: int) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Itself())
-    stream = env.from_collection([100] * 16 + [2_000, 500, 3_000, 700]).rebalance().map(slow).set_parallelism(1)
+    stream = env.from_collection([100, 2_000, 500, 3_000, 700]).rebalance().map(slow).set_parallelism(1)
     keyed = stream.assign_timestamps_and_watermarks(strategy).set_parallelism(1).key_by(lambda n: 0)
     windows = keyed.window(TumblingEventTimeWindows.of(Time.seconds(1))).side_output_late_data(LATE)
     sums = windows.reduce(lambda a, b: a + b)
     collect(sums.union(sums.get_side_output(LATE).map(lambda n: ("late", n))))
     found = run(env, parallelism)
     assert [each for each in found if isinstance(each, tuple)] == [("late", 500), ("late", 700)]
-    assert [each for each in found if not isinstance(each, tuple)] == [1_600, 2_000, 3_000]
+    assert [each for each in found if not isinstance(each, tuple)] == [100, 2_000, 3_000]
 
 
 def test_processing_time_timers_fire_between_two_portions() -> None:
@@ -130,5 +130,24 @@ def test_an_order_is_carried_out_between_two_portions() -> None:
             assert carried_out.wait(10)
     finally:
         HOOKS.clear()
-    assert not any(seen[:16])
-    assert all(seen[16:]), "between the first portion and the second"
+    assert seen == [False] + [True] * 29, "between the first portion and the second"
+
+
+class TestFirstPortion:
+    def first(self, build: Callable[[DataStream], DataStream]) -> int:
+        env = StreamExecutionEnvironment.get_execution_environment()
+        collect(build(env.from_collection([1, 2, 3])))
+        with InProcessJob(env) as job:
+            graph = job.graph
+        return first_portion(graph, graph.nodes[0].id)
+
+    def test_it_is_one_record_where_streams_stay_apart(self) -> None:
+        def apart(stream: DataStream) -> DataStream:
+            stream.map(str).print()
+            return stream.map(slow).key_by(lambda n: 0).union(stream.filter(bool).rebalance())
+
+        assert self.first(apart) == 1
+
+    def test_it_is_a_handful_where_they_meet_again_in_the_slot(self) -> None:
+        assert self.first(lambda stream: stream.filter(bool).union(stream.map(slow)).map(slow)) == 16
+        assert self.first(lambda stream: stream.union(stream).map(slow)) == 16

@@ -103,7 +103,7 @@ class Slot:
         self._iterations = SlotIterations(job.graph, self._graph)
         self._exchanges = Exchanges(job.graph, slot)
         self._turn = (job.watermark_interval_ms or _TURN_MS) / 1000  # how often work other than records has its turn
-        self._portions = Portions(self._turn, lambda: self._worked)
+        self._portions = Portions(self._turn, lambda: self._worked, job.graph)
         self._worked = 0.0  # how long the last portion took
         self._turned = time.monotonic()
         self._order_waits = False
