@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import pytest
 
-from rekindle.columns import module_values
+from rekindle.columns import module_values, program_text
 from rekindle.columns.not_traceable import NotTraceable
+from rekindle.columns.program_text import standing_still
 from rekindle.columns.purity import traceable, traceable_callable
 from rekindle.columns.shapes import Shape
 from rekindle.columns.tracing import Traced, record, trace
@@ -369,6 +371,16 @@ class TestOtherModules:
         USES[use](module)
         load(f"import text_program\n{self.CHANGE}", "text_importer")
         with pytest.raises(NotTraceable, match="line 3 of text_importer"):
+            USES[use](module)
+
+    def test_modules_are_looked_at_once_while_nothing_of_the_program_runs(self, load: Load, use: str) -> None:
+        module = load()
+        with standing_still(), mock.patch.object(program_text, "_loaded", wraps=program_text._loaded) as loaded:
+            for _ in range(3):
+                USES[use](module)
+        assert loaded.call_count == 1
+        load(f"import text_program\n{self.CHANGE}", "text_importer")
+        with standing_still(), pytest.raises(NotTraceable, match="line 3 of text_importer"):
             USES[use](module)
 
     def test_so_may_one_that_imports_what_imports_it(self, load: Load, use: str) -> None:

@@ -14,12 +14,14 @@ import os
 import sys
 import sysconfig
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rekindle.columns.not_traceable import NotTraceable
 
@@ -50,6 +52,8 @@ _REACHING_CELLS = frozenset(
     {"exec", "eval", "__closure__", "cell_contents", "get_referrers", "get_referents", "get_objects", "ctypes"}
 )
 _REACHING_FUNCTIONS = _REACHING_CELLS | _OF_FUNCTIONS | _SETTERS | {"__setattr__", "__delattr__"}
+_Found = TypeVar("_Found")
+_SEEN: ContextVar[dict[Hashable, Any] | None] = ContextVar("what was found while nothing of the program runs")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +77,26 @@ class ModuleText:
     rebound: dict[str, int]
     stored: dict[str, int]
     reflection: dict[str, int]
+
+
+@contextmanager
+def standing_still() -> Iterator[None]:
+    """Say that nothing of the program runs in the meantime: what is found out about its modules holds until the end."""
+    token = _SEEN.set({})
+    try:
+        yield
+    finally:
+        _SEEN.reset(token)
+
+
+def _once(key: Hashable, find: Callable[[], _Found]) -> _Found:
+    """Find something out, unless that has been done and the program has not run since."""
+    seen = _SEEN.get(None)
+    if seen is None:
+        return find()
+    if key not in seen:
+        seen[key] = find()
+    return seen[key]  # type: ignore[no-any-return]
 
 
 def text_around(function: types.FunctionType) -> ModuleText:
@@ -134,7 +158,8 @@ def check_function_unchanged(function: types.FunctionType) -> None:
     """
     namespace = function.__globals__
     text = _text(namespace.get("__name__"), namespace.get("__file__"))
-    for each in _program(() if text is None else (text,), readable=True):
+    own = () if text is None else (text,)
+    for each in _once((own, True), lambda: _program(own, readable=True)):
         for what, line in each.reflection.items():
             if what in _REACHING_FUNCTIONS:
                 raise NotTraceable(f"it may change, because the program uses {what} (line {line} of {each.name})")
@@ -156,7 +181,7 @@ def check_unchanged(name: str, shown: str, own: Iterable[ModuleText], local: boo
     for text in own:
         if name in text.rebound:
             raise _changed(shown, text, "which a function changes", text.rebound[name])
-    for text in _program(own):
+    for text in _once((own, False), lambda: _program(own)):
         if name in text.stored and not local:
             raise _changed(shown, text, "which something changes", text.stored[name])
         for what, line in text.reflection.items():
@@ -183,7 +208,7 @@ def _program(own: tuple[ModuleText, ...], readable: bool = False) -> list[Module
     found = {text.name: text for text in own}
     paths = [held.get("__file__") for held in (contents(sys.modules.get(name)) or {} for name in found)]
     tops = frozenset(_top(path) for path in (*paths, main) if isinstance(path, str)) - {None}
-    loaded = {name: path for name, path in _loaded() if _is_program(name, path, tops)}
+    loaded = {name: path for name, path in _once(_loaded, _loaded) if _is_program(name, path, tops)}
 
     def add(name: str, path: str) -> None:
         text = _text(name, path)
@@ -217,7 +242,8 @@ def _program(own: tuple[ModuleText, ...], readable: bool = False) -> list[Module
 
 
 def _loaded() -> list[tuple[str, str]]:
-    found = [(name, _path(name)) for name, module in list(sys.modules.items()) if module is not None]
+    modules = [name for name, module in list(sys.modules.items()) if module is not None]
+    found = [(name, _path(name)) for name in modules if name.partition(".")[0] not in _PACKAGES]
     return [(name, path) for name, path in found if isinstance(path, str)]
 
 

@@ -13,6 +13,7 @@ from rekindle.columns.combinable import may_combine
 from rekindle.columns.folds import EXTREMES, SUMS, Fold, fold_of
 from rekindle.columns.kinds import NUMBERS, Kind, kind_of, kind_of_spark, truth_of
 from rekindle.columns.not_traceable import NotTraceable, naming
+from rekindle.columns.program_text import standing_still
 from rekindle.columns.purity import traceable, traceable_callable
 from rekindle.columns.record_types import fits
 from rekindle.columns.shapes import Shape, ShapeKind
@@ -94,15 +95,16 @@ def find_column_paths(
         for index, edge in enumerate(node.inputs):
             readers.setdefault(edge.source, []).append((node, index, edge))
     in_loops = frozenset[int]().union(*loops.values())
-    for node in nodes:
-        if node.data_frame is not None and node.transformation.passes_rows:
-            draft = _Draft.of(node)
-            if isinstance(draft, _Draft):
-                stopped = _follow(draft, node, readers, parallelism, in_loops, settings, found)
-                for fused in draft.nodes if stopped else ():
-                    found.paths[fused] = f"{BY_RECORDS}: {stopped}"
-            else:
-                found.paths[node.id] = f"{BY_RECORDS}: {draft}"
+    with standing_still():
+        for node in nodes:
+            if node.data_frame is not None and node.transformation.passes_rows:
+                draft = _Draft.of(node)
+                if isinstance(draft, _Draft):
+                    stopped = _follow(draft, node, readers, parallelism, in_loops, settings, found)
+                    for fused in draft.nodes if stopped else ():
+                        found.paths[fused] = f"{BY_RECORDS}: {stopped}"
+                else:
+                    found.paths[node.id] = f"{BY_RECORDS}: {draft}"
     for node in nodes:
         if node.id not in found.paths:
             found.paths[node.id] = f"{BY_RECORDS}: {_never_reached(node, settings)}"
