@@ -334,7 +334,8 @@ def _check_instruction(instruction: dis.Instruction) -> None:
 def _of_module(function: types.FunctionType, name: str, module: types.ModuleType | None, depth: int) -> Any:
     """Return what a function finds under a global name."""
     if name not in function.__globals__:
-        known = function.__builtins__.get(name)
+        plain: Any = function  # mypy's cache forgets that functions have builtins
+        known = plain.__builtins__.get(name)
         if not any(known is each for each in _BUILTINS):
             raise NotTraceable(f"it calls {name}")
         check_unchanged(name, name, [text_around(function)])
