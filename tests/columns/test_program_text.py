@@ -383,10 +383,20 @@ class TestOtherModules:
         with standing_still(), pytest.raises(NotTraceable, match="line 3 of text_importer"):
             USES[use](module)
 
+    SECOND = "import text_importer\ndef f():\n    text_importer.rated.RATE = text_importer.x.factor = 4"
+
     def test_so_may_one_that_imports_what_imports_it(self, load: Load, use: str) -> None:
         module = load()
         load("from text_program import rated", "text_importer")
-        load("import text_importer\ndef f():\n    text_importer.rated.RATE = text_importer.x.factor = 4", "text_second")
+        load(self.SECOND, "text_second")
+        with pytest.raises(NotTraceable, match="line 3 of text_second"):
+            USES[use](module)
+
+    def test_so_may_one_that_stands_before_what_it_imports(self, load: Load, use: str) -> None:
+        module = load()
+        load("from text_program import rated", "text_importer")
+        load(self.SECOND, "text_second")
+        sys.modules["text_importer"] = sys.modules.pop("text_importer")  # as after a circular import
         with pytest.raises(NotTraceable, match="line 3 of text_second"):
             USES[use](module)
 
