@@ -116,6 +116,15 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
+def standing_still() -> Iterator[None]:
+    """Let the modules of the program be looked at once in a test: for those that change none."""
+    from rekindle.columns.program_text import standing_still
+
+    with standing_still():
+        yield
+
+
+@pytest.fixture
 def local_cluster() -> Iterator[PacedCluster]:
     """Yield a cluster in this process, and fail the test if a slot is alive after it."""
     from support.paced_cluster import PacedCluster

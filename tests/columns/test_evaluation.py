@@ -16,6 +16,8 @@ from rekindle.columns.tracing import record, trace
 from support.column_cases import NUMBERS, ODD, TYPES, exact, values_of
 from support.seeds import rounds, seeded
 
+pytestmark = pytest.mark.usefixtures("standing_still")
+
 SHAPE = Shape.row(["a", "b", "s", "t"])
 LIMIT = 10
 

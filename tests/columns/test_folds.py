@@ -14,6 +14,8 @@ from rekindle.contracts.functions import AggregateFunction, ReduceFunction
 from rekindle.contracts.functions.function_adapters import as_reduce_function
 from rekindle.datastream.running_aggregates import FieldAggregate, FieldChoice
 
+pytestmark = pytest.mark.usefixtures("standing_still")
+
 ROW = Shape.row(["k", "price", "amount"])
 PAIR = Shape.tuple(2)
 KEEP, LAST, SUM, LEAST, GREATEST = FoldKind.KEEP, FoldKind.LAST, FoldKind.SUM, FoldKind.LEAST, FoldKind.GREATEST

@@ -14,6 +14,8 @@ from rekindle.columns.shapes import Shape
 from rekindle.columns.tracing import Traced, record, trace
 from rekindle.contracts.functions import MapFunction
 
+pytestmark = pytest.mark.usefixtures("standing_still")
+
 ROW = Shape.row(["a", "b"])
 CALLED: list[str] = []
 

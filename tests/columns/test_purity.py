@@ -15,6 +15,8 @@ from rekindle.columns.shapes import Shape
 from rekindle.columns.tracing import record, trace
 from rekindle.contracts.functions import MapFunction
 
+pytestmark = pytest.mark.usefixtures("standing_still")
+
 LIMIT = 5
 SEEN: list[Any] = []
 counter = 0

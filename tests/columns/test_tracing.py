@@ -17,6 +17,8 @@ from rekindle.columns.shapes import Shape
 from rekindle.columns.tracing import Traced, accumulator, record, trace
 from rekindle.contracts.functions import MapFunction
 
+pytestmark = pytest.mark.usefixtures("standing_still")
+
 ROW = Shape.row(["a", "b", "count", "_x"])
 A, B = Field(0), Field(1)
 PAIR = (1, 2)

@@ -559,14 +559,17 @@ def _assigns(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> boo
     return any(name in _bound(node) for node in ast.walk(function))
 
 
-def names_bound(statement: ast.AST) -> Iterator[str | None]:
+@lru_cache(maxsize=16_384)
+def names_bound(statement: ast.AST) -> Sequence[str | None]:
     """Return the names that a statement binds where it stands, not in the functions and classes in it."""
+    found: list[str | None] = []
     waiting = [statement]
     while waiting:
         node = waiting.pop()
-        yield from _bound(node)
+        found.extend(_bound(node))
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             waiting.extend(ast.iter_child_nodes(node))
+    return tuple(found)
 
 
 def _bound(node: ast.AST) -> Sequence[str | None]:

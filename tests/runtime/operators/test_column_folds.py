@@ -41,6 +41,8 @@ from rekindle.types.spark_rows import row_maker
 from support.column_cases import NUMBERS, ODD, TYPES, exact, values_of
 from support.seeds import SEED, rounds
 
+pytestmark = pytest.mark.usefixtures("standing_still")
+
 ROW = Shape.row(["k", "v", "w"])
 BACKENDS = ("heap", "rocksdb")
 
