@@ -2,7 +2,7 @@
 # package registry that pip reaches. Another Python than the first one found: make PYTHON=/path/to/python3.12 test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-spark lint bench clean install java chromium services
+.PHONY: help demo test quick test-spark lint docs bench clean install java chromium services
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -33,13 +33,16 @@ lint: install ## Check style and format (ruff), types (mypy) and that packages o
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo --no-cache
 
+docs: install ## Make a website of the documentation, with search, in build/site.
+	@$(BIN)/python scripts/build_docs.py build/site
+
 BENCH ?= keyed_state
 bench: install java ## Measure keyed_state, or BENCH=api, checkpoints, columns, connectors, faults, latency, queryable, recovery, scaling, serialization, state_backends, targets.
 	@$(BIN)/python benchmarks/$(BENCH).py $(ARGS)
 
 clean: ## Remove what tools, tests and Spark leave behind; the environments stay.
 	@rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log artifacts
-	@find src tests benchmarks examples scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests benchmarks examples scripts docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- what the targets above need ---
 

@@ -478,7 +478,38 @@ def sql_state_sql(names: Names, printed: list[str]) -> None:
     assert printed == [f"{name}: {sessions[name]} sessions, {clicks[name]} clicks" for name in sorted(sessions)]
 
 
-ON_SPARK = ["sql_state_sql.py", "state_processor.py"]
+@of("orders_and_payments.py")
+def orders_and_payments(names: Names, printed: list[str]) -> None:
+    paid, told = matched(names)
+    expected = []
+    for customer, orders in grouped(paid, key=1).items():
+        cents = sum(order[2] for order in orders)
+        expected.append(f"{customer} has paid {cents / 100:.2f} for {len(orders)} orders")
+    assert sorted(printed) == sorted(expected + told)
+
+
+@of("orders_and_payments_v2.py")
+def orders_and_payments_v2(names: Names, printed: list[str]) -> None:
+    paid, told = matched(names)
+    expected = []
+    for customer, orders in grouped(paid, key=1).items():
+        cents = [order[2] for order in orders]
+        expected.append(f"{customer} has paid {sum(cents) / 100:.2f}, {max(cents) / 100:.2f} at most for one order")
+    [reminder] = [line for line in printed if "unpaid" in line]
+    assert re.fullmatch(r"ada has left 2 orders unpaid, o[34] the last of them", reminder)
+    assert sorted(printed) == sorted([*expected, *told, reminder])
+
+
+def matched(names: Names) -> tuple[list[Any], list[str]]:
+    """Return the orders that were paid within half an hour, and what is to be printed of all else."""
+    payments = dict(names["example_payments"])
+    paid = [order for order in names["example_orders"] if abs(payments.get(order[0], 99) - order[3]) <= 30]
+    numbers = {order[0] for order in paid}
+    told = [f"no payment for {order[0]}" for order in names["example_orders"] if order[0] not in numbers]
+    return paid, told + [f"no order for {order}" for order in payments if order not in numbers]
+
+
+ON_SPARK = ["orders_and_payments.py", "orders_and_payments_v2.py", "sql_state_sql.py", "state_processor.py"]
 """Programs that use Spark themselves."""
 AS_ON_SPARK = 0.05
 """Seconds that an epoch takes: some programs fail once there is a checkpoint, and they have one every 100 ms."""

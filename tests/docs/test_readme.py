@@ -126,4 +126,4 @@ def test_make_help_names_every_target_with_a_sentence() -> None:
     run = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
 
     listed = dict(re.findall(r"^make ([\w-]+) +(\S.*\.)$", run.stdout, re.MULTILINE))
-    assert listed.keys() == {"help", "demo", "test", "quick", "test-spark", "lint", "bench", "clean"}
+    assert listed.keys() == {"help", "demo", "test", "quick", "test-spark", "lint", "docs", "bench", "clean"}
