@@ -17,7 +17,7 @@ from rekindle.state.operator_state.stored import DistributionMode, StoredList
 __all__ = ["NumberSequenceSource"]
 
 
-class NumberSequenceSource(SlotSource):
+class NumberSequenceSource(SlotSource[int]):
     """Produce the numbers from ``start`` to ``end``, both included; in parallel, every subtask takes a part."""
 
     def __init__(self, start: int, end: int) -> None:

@@ -17,7 +17,7 @@ _RETRY_SECONDS = 0.5
 _READ_BYTES = 1 << 16
 
 
-class SocketTextStreamFunction(SourceFunction):
+class SocketTextStreamFunction(SourceFunction[str]):
     """Read UTF-8 text from a server and emit it piece by piece; with lines, without a carriage return at their ends."""
 
     def __init__(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
+from rekindle.base.type_variables import OUT
 from rekindle.contracts.connectors import Source
 from rekindle.contracts.functions import SourceFunction
 from rekindle.contracts.time.watermark_strategy import WatermarkStrategy
@@ -15,7 +16,7 @@ from rekindle.graph.transformations.transformation import Transformation
 __all__ = ["SparkSource", "SparkSourceFunction"]
 
 
-class SparkSource(Source):
+class SparkSource(Source[OUT]):
     """A source whose records Spark reads, and whose position is in Spark's offset log.
 
     Attributes:
@@ -55,9 +56,9 @@ class SparkSource(Source):
         """
 
 
-class SparkSourceFunction(SourceFunction):
+class SparkSourceFunction(SourceFunction[OUT]):
     """A source of ``env.add_source`` that Spark reads, as those of PyFlink are that Java reads."""
 
     @abstractmethod
-    def source(self) -> SparkSource:
+    def source(self) -> SparkSource[OUT]:
         """Return the source that does what this one says."""

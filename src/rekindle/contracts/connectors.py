@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic
+
+from rekindle.base.type_variables import IN, OUT
 
 if TYPE_CHECKING:
     from rekindle.base.clock import Clock
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Sink", "SinkWriter", "SinkWriterContext", "Source"]
 
 
-class Source:
+class Source(Generic[OUT]):
     """A description of where records come from, for ``env.from_source``.
 
     Attributes:
@@ -57,14 +59,14 @@ class SinkWriterContext:
     successor_of: str = ""
 
 
-class SinkWriter(ABC):
+class SinkWriter(ABC, Generic[IN]):
     """Write the records of one subtask. All methods are called by one thread at a time."""
 
     @abstractmethod
-    def write(self, values: list[Any], timestamps: list[int | None] | None) -> None:
+    def write(self, values: list[IN], timestamps: list[int | None] | None) -> None:
         """Write records; they may not be visible outside before :meth:`commit`."""
 
-    def end_input(self) -> None:  # noqa: B027
+    def end_input(self) -> None:
         """Learn that no record follows: the next :meth:`prepare_commit` is the last, and leaves nothing behind."""
 
     @abstractmethod
@@ -85,7 +87,7 @@ class SinkWriter(ABC):
     def commit(self, committables: list[bytes]) -> None:
         """Make committables visible. Called again after a failure: what is visible already stays as it is."""
 
-    def keep(self, committables: list[bytes]) -> None:  # noqa: B027
+    def keep(self, committables: list[bytes]) -> None:
         """Let :meth:`abort_leftovers` not remove committables: a savepoint refers to them, whatever becomes of the job.
 
         They may still be committed, or never. Nothing to do where nothing is removed.
@@ -104,9 +106,9 @@ class SinkWriter(ABC):
         """Release what is open; nothing becomes visible by it."""
 
 
-class Sink(ABC):
+class Sink(ABC, Generic[IN]):
     """A description of where records go, for ``stream.sink_to``."""
 
     @abstractmethod
-    def create_writer(self, context: SinkWriterContext) -> SinkWriter:
+    def create_writer(self, context: SinkWriterContext) -> SinkWriter[IN]:
         """Create the writer of one subtask, in its slot."""

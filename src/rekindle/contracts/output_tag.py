@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, Generic, overload
+
+from rekindle.base.type_variables import T
 from rekindle.exceptions import ConfigurationError
+from rekindle.types.row import Row
 from rekindle.types.typeinfo import RowTypeInfo, TypeInformation, Types
 
 __all__ = ["OutputTag"]
 
 
-class OutputTag:
+class OutputTag(Generic[T]):
     """Name a side output of an operator, and say what it carries.
 
     A function sends to it with ``yield tag, value``; ``stream.get_side_output(tag)`` is the stream of what
@@ -19,7 +23,13 @@ class OutputTag:
         type_info: The type of its elements; pickled Python objects if none was given.
     """
 
-    def __init__(self, tag_id: str, type_info: TypeInformation | list[TypeInformation] | None = None) -> None:
+    @overload
+    def __init__(self, tag_id: str, type_info: TypeInformation[T] | None = None) -> None: ...
+
+    @overload
+    def __init__(self: OutputTag[Row], tag_id: str, type_info: list[TypeInformation]) -> None: ...
+
+    def __init__(self, tag_id: str, type_info: TypeInformation[Any] | list[TypeInformation] | None = None) -> None:
         """Name a side output.
 
         Args:

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from rekindle.base.time import Time, duration_to_millis
+from rekindle.base.type_variables import R, T
 from rekindle.contracts.declared_types import RecordType
 from rekindle.contracts.functions.async_functions import AsyncFunction, AsyncFunctionDescriptor, AsyncRetryStrategy
 from rekindle.contracts.functions.async_retry_strategies import NO_RETRY_STRATEGY
@@ -25,12 +26,12 @@ class AsyncDataStream:
 
     @staticmethod
     def unordered_wait(
-        data_stream: DataStream,
-        async_function: AsyncFunction[Any, Any],
+        data_stream: DataStream[T],
+        async_function: AsyncFunction[T, R],
         timeout: Time,
         capacity: int = 100,
         output_type: RecordType | None = None,
-    ) -> DataStream:
+    ) -> DataStream[R]:
         """Emit results as they come, never across a watermark.
 
         Args:
@@ -46,13 +47,13 @@ class AsyncDataStream:
 
     @staticmethod
     def unordered_wait_with_retry(
-        data_stream: DataStream,
-        async_function: AsyncFunction[Any, Any],
+        data_stream: DataStream[T],
+        async_function: AsyncFunction[T, R],
         timeout: Time,
-        async_retry_strategy: AsyncRetryStrategy[Any],
+        async_retry_strategy: AsyncRetryStrategy[R],
         capacity: int = 100,
         output_type: RecordType | None = None,
-    ) -> DataStream:
+    ) -> DataStream[R]:
         """Emit results as they come, never across a watermark, and try again where there were none.
 
         Args:
@@ -68,12 +69,12 @@ class AsyncDataStream:
 
     @staticmethod
     def ordered_wait(
-        data_stream: DataStream,
-        async_function: AsyncFunction[Any, Any],
+        data_stream: DataStream[T],
+        async_function: AsyncFunction[T, R],
         timeout: Time,
         capacity: int = 100,
         output_type: RecordType | None = None,
-    ) -> DataStream:
+    ) -> DataStream[R]:
         """Emit results in the order of their elements.
 
         Args:
@@ -89,13 +90,13 @@ class AsyncDataStream:
 
     @staticmethod
     def ordered_wait_with_retry(
-        data_stream: DataStream,
-        async_function: AsyncFunction[Any, Any],
+        data_stream: DataStream[T],
+        async_function: AsyncFunction[T, R],
         timeout: Time,
-        async_retry_strategy: AsyncRetryStrategy[Any],
+        async_retry_strategy: AsyncRetryStrategy[R],
         capacity: int = 100,
         output_type: RecordType | None = None,
-    ) -> DataStream:
+    ) -> DataStream[R]:
         """Emit results in the order of their elements, and try again where there were none.
 
         Args:
@@ -135,7 +136,9 @@ def _descriptor(
     return AsyncFunctionDescriptor(function, Time.milliseconds(timeout_ms), capacity, strategy, mode)
 
 
-def _transformed(stream: DataStream, descriptor: AsyncFunctionDescriptor, output_type: RecordType | None) -> DataStream:
+def _transformed(
+    stream: DataStream, descriptor: AsyncFunctionDescriptor, output_type: RecordType | None
+) -> DataStream[Any]:
     transformation = AsyncWaitTransformation(descriptor, state_type(stream._type_info or stream._hint))
     hint = yielded_type(descriptor.async_function.async_invoke)
     return stream._transform("async wait operator", transformation, output_type, hint)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic
 
+from rekindle.base.type_variables import R, T1_co, T2_co, T_co
 from rekindle.contracts.declared_types import RecordType
 from rekindle.contracts.functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from rekindle.contracts.state import MapStateDescriptor
@@ -20,7 +21,7 @@ from rekindle.graph.transformations.two_inputs import BroadcastTransformation, K
 __all__ = ["BroadcastConnectedStream", "BroadcastStream"]
 
 
-class BroadcastStream(Unfinished):
+class BroadcastStream(Unfinished, Generic[T_co]):
     """A stream that goes to every subtask, with the states in which its records are kept.
 
     It can only be connected: ``data.connect(broadcast_stream).process(function)``.
@@ -28,7 +29,9 @@ class BroadcastStream(Unfinished):
 
     _next_step = "connect, of another stream,"
 
-    def __init__(self, input_stream: DataStream, broadcast_state_descriptors: Sequence[MapStateDescriptor]) -> None:
+    def __init__(
+        self, input_stream: DataStream[T_co], broadcast_state_descriptors: Sequence[MapStateDescriptor]
+    ) -> None:
         for descriptor in broadcast_state_descriptors:
             if not isinstance(descriptor, MapStateDescriptor):
                 raise TypeError(
@@ -43,15 +46,15 @@ class BroadcastStream(Unfinished):
         self.broadcast_state_descriptors = list(broadcast_state_descriptors)
 
 
-class BroadcastConnectedStream(Unfinished):
+class BroadcastConnectedStream(Unfinished, Generic[T1_co, T2_co]):
     """A stream, keyed or not, and a broadcast stream, which one function reads."""
 
     _next_step = "process"
 
     def __init__(
         self,
-        non_broadcast_stream: DataStream,
-        broadcast_stream: BroadcastStream,
+        non_broadcast_stream: DataStream[T1_co],
+        broadcast_stream: BroadcastStream[T2_co],
         broadcast_state_descriptors: Sequence[MapStateDescriptor],
     ) -> None:
         check_one_environment(non_broadcast_stream, broadcast_stream.input_stream)
@@ -61,9 +64,9 @@ class BroadcastConnectedStream(Unfinished):
 
     def process(
         self,
-        func: BroadcastProcessFunction[Any, Any, Any] | KeyedBroadcastProcessFunction[Any, Any, Any, Any],
+        func: BroadcastProcessFunction[T1_co, T2_co, R] | KeyedBroadcastProcessFunction[Any, T1_co, T2_co, R],
         output_type: RecordType | None = None,
-    ) -> DataStream:
+    ) -> DataStream[R]:
         """Run a BroadcastProcessFunction, or, if the data side is keyed, a KeyedBroadcastProcessFunction."""
         data = self.non_broadcast_stream
         transformation: BroadcastTransformation | KeyedBroadcastTransformation

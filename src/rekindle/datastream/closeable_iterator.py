@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Generic
+
+from rekindle.base.type_variables import T_co
 
 __all__ = ["CloseableIterator"]
 
 
-class CloseableIterator:
+class CloseableIterator(Generic[T_co]):
     """Iterate over the records of a running job."""
 
-    def __init__(self, records: Iterator[Any], close: Callable[[], None]) -> None:
+    def __init__(self, records: Iterator[T_co], close: Callable[[], None]) -> None:
         self._records = records
         self._close = close
 
-    def __iter__(self) -> CloseableIterator:
+    def __iter__(self) -> CloseableIterator[T_co]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> T_co:
         return next(self._records)
 
-    def next(self) -> Any:
+    def next(self) -> T_co:
         """Return the next record; raise StopIteration at the end."""
         return next(self)
 
-    def __enter__(self) -> CloseableIterator:
+    def __enter__(self) -> CloseableIterator[T_co]:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
+from rekindle.base.type_variables import K, R, T1_co, T2_co
 from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.contracts.functions import (
     CoFlatMapFunction,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["ConnectedStreams"]
 
 
-class ConnectedStreams(Unfinished):
+class ConnectedStreams(Unfinished, Generic[T1_co, T2_co]):
     """Two streams, of any types, that one function reads; its state is shared by both.
 
     Nothing is promised about the order in which records of the two arrive.
@@ -43,17 +44,17 @@ class ConnectedStreams(Unfinished):
 
     _next_step = "map, flat_map or process"
 
-    def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
+    def __init__(self, stream1: DataStream[T1_co], stream2: DataStream[T2_co]) -> None:
         check_one_environment(stream1, stream2)
         self.stream1 = stream1
         self.stream2 = stream2
 
     def key_by(
         self,
-        key_selector1: Callable[[Any], Any] | KeySelector,
-        key_selector2: Callable[[Any], Any] | KeySelector,
+        key_selector1: Callable[[T1_co], K] | KeySelector[T1_co, K],
+        key_selector2: Callable[[T2_co], K] | KeySelector[T2_co, K],
         key_type: RecordType | None = None,
-    ) -> ConnectedStreams:
+    ) -> ConnectedStreams[T1_co, T2_co]:
         """Group both streams by keys: records of one key, from either, go to the same subtask and share state.
 
         Args:
@@ -65,21 +66,25 @@ class ConnectedStreams(Unfinished):
             self.stream1.key_by(key_selector1, key_type), self.stream2.key_by(key_selector2, key_type)
         )
 
-    def map(self, func: CoMapFunction, output_type: RecordType | None = None) -> DataStream:
+    def map(self, func: CoMapFunction[T1_co, T2_co, R], output_type: RecordType | None = None) -> DataStream[R]:
         """Turn each record of either stream into one; None is no result."""
-        function = require(func, CoMapFunction, "map on connected streams")
+        function: CoMapFunction[T1_co, T2_co, R] = require(func, CoMapFunction, "map on connected streams")
         hints = returned_type(function.map1), returned_type(function.map2)
         return self._transform("Co-Map", function, output_type, hints)
 
-    def flat_map(self, func: CoFlatMapFunction, output_type: RecordType | None = None) -> DataStream:
+    def flat_map(
+        self, func: CoFlatMapFunction[T1_co, T2_co, R], output_type: RecordType | None = None
+    ) -> DataStream[R]:
         """Turn each record of either stream into any number."""
-        function = require(func, CoFlatMapFunction, "flat_map on connected streams")
+        function: CoFlatMapFunction[T1_co, T2_co, R] = require(func, CoFlatMapFunction, "flat_map on connected streams")
         hints = yielded_type(function.flat_map1), yielded_type(function.flat_map2)
         return self._transform("Co-Flat Map", function, output_type, hints)
 
     def process(
-        self, func: CoProcessFunction | KeyedCoProcessFunction, output_type: RecordType | None = None
-    ) -> DataStream:
+        self,
+        func: CoProcessFunction[T1_co, T2_co, R] | KeyedCoProcessFunction[Any, T1_co, T2_co, R],
+        output_type: RecordType | None = None,
+    ) -> DataStream[R]:
         """Run a CoProcessFunction over both streams, or, if they are keyed, a KeyedCoProcessFunction."""
         if not isinstance(func, CoProcessFunction | KeyedCoProcessFunction):
             raise TypeError(
@@ -97,7 +102,7 @@ class ConnectedStreams(Unfinished):
 
     def transform(
         self, operator_name: str, output_type: RecordType | None, operator: TwoInputStreamOperator
-    ) -> DataStream:
+    ) -> DataStream[Any]:
         """Put a custom operator on both streams; see ``rekindle.datastream.operators``.
 
         Args:
@@ -129,7 +134,7 @@ class ConnectedStreams(Unfinished):
         function: Function,
         output_type: RecordType | None,
         hints: tuple[TypeInformation | None, TypeInformation | None],
-    ) -> DataStream:
+    ) -> DataStream[Any]:
         transformation: CoTransformation | KeyedCoTransformation
         if self._keyed():
             assert isinstance(self.stream1, KeyedStream)
@@ -149,7 +154,7 @@ def two_input_stream(
     transformation: Transformation,
     output_type: RecordType | None,
     hint: TypeInformation | None,
-) -> DataStream:
+) -> DataStream[Any]:
     """Add an operator with two inputs; give the stream of its results."""
     type_info = declared_type(output_type, f"output_type of {name}")
     environment: StreamExecutionEnvironment = first._environment

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
 from rekindle import datastream as streams
+from rekindle.base.type_variables import T2, K, R, T_co, W
 from rekindle.contracts.connectors import Sink
 from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.contracts.functions import (
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from rekindle.contracts.state import MapStateDescriptor
     from rekindle.contracts.table_commit import TableCommit
     from rekindle.contracts.windowing.assigner import WindowAssigner
+    from rekindle.contracts.windowing.windows import CountWindow
     from rekindle.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from rekindle.datastream.cached_data_stream import CachedDataStream
     from rekindle.datastream.closeable_iterator import CloseableIterator
@@ -124,7 +126,7 @@ _FOR_KEYED_STREAMS = {
 }
 
 
-class DataStream:
+class DataStream(Generic[T_co]):
     """A stream of records. Every transformation gives a new one; nothing runs before ``env.execute()``."""
 
     _keyed = False
@@ -149,27 +151,27 @@ class DataStream:
         """Return the name of the operator."""
         return self._own_node("get_name").name
 
-    def name(self, name: str) -> DataStream:
+    def name(self, name: str) -> Self:
         """Name the operator, for people: it is shown in errors and views."""
         self._own_node("name").name = name
         return self
 
-    def uid(self, uid: str) -> DataStream:
+    def uid(self, uid: str) -> Self:
         """Set the identity of the operator, by which its state is found again when the program has changed."""
         self._own_node("uid").uid = uid
         return self
 
-    def set_uid_hash(self, uid_hash: str) -> DataStream:
+    def set_uid_hash(self, uid_hash: str) -> Self:
         """Set the uid that was derived for the operator before, 32 hexadecimal digits, to find its state again."""
         self._own_node("set_uid_hash").uid = checked_uid_hash(uid_hash)
         return self
 
-    def set_description(self, description: str) -> DataStream:
+    def set_description(self, description: str) -> Self:
         """Describe the operator: the execution plan shows it instead of the name."""
         self._own_node("set_description").description = description
         return self
 
-    def set_parallelism(self, parallelism: int) -> DataStream:
+    def set_parallelism(self, parallelism: int) -> Self:
         """Set the number of subtasks of the operator."""
         node = self._own_node("set_parallelism")
         if parallelism < 1:
@@ -181,7 +183,7 @@ class DataStream:
         node.parallelism = parallelism
         return self
 
-    def set_max_parallelism(self, max_parallelism: int) -> DataStream:
+    def set_max_parallelism(self, max_parallelism: int) -> Self:
         """Set the number of key groups of the operator: the highest parallelism it can ever have."""
         node = self._own_node("set_max_parallelism")
         if not 0 < max_parallelism <= MAX_PARALLELISM_LIMIT:
@@ -192,27 +194,27 @@ class DataStream:
         node.max_parallelism = max_parallelism
         return self
 
-    def force_non_parallel(self) -> DataStream:
+    def force_non_parallel(self) -> Self:
         """Set the parallelism of the operator to 1."""
         return self.set_parallelism(1)
 
-    def start_new_chain(self) -> DataStream:
+    def start_new_chain(self) -> Self:
         """Let no chain reach from the operator before into this one: records come as their type shows them."""
         self._own_node("start_new_chain").chaining = Chaining.HEAD
         return self
 
-    def disable_chaining(self) -> DataStream:
+    def disable_chaining(self) -> Self:
         """Chain this operator with none: records come and go as their types show them."""
         self._own_node("disable_chaining").chaining = Chaining.NEVER
         return self
 
-    def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
+    def set_buffer_timeout(self, timeout_millis: int) -> Self:
         """Accept how long records may wait for others before they are sent on; epochs decide that."""
         self._own_node("set_buffer_timeout")
         checked_buffer_timeout(timeout_millis)
         return self
 
-    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStream:
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
         """Accept the name of a group of operators; all operators with one subtask index share a slot anyway."""
         self._own_node("slot_sharing_group")
         check_slot_sharing_group(slot_sharing_group)
@@ -232,36 +234,52 @@ class DataStream:
 
     # --- transformations ---
 
-    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: RecordType | None = None) -> DataStream:
+    @overload
+    def map(self, func: MapFunction[T_co, R], output_type: RecordType | None = None) -> DataStream[R]: ...
+
+    @overload
+    def map(self, func: Callable[[T_co], R], output_type: RecordType | None = None) -> DataStream[R]: ...
+
+    def map(
+        self, func: Callable[[Any], Any] | MapFunction[Any, Any], output_type: RecordType | None = None
+    ) -> DataStream[Any]:
         """Turn each record into one."""
         function = as_map_function(func)
         return self._transform("Map", MapTransformation(function), output_type, returned_type(function.map))
 
+    @overload
+    def flat_map(self, func: FlatMapFunction[T_co, R], output_type: RecordType | None = None) -> DataStream[R]: ...
+
+    @overload
     def flat_map(
-        self, func: Callable[[Any], Any] | FlatMapFunction, output_type: RecordType | None = None
-    ) -> DataStream:
+        self, func: Callable[[T_co], Iterable[R] | None], output_type: RecordType | None = None
+    ) -> DataStream[R]: ...
+
+    def flat_map(
+        self, func: Callable[[Any], Any] | FlatMapFunction[Any, Any], output_type: RecordType | None = None
+    ) -> DataStream[Any]:
         """Turn each record into any number: the function yields them, or returns an iterable or None."""
         function = as_flat_map_function(func)
         transformation = FlatMapTransformation(function)
         return self._transform("FlatMap", transformation, output_type, yielded_type(function.flat_map))
 
-    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
+    def filter(self, func: Callable[[T_co], bool] | FilterFunction[T_co]) -> DataStream[T_co]:
         """Keep the records for which the function returns true."""
         transformation = FilterTransformation(as_filter_function(func))
         return self._transform("Filter", transformation, self._type_info, self._hint)
 
-    def process(self, func: ProcessFunction, output_type: RecordType | None = None) -> DataStream:
+    def process(self, func: ProcessFunction[T_co, R], output_type: RecordType | None = None) -> DataStream[R]:
         """Run a ProcessFunction over the records."""
         given: Any = func
         if isinstance(given, KeyedProcessFunction):
             raise TypeError(f"{type(given).__name__} is a KeyedProcessFunction: call key_by(...) before process")
-        function = require(func, ProcessFunction, "process on a stream without a key")
+        function: ProcessFunction[T_co, R] = require(func, ProcessFunction, "process on a stream without a key")
         transformation = ProcessTransformation(function)
         return self._transform("PROCESS", transformation, output_type, yielded_type(function.process_element))
 
     def transform(
         self, operator_name: str, output_type: RecordType | None, operator: OneInputStreamOperator
-    ) -> DataStream:
+    ) -> DataStream[Any]:
         """Put a custom operator on the stream; see ``rekindle.datastream.operators``.
 
         Args:
@@ -271,7 +289,7 @@ class DataStream:
         """
         return self._transform(operator_name, one_input(operator, self._keyed), output_type)
 
-    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
+    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy[T_co]) -> DataStream[T_co]:
         """Assign timestamps to the records, and watermarks to the stream; earlier ones no longer count.
 
         Watermarks travel with the records: what comes behind one is late.
@@ -283,9 +301,17 @@ class DataStream:
         transformation = TimestampsAndWatermarksTransformation(watermark_strategy)
         return self._transform("Timestamps/Watermarks", transformation, self._type_info, self._hint)
 
+    @overload
     def key_by(
-        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: RecordType | None = None
-    ) -> KeyedStream:
+        self, key_selector: KeySelector[T_co, K], key_type: RecordType | None = None
+    ) -> KeyedStream[T_co, K]: ...
+
+    @overload
+    def key_by(self, key_selector: Callable[[T_co], K], key_type: RecordType | None = None) -> KeyedStream[T_co, K]: ...
+
+    def key_by(
+        self, key_selector: Callable[[Any], Any] | KeySelector[Any, Any], key_type: RecordType | None = None
+    ) -> KeyedStream[T_co, Any]:
         """Group the records by a key: all of one key go to the same subtask, and have state of their own.
 
         Args:
@@ -304,7 +330,7 @@ class DataStream:
             self._environment, self._repartitioned(partitioner), self, self._type_info, declared, hint
         )
 
-    def union(self, *streams: DataStream) -> DataStream:
+    def union(self, *streams: DataStream[T_co]) -> DataStream[T_co]:
         """Merge this stream with others of the same type."""
         for stream in streams:
             if not isinstance(stream, DataStream):
@@ -323,65 +349,67 @@ class DataStream:
         return DataStream(self._environment, tuple(inputs), None, self._type_info, hint)
 
     @overload
-    def connect(self, ds: DataStream) -> ConnectedStreams: ...
+    def connect(self, ds: DataStream[T2]) -> ConnectedStreams[T_co, T2]: ...
 
     @overload
-    def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
+    def connect(self, ds: BroadcastStream[T2]) -> BroadcastConnectedStream[T_co, T2]: ...
 
-    def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
+    def connect(
+        self, ds: DataStream[Any] | BroadcastStream[Any]
+    ) -> ConnectedStreams[T_co, Any] | BroadcastConnectedStream[T_co, Any]:
         """Connect this stream with another, of any type: one function reads both and shares its state between them."""
         if isinstance(ds, streams.BroadcastStream):
             return streams.BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
         return streams.ConnectedStreams(self, ds)
 
-    def join(self, other_stream: DataStream) -> JoinedStreams:
+    def join(self, other_stream: DataStream[T2]) -> JoinedStreams[T_co, T2]:
         """Join this stream with another: each pair of elements that have one key and are in one window."""
         return streams.JoinedStreams(self, other_stream)
 
-    def co_group(self, other_stream: DataStream) -> CoGroupedStreams:
+    def co_group(self, other_stream: DataStream[T2]) -> CoGroupedStreams[T_co, T2]:
         """Group this stream and another by keys and windows, to look at the elements of both together."""
         return streams.CoGroupedStreams(self, other_stream)
 
-    def project(self, *field_indexes: int) -> DataStream:
+    def project(self, *field_indexes: int) -> DataStream[Any]:
         """Keep some fields of each tuple or row, in the order of the places given."""
         function, type_info = projection(self.get_type(), field_indexes)
         return self._transform("Projection", MapTransformation(function), type_info)
 
-    def rebalance(self) -> DataStream:
+    def rebalance(self) -> DataStream[T_co]:
         """Deal the records out to the subtasks of the next operator, one by one."""
         return self._dealt_out(REBALANCE)
 
-    def rescale(self) -> DataStream:
+    def rescale(self) -> DataStream[T_co]:
         """Deal the records of each subtask out to a few subtasks of the next operator, which are its own."""
         return self._dealt_out(RESCALE)
 
-    def shuffle(self) -> DataStream:
+    def shuffle(self) -> DataStream[T_co]:
         """Send each record to a subtask of the next operator chosen at random."""
         return self._dealt_out(SHUFFLE)
 
-    def forward(self) -> DataStream:
+    def forward(self) -> DataStream[T_co]:
         """Keep the records in their subtask; the next operator must have the same parallelism."""
         return self._dealt_out(Partitioner(Partitioning.FORWARD, asked_for=True))
 
-    def global_(self) -> DataStream:
+    def global_(self) -> DataStream[T_co]:
         """Send all records to the first subtask of the next operator: Flink's ``global``."""
         return self._dealt_out(GLOBAL)
 
     @overload
-    def broadcast(self) -> DataStream: ...
+    def broadcast(self) -> DataStream[T_co]: ...
 
     @overload
     def broadcast(
         self,
         broadcast_state_descriptor: MapStateDescriptor,
         *other_broadcast_state_descriptors: MapStateDescriptor,
-    ) -> BroadcastStream: ...
+    ) -> BroadcastStream[T_co]: ...
 
     def broadcast(
         self,
         broadcast_state_descriptor: MapStateDescriptor | None = None,
         *other_broadcast_state_descriptors: MapStateDescriptor,
-    ) -> DataStream | BroadcastStream:
+    ) -> DataStream[T_co] | BroadcastStream[T_co]:
         """Send each record to every subtask of the next operator.
 
         Args:
@@ -396,9 +424,9 @@ class DataStream:
 
     def partition_custom(
         self,
-        partitioner: Callable[[Any, int], int] | PartitionFunction,
-        key_selector: Callable[[Any], Any] | KeySelector,
-    ) -> DataStream:
+        partitioner: Callable[[K, int], int] | PartitionFunction[K],
+        key_selector: Callable[[T_co], K] | KeySelector[T_co, K],
+    ) -> DataStream[T_co]:
         """Send each record to the subtask of the next operator that a function chooses by its key.
 
         Args:
@@ -409,7 +437,7 @@ class DataStream:
         functions = rich_functions(partitioner, key_selector)
         return self._dealt_out(Partitioner(Partitioning.CUSTOM, selector, choose=choose, functions=functions))
 
-    def get_side_output(self, output_tag: OutputTag) -> DataStream:
+    def get_side_output(self, output_tag: OutputTag[R]) -> DataStream[R]:
         """Return the stream of what the function of this operator yields as ``output_tag, value``.
 
         A side output that nobody asks for is dropped.
@@ -429,10 +457,12 @@ class DataStream:
                 f"side output {tag_id!r} of {node.name!r} was asked for as {known} and now as {type_info}; use the "
                 "same OutputTag, or give the other one another id"
             )
-        side = DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info, tag_id),), None, type_info)
+        side: DataStream[R] = DataStream(
+            self._environment, (StreamEdge(node.id, FORWARD, type_info, tag_id),), None, type_info
+        )
         return side._transform("Map", PassTransformation(), type_info)  # PyFlink has a map here, which may be named
 
-    def iterate(self, max_wait_ms: int = 0, max_iterations: int | None = None) -> IterativeStream:
+    def iterate(self, max_wait_ms: int = 0, max_iterations: int | None = None) -> IterativeStream[T_co]:
         """Begin a loop: what ``close_with`` feeds back goes through the operators after this again.
 
         Args:
@@ -441,17 +471,17 @@ class DataStream:
         """
         return streams.IterativeStream.begin(self, max_wait_ms, max_iterations)
 
-    def cache(self) -> CachedDataStream:
+    def cache(self) -> CachedDataStream[T_co]:
         """Return a stream that several jobs of a program may read; each of them computes it again."""
         return streams.CachedDataStream(self)
 
     # --- windows ---
 
-    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+    def window_all(self, window_assigner: WindowAssigner[T_co, W]) -> AllWindowedStream[T_co, W]:
         """Cut the stream into windows, in one subtask."""
         return streams.AllWindowedStream(self, window_assigner)
 
-    def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
+    def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream[T_co, CountWindow]:
         """Cut the stream into windows of a fixed number of elements, in one subtask.
 
         Args:
@@ -469,7 +499,7 @@ class DataStream:
         transformation = PrintTransformation(sink_identifier, self._type_info)
         return self._sink("Print to Std. Out", transformation, typed_input=not shown_by_python)
 
-    def add_sink(self, sink_func: SinkFunction | GenericWriteAheadSink) -> DataStreamSink:
+    def add_sink(self, sink_func: SinkFunction[T_co] | GenericWriteAheadSink[T_co]) -> DataStreamSink:
         """Call a SinkFunction for each record, a TwoPhaseCommitSinkFunction in transactions.
 
         A GenericWriteAheadSink is called when a checkpoint is complete. A function that is also a Sink takes part in
@@ -483,15 +513,26 @@ class DataStream:
             return self._sink("Unnamed", CommittingFunctionTransformation(sink_func, self._type_info))
         return self._sink("Unnamed", SinkFunctionTransformation(require(sink_func, SinkFunction, "add_sink")))
 
-    def sink_to(self, sink: Sink) -> DataStreamSink:
+    def sink_to(self, sink: Sink[T_co]) -> DataStreamSink:
         """Write the records to a sink that takes part in checkpoints, such as FileSink."""
         if not isinstance(sink, Sink):
             raise TypeError(f"sink_to takes a Sink, and was given a {type(sink).__name__}; use add_sink for functions")
         return self._sink("Writer", TwoPhaseSinkTransformation(sink, self._type_info))
 
+    @overload
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: None = None
+    ) -> CloseableIterator[T_co]: ...
+
+    @overload
+    def execute_and_collect(self, job_execution_name: str | None = None, *, limit: int) -> list[T_co]: ...
+
+    @overload
+    def execute_and_collect(self, job_execution_name: str | None, limit: int) -> list[T_co]: ...
+
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
-    ) -> CloseableIterator | list[Any]:
+    ) -> CloseableIterator[T_co] | list[T_co]:
         """Run the program and iterate over the records of this stream.
 
         Args:
@@ -573,7 +614,7 @@ class DataStream:
     def _repartitioned(self, partitioner: Partitioner) -> tuple[StreamEdge, ...]:
         return tuple(replace(edge, partitioner=partitioner) for edge in self._inputs)
 
-    def _dealt_out(self, partitioner: Partitioner) -> DataStream:
+    def _dealt_out(self, partitioner: Partitioner) -> DataStream[T_co]:
         return DataStream(self._environment, self._repartitioned(partitioner), None, self._type_info, self._hint)
 
     def _transform(
@@ -582,7 +623,7 @@ class DataStream:
         transformation: Transformation,
         output_type: RecordType | None,
         hint: TypeInformation | None = None,
-    ) -> DataStream:
+    ) -> DataStream[Any]:
         type_info = declared_type(output_type, f"output_type of {name}")
         node = self._environment._graph.add(name, transformation, self._inputs)
         return DataStream(self._environment, (StreamEdge(node.id, FORWARD, type_info),), node, type_info, hint)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NoReturn, Self
+from typing import Any, Generic, NoReturn, Self
 
 from rekindle.base.time import duration_to_millis
+from rekindle.base.type_variables import R, T1_co, T2_co
 from rekindle.contracts.declared_types import RecordType
 from rekindle.contracts.functions import ProcessJoinFunction
 from rekindle.contracts.functions.function_adapters import require
@@ -21,12 +22,12 @@ from rekindle.graph.transformations.two_inputs import Interval, IntervalJoinTran
 __all__ = ["IntervalJoin", "IntervalJoined"]
 
 
-class IntervalJoin(Unfinished):
+class IntervalJoin(Unfinished, Generic[T1_co, T2_co]):
     """Two keyed streams, waiting for how far apart in time the elements of a pair may be."""
 
     _next_step = "between(lower_bound, upper_bound)"
 
-    def __init__(self, stream_one: KeyedStream, stream_two: KeyedStream) -> None:
+    def __init__(self, stream_one: KeyedStream[T1_co, Any], stream_two: KeyedStream[T2_co, Any]) -> None:
         check_one_environment(stream_one, stream_two, "interval_join", "a KeyedStream")
         if not isinstance(stream_two, KeyedStream):
             raise TypeError(
@@ -46,7 +47,7 @@ class IntervalJoin(Unfinished):
         self._event_time = False
         return self
 
-    def between(self, lower_bound: TimeAmount, upper_bound: TimeAmount) -> IntervalJoined:
+    def between(self, lower_bound: TimeAmount, upper_bound: TimeAmount) -> IntervalJoined[T1_co, T2_co]:
         """Join an element of the first stream with those of the second from a bound before or after it to another.
 
         Args:
@@ -70,12 +71,14 @@ class IntervalJoin(Unfinished):
         )
 
 
-class IntervalJoined(Unfinished):
+class IntervalJoined(Unfinished, Generic[T1_co, T2_co]):
     """Two keyed streams and an interval, waiting for what is to be done with each pair."""
 
     _next_step = "process"
 
-    def __init__(self, left: KeyedStream, right: KeyedStream, lower_bound: int, upper_bound: int) -> None:
+    def __init__(
+        self, left: KeyedStream[T1_co, Any], right: KeyedStream[T2_co, Any], lower_bound: int, upper_bound: int
+    ) -> None:
         self._streams = left, right
         self._bounds = lower_bound, upper_bound
         self._exclusive = [0, 0]
@@ -91,24 +94,28 @@ class IntervalJoined(Unfinished):
         self._exclusive[1] = 1
         return self
 
-    def side_output_left_late_data(self, output_tag: OutputTag) -> Self:
+    def side_output_left_late_data(self, output_tag: OutputTag[T1_co]) -> Self:
         """Send late elements of the first stream to a side output, rather than dropping them."""
         self._late_tags[0] = require_instance(output_tag, OutputTag, "side_output_left_late_data")
         return self
 
-    def side_output_right_late_data(self, output_tag: OutputTag) -> Self:
+    def side_output_right_late_data(self, output_tag: OutputTag[T2_co]) -> Self:
         """Send late elements of the second stream to a side output, rather than dropping them."""
         self._late_tags[1] = require_instance(output_tag, OutputTag, "side_output_right_late_data")
         return self
 
-    def process(self, process_join_function: ProcessJoinFunction, output_type: RecordType | None = None) -> DataStream:
+    def process(
+        self, process_join_function: ProcessJoinFunction[T1_co, T2_co, R], output_type: RecordType | None = None
+    ) -> DataStream[R]:
         """Call a function for each pair; its results have the later timestamp of the two.
 
         Args:
             process_join_function: The function.
             output_type: The type of the results.
         """
-        function = require(process_join_function, ProcessJoinFunction, "process on an interval join")
+        function: ProcessJoinFunction[T1_co, T2_co, R] = require(
+            process_join_function, ProcessJoinFunction, "process on an interval join"
+        )
         interval = Interval(self._bounds[0] + self._exclusive[0], self._bounds[1] - self._exclusive[1])
         left, right = (
             JoinSide(stream._type_info or state_type(stream._hint), tag)

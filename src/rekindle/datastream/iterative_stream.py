@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from rekindle.contracts.declared_types import RecordType, declared_type
+from typing import Any
+
+from rekindle.base.type_variables import T2, T1_co, T2_co, T_co
+from rekindle.contracts.declared_types import declared_type
 from rekindle.datastream.connected_streams import ConnectedStreams
 from rekindle.datastream.data_stream import DataStream
 from rekindle.exceptions import InvalidProgramError
@@ -16,12 +19,13 @@ from rekindle.graph.transformations.loops import (
     TerminationCriterionTransformation,
 )
 from rekindle.graph.transformations.one_input import PassTransformation
+from rekindle.types.annotations import TypeOf
 from rekindle.types.typeinfo import TypeInformation, Types
 
 __all__ = ["ConnectedIterativeStreams", "IterativeStream"]
 
 
-class IterativeStream(DataStream):
+class IterativeStream(DataStream[T_co]):
     """The records of a stream, and those that are fed back to it.
 
     The operators between this stream and the one that closes the loop are the loop's. In a loop without rounds each
@@ -31,7 +35,7 @@ class IterativeStream(DataStream):
     _loop: Loop
 
     @classmethod
-    def begin(cls, stream: DataStream, max_wait_ms: int, max_iterations: int | None) -> IterativeStream:
+    def begin(cls, stream: DataStream[T_co], max_wait_ms: int, max_iterations: int | None) -> IterativeStream[T_co]:
         """Add the head of a loop behind a stream."""
         if max_wait_ms < 0:
             raise ValueError(f"max_wait_ms must not be negative, and {max_wait_ms} was given")
@@ -44,7 +48,9 @@ class IterativeStream(DataStream):
         iterative._loop = loop
         return iterative
 
-    def close_with(self, feedback_stream: DataStream, termination_criterion: DataStream | None = None) -> DataStream:
+    def close_with(
+        self, feedback_stream: DataStream[T_co], termination_criterion: DataStream[Any] | None = None
+    ) -> DataStream[T_co]:
         """Feed a stream back to the beginning of the loop.
 
         A loop without rounds may be closed with several streams, one after the other.
@@ -64,7 +70,7 @@ class IterativeStream(DataStream):
             )
         return self._close(feedback_stream, self._type_info, termination_criterion)
 
-    def with_feedback_type(self, feedback_type: RecordType | None) -> ConnectedIterativeStreams:
+    def with_feedback_type(self, feedback_type: TypeOf[T2] | None) -> ConnectedIterativeStreams[T_co, T2]:
         """Keep what is fed back, of a type of its own, apart from the input: a function with two inputs reads both.
 
         Args:
@@ -89,8 +95,8 @@ class IterativeStream(DataStream):
         return any(node.loop_of == self._head().id for node in self._environment._graph.nodes)
 
     def _close(
-        self, feedback: DataStream, type_info: TypeInformation | None, criterion: DataStream | None
-    ) -> DataStream:
+        self, feedback: DataStream[Any], type_info: TypeInformation | None, criterion: DataStream[Any] | None
+    ) -> DataStream[Any]:
         for stream, what in ((feedback, "feedback_stream"), (criterion, "termination_criterion")):
             if stream is not None:
                 self._check_own(stream, what)
@@ -144,17 +150,19 @@ class IterativeStream(DataStream):
             )
 
 
-class ConnectedIterativeStreams(ConnectedStreams):
+class ConnectedIterativeStreams(ConnectedStreams[T1_co, T2_co]):
     """The input of a loop, and what is fed back to it, as two streams that one function reads."""
 
-    def __init__(self, iteration: IterativeStream, feedback_type: TypeInformation | None) -> None:
+    def __init__(self, iteration: IterativeStream[T1_co], feedback_type: TypeInformation | None) -> None:
         edge = StreamEdge(iteration._own_node("with_feedback_type").id, FORWARD, feedback_type, FEEDBACK)
-        fed_back = DataStream(iteration._environment, (edge,), None, feedback_type)
+        fed_back: DataStream[T2_co] = DataStream(iteration._environment, (edge,), None, feedback_type)
         super().__init__(iteration, fed_back)
         self._iteration = iteration
         self._feedback_type = feedback_type
 
-    def close_with(self, feedback_stream: DataStream, termination_criterion: DataStream | None = None) -> DataStream:
+    def close_with(
+        self, feedback_stream: DataStream[T2_co], termination_criterion: DataStream[Any] | None = None
+    ) -> DataStream[T2_co]:
         """Feed a stream back to the second input of the loop.
 
         Args:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from rekindle import datastream as streams
+from rekindle.base.type_variables import T2, K, K_co, R, T_co, W
 from rekindle.contracts.declared_types import RecordType, declared_type
 from rekindle.contracts.functions import (
     FilterFunction,
@@ -43,7 +44,6 @@ from rekindle.datastream.stateful_functions import (
     FilterWithState,
     FlatMapWithState,
     MapWithState,
-    StatefulCallable,
 )
 from rekindle.datastream.type_hints import returned_type, state_type, yielded_type
 from rekindle.graph.passed_rows import rows_schema
@@ -61,6 +61,7 @@ from rekindle.types.typeinfo import TypeInformation
 
 if TYPE_CHECKING:
     from rekindle.contracts.windowing.assigner import WindowAssigner
+    from rekindle.contracts.windowing.windows import CountWindow
     from rekindle.datastream.interval_join import IntervalJoin
     from rekindle.datastream.stream_execution_environment import StreamExecutionEnvironment
     from rekindle.datastream.windowed_stream import WindowedStream
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
 __all__ = ["KeyedStream", "kept_key_type"]
 
 
-class KeyedStream(DataStream, FieldReductions):
+class KeyedStream(DataStream[T_co], FieldReductions[T_co], Generic[T_co, K_co]):
     """A stream on which functions may keep state per key.
 
     ``sum``, ``min``, ``max``, ``min_by`` and ``max_by`` give, with every record, what comes out for its key so far.
@@ -80,7 +81,7 @@ class KeyedStream(DataStream, FieldReductions):
         self,
         environment: StreamExecutionEnvironment,
         inputs: tuple[StreamEdge, ...],
-        origin: DataStream,
+        origin: DataStream[T_co],
         type_info: TypeInformation | None,
         key_type: TypeInformation | None = None,
         key_hint: TypeInformation | None = None,
@@ -90,25 +91,41 @@ class KeyedStream(DataStream, FieldReductions):
         self._key_type = key_type
         self._key_hint = key_hint  # by what the keys are kept in state, where the program gave no type
 
-    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: RecordType | None = None) -> DataStream:
+    @overload
+    def map(self, func: MapFunction[T_co, R], output_type: RecordType | None = None) -> DataStream[R]: ...
+
+    @overload
+    def map(self, func: Callable[[T_co], R], output_type: RecordType | None = None) -> DataStream[R]: ...
+
+    def map(
+        self, func: Callable[[Any], Any] | MapFunction[Any, Any], output_type: RecordType | None = None
+    ) -> DataStream[Any]:
         """Turn each record into one; a MapFunction may keep state per key."""
         function = as_map_function(func)
         return self._transform("Map", KeyedMapTransformation(function), output_type, returned_type(function.map))
 
+    @overload
+    def flat_map(self, func: FlatMapFunction[T_co, R], output_type: RecordType | None = None) -> DataStream[R]: ...
+
+    @overload
     def flat_map(
-        self, func: Callable[[Any], Any] | FlatMapFunction, output_type: RecordType | None = None
-    ) -> DataStream:
+        self, func: Callable[[T_co], Iterable[R] | None], output_type: RecordType | None = None
+    ) -> DataStream[R]: ...
+
+    def flat_map(
+        self, func: Callable[[Any], Any] | FlatMapFunction[Any, Any], output_type: RecordType | None = None
+    ) -> DataStream[Any]:
         """Turn each record into any number; a FlatMapFunction may keep state per key."""
         function = as_flat_map_function(func)
         transformation = KeyedFlatMapTransformation(function)
         return self._transform("FlatMap", transformation, output_type, yielded_type(function.flat_map))
 
-    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
+    def filter(self, func: Callable[[T_co], bool] | FilterFunction[T_co]) -> DataStream[T_co]:
         """Keep the records for which the function returns true; a FilterFunction may keep state per key."""
         transformation = KeyedFilterTransformation(as_filter_function(func))
         return self._transform("Filter", transformation, self._type_info, self._hint)
 
-    def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
+    def reduce(self, func: Callable[[T_co, T_co], T_co] | ReduceFunction[T_co]) -> DataStream[T_co]:
         """Combine the records of each key; every record gives the combination so far."""
         function = as_reduce_function(func)
         hint = self._hint or returned_type(function.reduce)
@@ -116,10 +133,10 @@ class KeyedStream(DataStream, FieldReductions):
         return self._transform("Reduce", transformation, self._type_info, hint)
 
     def process(  # type: ignore[override]
-        self, func: KeyedProcessFunction, output_type: RecordType | None = None
-    ) -> DataStream:
+        self, func: KeyedProcessFunction[K_co, T_co, R], output_type: RecordType | None = None
+    ) -> DataStream[R]:
         """Run a KeyedProcessFunction over the records, with state and timers per key."""
-        function = require(func, KeyedProcessFunction, "process on a keyed stream")
+        function: KeyedProcessFunction[K_co, T_co, R] = require(func, KeyedProcessFunction, "process on a keyed stream")
         transformation = KeyedProcessTransformation(function)
         return self._transform("KEYED PROCESS", transformation, output_type, yielded_type(function.process_element))
 
@@ -128,7 +145,7 @@ class KeyedStream(DataStream, FieldReductions):
         func: KeyedBatchFunction | Callable[[Any, BatchValueState], Any],
         state_type: RecordType | None = None,
         output_type: RecordType | None = None,
-    ) -> DataStream:
+    ) -> DataStream[Any]:
         """Run a function over Arrow batches of records, with the state of many keys at once.
 
         Args:
@@ -148,11 +165,11 @@ class KeyedStream(DataStream, FieldReductions):
         transformation = KeyedBatchTransformation(func, self._type_info, schema)
         return self._transform("KEYED BATCHES", transformation, output_type)
 
-    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+    def window(self, window_assigner: WindowAssigner[T_co, W]) -> WindowedStream[T_co, K_co, W]:
         """Cut the records of each key into windows."""
         return streams.WindowedStream(self, window_assigner)
 
-    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream[T_co, K_co, CountWindow]:
         """Cut the records of each key into windows of a fixed number.
 
         Args:
@@ -161,16 +178,16 @@ class KeyedStream(DataStream, FieldReductions):
         """
         return self.window(count_windows(size, slide))
 
-    def interval_join(self, other_stream: KeyedStream) -> IntervalJoin:
+    def interval_join(self, other_stream: KeyedStream[T2, K_co]) -> IntervalJoin[T_co, T2]:
         """Join this stream with another keyed one: elements of one key whose timestamps are close to each other."""
         return streams.IntervalJoin(self, other_stream)
 
     def map_with_state(
         self,
-        func: StatefulCallable,
+        func: Callable[[T_co, Any], tuple[R, Any]],
         output_type: RecordType | None = None,
         state_type: RecordType | None = None,
-    ) -> DataStream:
+    ) -> DataStream[R]:
         """Turn each record into one, with one value of state per key.
 
         Args:
@@ -183,10 +200,10 @@ class KeyedStream(DataStream, FieldReductions):
 
     def flat_map_with_state(
         self,
-        func: StatefulCallable,
+        func: Callable[[T_co, Any], tuple[Iterable[R] | None, Any]],
         output_type: RecordType | None = None,
         state_type: RecordType | None = None,
-    ) -> DataStream:
+    ) -> DataStream[R]:
         """Turn each record into any number, with one value of state per key.
 
         Args:
@@ -197,7 +214,9 @@ class KeyedStream(DataStream, FieldReductions):
         declared = declared_type(state_type, "state_type of flat_map_with_state")
         return self.flat_map(FlatMapWithState("flat_map_with_state", func, declared), output_type)
 
-    def filter_with_state(self, func: StatefulCallable, state_type: RecordType | None = None) -> DataStream:
+    def filter_with_state(
+        self, func: Callable[[T_co, Any], tuple[bool, Any]], state_type: RecordType | None = None
+    ) -> DataStream[T_co]:
         """Keep some records, with one value of state per key.
 
         Args:
@@ -222,9 +241,17 @@ class KeyedStream(DataStream, FieldReductions):
         kept.name(f"Queryable state: {queryable_state_name}")
         return QueryableStateStream(queryable_state_name, descriptor, kept_key_type(self), kept)
 
+    @overload
     def key_by(
-        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: RecordType | None = None
-    ) -> KeyedStream:
+        self, key_selector: KeySelector[T_co, K], key_type: RecordType | None = None
+    ) -> KeyedStream[T_co, K]: ...
+
+    @overload
+    def key_by(self, key_selector: Callable[[T_co], K], key_type: RecordType | None = None) -> KeyedStream[T_co, K]: ...
+
+    def key_by(
+        self, key_selector: Callable[[Any], Any] | KeySelector[Any, Any], key_type: RecordType | None = None
+    ) -> KeyedStream[T_co, Any]:
         """Group the records by another key."""
         return self._origin.key_by(key_selector, key_type)
 
@@ -240,7 +267,7 @@ class KeyedStream(DataStream, FieldReductions):
         transformation: Transformation,
         output_type: RecordType | None,
         hint: TypeInformation | None = None,
-    ) -> DataStream:
+    ) -> DataStream[Any]:
         keyed = replace(transformation, key_type=kept_key_type(self))
         return super()._transform(name, keyed, output_type, hint)
 

@@ -6,8 +6,9 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from operator import add, ge, gt, le, lt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
+from rekindle.base.type_variables import T_co
 from rekindle.columns.folds import FieldReduction
 from rekindle.contracts.functions.basic_functions import ReduceFunction
 from rekindle.exceptions import InvalidProgramError
@@ -26,21 +27,21 @@ Position = int | str
 """A field of a record: its place, or its name."""
 
 
-class FieldReductions:
+class FieldReductions(Generic[T_co]):
     """Give a stream that can be reduced the reductions by one field.
 
     A field is named by its place or by its name; a record that is one value is its own field 0.
     """
 
     @abstractmethod
-    def reduce(self, func: Any, /) -> DataStream:
+    def reduce(self, func: Any, /) -> DataStream[T_co]:
         """Combine records."""
 
     @abstractmethod
     def _record_type(self) -> TypeInformation | None:
         """Return the type of the records, as far as it is known."""
 
-    def sum(self, position_to_sum: Position = 0) -> DataStream:
+    def sum(self, position_to_sum: Position = 0) -> DataStream[T_co]:
         """Add up a field; the other fields stay those of the first record.
 
         Args:
@@ -51,28 +52,28 @@ class FieldReductions:
         """
         return self._reduced(FieldAggregate("sum", position_to_sum, add))
 
-    def min(self, position_to_min: Position = 0) -> DataStream:
+    def min(self, position_to_min: Position = 0) -> DataStream[T_co]:
         """Keep the least value of a field; the other fields stay those of the first record."""
         return self._reduced(FieldAggregate("min", position_to_min, min))
 
-    def max(self, position_to_max: Position = 0) -> DataStream:
+    def max(self, position_to_max: Position = 0) -> DataStream[T_co]:
         """Keep the greatest value of a field; the other fields stay those of the first record."""
         return self._reduced(FieldAggregate("max", position_to_max, max))
 
-    def min_by(self, position_to_min_by: Position = 0, first: bool = True) -> DataStream:
+    def min_by(self, position_to_min_by: Position = 0, first: bool = True) -> DataStream[T_co]:
         """Keep the record with the least value of a field; of several the first, or else the last."""
         return self._reduced(FieldChoice("min_by", position_to_min_by, lt if first else le))
 
-    def max_by(self, position_to_max_by: Position = 0, first: bool = True) -> DataStream:
+    def max_by(self, position_to_max_by: Position = 0, first: bool = True) -> DataStream[T_co]:
         """Keep the record with the greatest value of a field; of several the first, or else the last."""
         return self._reduced(FieldChoice("max_by", position_to_max_by, gt if first else ge))
 
-    def _reduced(self, function: _FieldReduction) -> DataStream:
+    def _reduced(self, function: _FieldReduction) -> DataStream[T_co]:
         function.field.check_type(self._record_type())
         return self.reduce(function)
 
 
-class _FieldReduction(ReduceFunction):
+class _FieldReduction(ReduceFunction[Any]):
     """Reduce records by one field of theirs."""
 
     def __init__(self, method: str, position: Position) -> None:

@@ -10,9 +10,10 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import wait
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from rekindle.base.clock import SteadyClock
+from rekindle.base.type_variables import T
 from rekindle.checkpoint import paths
 from rekindle.checkpoint.settings.checkpoint_config import CheckpointConfig
 from rekindle.checkpoint.settings.state_backend import StateBackend
@@ -93,11 +94,13 @@ from rekindle.runtime.master.views.progress import ProgressView
 from rekindle.runtime.master.views.view_choice import progress_view
 from rekindle.runtime.spark.described_frames import call_for_frame, load_data_frames
 from rekindle.serialization.serializer_of import serializer_of
+from rekindle.types.annotations import TypeOf
 from rekindle.types.typeinfo import TypeInformation
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Row as SparkRow
     from pyspark.sql.types import StructType
 
     from rekindle.datastream.collected_frames import CollectedFrames
@@ -251,7 +254,13 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
     # --- sources ---
 
-    def from_collection(self, collection: Iterable[Any], type_info: RecordType | None = None) -> DataStream:
+    @overload
+    def from_collection(self, collection: Iterable[T], type_info: None = None) -> DataStream[T]: ...
+
+    @overload
+    def from_collection(self, collection: Iterable[Any], type_info: TypeOf[T]) -> DataStream[T]: ...
+
+    def from_collection(self, collection: Iterable[Any], type_info: RecordType | None = None) -> DataStream[Any]:
         """Make a stream of a collection's elements, in their order; the source has parallelism 1.
 
         Args:
@@ -273,8 +282,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
     def add_source(
-        self, source_func: SourceFunction, source_name: str = "Custom Source", type_info: RecordType | None = None
-    ) -> DataStream:
+        self, source_func: SourceFunction[T], source_name: str = "Custom Source", type_info: RecordType | None = None
+    ) -> DataStream[T]:
         """Make a stream of what a source function emits.
 
         A SourceFunction has parallelism 1; a ParallelSourceFunction has the environment's.
@@ -284,7 +293,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             source_name: The name of the operator.
             type_info: The type of the elements.
         """
-        function = require(source_func, SourceFunction, "add_source")
+        function: SourceFunction[T] = require(source_func, SourceFunction, "add_source")
         if isinstance(function, SparkSourceFunction):
             return self.from_source(function.source(), WatermarkStrategy.no_watermarks(), source_name, type_info)
         declared = declared_type(type_info, "type_info of add_source")
@@ -295,7 +304,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         node = self._graph.add(source_name, transformation, (), parallelism=one, parallel=parallel, bounded=False)
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
-    def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:
+    def socket_text_stream(
+        self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0
+    ) -> DataStream[str]:
         """Make a stream of the text that a server sends, cut at a delimiter; the source has parallelism 1.
 
         A socket cannot go back: after a failure, what was read since the last checkpoint is lost.
@@ -311,11 +322,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
     def from_source(
         self,
-        source: Source,
-        watermark_strategy: WatermarkStrategy,
+        source: Source[T],
+        watermark_strategy: WatermarkStrategy[T],
         source_name: str,
         type_info: RecordType | None = None,
-    ) -> DataStream:
+    ) -> DataStream[T]:
         """Make a stream of a source's records.
 
         Args:
@@ -336,7 +347,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         node = self._graph.add(source_name, transformation, ())
         return DataStream(self, (StreamEdge(node.id, FORWARD, declared),), node, declared)
 
-    def create_input(self, input_format: AvroInputFormat, type_info: RecordType | None = None) -> DataStream:
+    def create_input(self, input_format: AvroInputFormat, type_info: RecordType | None = None) -> DataStream[Any]:
         """Make a stream of the records that an input format reads.
 
         Args:
@@ -352,7 +363,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
         source = input_format.source
         return self.from_source(source, WatermarkStrategy.no_watermarks(), "Custom File Source", produced)
 
-    def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
+    def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream[str]:
         """Make a stream of the lines of a file, or of all files below a directory, as they are now.
 
         Spark reads them, in the first epoch.
@@ -367,7 +378,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
     def _read_by_spark(
         self, source: SparkSource, name: str, type_info: TypeInformation | None, strategy: WatermarkStrategy | None
-    ) -> DataStream:
+    ) -> DataStream[Any]:
         graph, bounded = self._graph, source.bounded
         if strategy is not None and source.makes_watermarks:
             node = graph.add(name, source.rows(), (), data_frame=source.split_frame(), bounded=bounded)
@@ -398,7 +409,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
 
     def from_data_frame(
         self, data_frame: DataFrame | Callable[[SparkSession], DataFrame], uid: str, bounded: bool | None = None
-    ) -> DataStream:
+    ) -> DataStream[SparkRow]:
         """Make a stream of a Spark DataFrame's rows; records are Spark's own ``Row``.
 
         Args:
@@ -429,7 +440,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             self._session = frame.sparkSession
         return self._rows(described, frame.schema, uid, not frame.isStreaming if bounded is None else bounded)
 
-    def _rows(self, described: ClusterFrame, schema: StructType, uid: str, bounded: bool) -> DataStream:
+    def _rows(self, described: ClusterFrame, schema: StructType, uid: str, bounded: bool) -> DataStream[SparkRow]:
         """Make a stream of rows that the cluster reads."""
         from rekindle.runtime.spark.schema_types import row_type
 
@@ -476,7 +487,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             )
         return CollectedFrames(session, schema, directory)
 
-    def _execute_and_collect(self, job_name: str | None) -> CloseableIterator:
+    def _execute_and_collect(self, job_name: str | None) -> CloseableIterator[Any]:
         collected = CollectedRecords()
         master = self._submit(job_name, collected)
 

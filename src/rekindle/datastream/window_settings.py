@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 from rekindle.base.time import Duration, Time, duration_to_millis
+from rekindle.base.type_variables import T_co, W
 from rekindle.contracts.output_tag import OutputTag
 from rekindle.contracts.windowing.assigner import MergingWindowAssigner, WindowAssigner
 from rekindle.contracts.windowing.evictors import Evictor
@@ -18,17 +19,17 @@ TimeAmount = Time | Duration | int
 """What says how long something takes; an int is a number of milliseconds."""
 
 
-class WindowSettings(Unfinished):
+class WindowSettings(Unfinished, Generic[T_co, W]):
     """Collect how windows are made and evaluated."""
 
-    def __init__(self, window_assigner: WindowAssigner[Any, Any]) -> None:
+    def __init__(self, window_assigner: WindowAssigner[T_co, W]) -> None:
         self._assigner: WindowAssigner[Any, Any] = require_instance(window_assigner, WindowAssigner, "window")
         self._trigger: Trigger[Any, Any] | None = None
         self._evictor: Evictor[Any, Any] | None = None
         self._lateness = 0
         self._late_tag: OutputTag | None = None
 
-    def trigger(self, trigger: Trigger[Any, Any]) -> Self:
+    def trigger(self, trigger: Trigger[T_co, W]) -> Self:
         """Set when windows fire, instead of the assigner's own trigger."""
         given: Trigger[Any, Any] = require_instance(trigger, Trigger, "trigger")
         if isinstance(self._assigner, MergingWindowAssigner) and not given.can_merge():
@@ -39,7 +40,7 @@ class WindowSettings(Unfinished):
         self._trigger = given
         return self
 
-    def evictor(self, evictor: Evictor[Any, Any]) -> Self:
+    def evictor(self, evictor: Evictor[T_co, W]) -> Self:
         """Set what drops elements of windows that fire. All elements are kept until then, also with reduce."""
         self._evictor = require_instance(evictor, Evictor, "evictor")
         return self

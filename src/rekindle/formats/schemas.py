@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
+from rekindle.base.type_variables import T
 from rekindle.formats.line_format import Line, java_line, json_line
 from rekindle.types.row import Row
 from rekindle.types.type_information import TypeInformation
@@ -20,8 +21,6 @@ __all__ = [
     "SerializationSchema",
     "SimpleStringSchema",
 ]
-
-T = TypeVar("T")
 
 
 class SerializationSchema(ABC, Generic[T]):

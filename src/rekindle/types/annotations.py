@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from rekindle.base.time import Instant
+from rekindle.base.type_variables import T
 from rekindle.types.basic_typeinfo import BasicTypeInfo, PickledBytesTypeInfo
 from rekindle.types.class_typeinfo import EnumTypeInfo, PojoTypeInfo, SerializerTypeInfo
 from rekindle.types.composite_typeinfo import ListTypeInfo, MapTypeInfo, PrimitiveArrayTypeInfo, TupleTypeInfo
@@ -28,7 +29,13 @@ from rekindle.types.time_typeinfo import DateTypeInfo
 from rekindle.types.type_information import TypeInformation, require_type
 from rekindle.types.type_serializer import TypeSerializer
 
-__all__ = ["as_type_info", "type_of_annotation"]
+__all__ = ["TypeOf", "as_type_info", "type_of_annotation"]
+
+TypeOf = TypeInformation[T] | TypeSerializer[T] | type[T] | types.UnionType | typing._SpecialForm
+"""What says that values are of a type: a type out of ``Types``, a serializer, a class, or an annotation.
+
+Checkers of types do not see what annotations such as ``str | None`` stand for: to them, such values are ``Any``.
+"""
 
 _SIMPLE: dict[Any, TypeInformation] = {
     str: BasicTypeInfo.STRING_TYPE_INFO(),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic
 
+from rekindle.base.type_variables import K, T_co, V
 from rekindle.types.basic_typeinfo import BasicType, BasicTypeInfo
 from rekindle.types.row import Row, RowKind
 from rekindle.types.type_information import TypeInformation, require_type
@@ -21,7 +22,7 @@ __all__ = [
 ]
 
 
-class _FieldsTypeInfo(TypeInformation):
+class _FieldsTypeInfo(TypeInformation[T_co]):
     """Hold the types of fields in an order; two kinds of record are made of it."""
 
     def __init__(self, field_types: Sequence[TypeInformation]) -> None:
@@ -58,7 +59,7 @@ class _FieldsTypeInfo(TypeInformation):
         return hash((type(self), tuple(self._field_types)))
 
 
-class RowTypeInfo(_FieldsTypeInfo):
+class RowTypeInfo(_FieldsTypeInfo[Row]):
     """Describe rows. Names do not count when two row types are compared, as in Flink."""
 
     def __init__(self, field_types: Sequence[TypeInformation], field_names: Sequence[str] | None = None) -> None:
@@ -130,7 +131,7 @@ class RowTypeInfo(_FieldsTypeInfo):
         return f"RowTypeInfo({', '.join(map(str, self._field_types))})"
 
 
-class TupleTypeInfo(_FieldsTypeInfo):
+class TupleTypeInfo(_FieldsTypeInfo[tuple[Any, ...]]):
     """Describe tuples."""
 
     def to_internal_type(self, obj: Any) -> Any:
@@ -145,7 +146,7 @@ class TupleTypeInfo(_FieldsTypeInfo):
         return f"TupleTypeInfo({', '.join(map(str, self._field_types))})"
 
 
-class _ElementsTypeInfo(TypeInformation):
+class _ElementsTypeInfo(TypeInformation[T_co]):
     """Hold the one type of all elements."""
 
     def __init__(self, element_type: TypeInformation) -> None:
@@ -161,7 +162,7 @@ class _ElementsTypeInfo(TypeInformation):
         return f"{type(self).__name__}<{self.element_type}>"
 
 
-class _BasicElementsTypeInfo(_ElementsTypeInfo):
+class _BasicElementsTypeInfo(_ElementsTypeInfo[Any]):
     """Hold an element type out of a few basic ones."""
 
     _allowed: ClassVar[tuple[BasicType, ...]] = (
@@ -203,7 +204,7 @@ class BasicArrayTypeInfo(_BasicElementsTypeInfo):
     _allowed = (*_BasicElementsTypeInfo._allowed, BasicType.STRING)
 
 
-class ObjectArrayTypeInfo(_ElementsTypeInfo):
+class ObjectArrayTypeInfo(_ElementsTypeInfo[Any]):
     """Describe arrays of any type, in which elements may be None.
 
     Attributes:
@@ -211,7 +212,7 @@ class ObjectArrayTypeInfo(_ElementsTypeInfo):
     """
 
 
-class ListTypeInfo(_ElementsTypeInfo):
+class ListTypeInfo(_ElementsTypeInfo[list[V]], Generic[V]):
     """Describe lists.
 
     Attributes:
@@ -224,7 +225,7 @@ class ListTypeInfo(_ElementsTypeInfo):
         return self.element_type
 
 
-class MapTypeInfo(TypeInformation):
+class MapTypeInfo(TypeInformation[dict[K, V]], Generic[K, V]):
     """Describe dicts.
 
     Attributes:
@@ -232,7 +233,7 @@ class MapTypeInfo(TypeInformation):
         value_type: The type of the values.
     """
 
-    def __init__(self, key_type_info: TypeInformation, value_type_info: TypeInformation) -> None:
+    def __init__(self, key_type_info: TypeInformation[K], value_type_info: TypeInformation[V]) -> None:
         self.key_type = require_type(key_type_info, "The key type of MapTypeInfo")
         self.value_type = require_type(value_type_info, "The value type of MapTypeInfo")
 
@@ -248,7 +249,7 @@ class MapTypeInfo(TypeInformation):
         return f"MapTypeInfo<{self.key_type}, {self.value_type}>"
 
 
-class ExternalTypeInfo(TypeInformation):
+class ExternalTypeInfo(TypeInformation[Any]):
     """Describe a type that came from a table; it behaves as the type inside.
 
     Attributes:

@@ -6,15 +6,15 @@ import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic
 
+from rekindle.base.type_variables import T
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.data_views import DataInputView, DataOutputView
 from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["TypeSerializerSnapshot"]
 
-T = TypeVar("T")
 _NEW_SERIALIZER = "new_serializer"
 _Resolve = Callable[[Any, Any], TypeSerializerSchemaCompatibility]
 

@@ -8,6 +8,7 @@ import time
 from enum import Enum
 from typing import ClassVar
 
+from rekindle.base.type_variables import T_co
 from rekindle.types.type_information import TypeInformation
 
 __all__ = ["DateTypeInfo", "LocalTimeTypeInfo", "SqlTimeTypeInfo", "TimeTypeInfo", "TimestampTypeInfo"]
@@ -34,7 +35,7 @@ class SqlTimeTypeInfo(TypeInformation):
         return TimestampTypeInfo()
 
 
-class _FieldlessTypeInfo(TypeInformation):
+class _FieldlessTypeInfo(TypeInformation[T_co]):
     """Make all instances of a class one value."""
 
     def __eq__(self, other: object) -> bool:
@@ -51,7 +52,7 @@ class _FieldlessTypeInfo(TypeInformation):
         return True
 
 
-class DateTypeInfo(_FieldlessTypeInfo):
+class DateTypeInfo(_FieldlessTypeInfo[datetime.date]):
     """Describe ``datetime.date``; inside it is the number of days since 1970-01-01."""
 
     EPOCH_ORDINAL: ClassVar[int] = datetime.date(1970, 1, 1).toordinal()
@@ -65,7 +66,7 @@ class DateTypeInfo(_FieldlessTypeInfo):
         return None if obj is None else datetime.date.fromordinal(obj + self.EPOCH_ORDINAL)
 
 
-class TimeTypeInfo(_FieldlessTypeInfo):
+class TimeTypeInfo(_FieldlessTypeInfo[datetime.time]):
     """Describe ``datetime.time``; inside it is microseconds of the UTC day.
 
     A time without a time zone is local time.
@@ -92,7 +93,7 @@ class TimeTypeInfo(_FieldlessTypeInfo):
         return datetime.time(hour % 24, minute, second, micros)
 
 
-class TimestampTypeInfo(_FieldlessTypeInfo):
+class TimestampTypeInfo(_FieldlessTypeInfo[datetime.datetime]):
     """Describe ``datetime.datetime``; inside it is microseconds since the epoch.
 
     A timestamp without a time zone is local time.

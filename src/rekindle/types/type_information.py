@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic
+
+from rekindle.base.type_variables import T_co
 
 __all__ = ["TypeInformation", "require_type"]
 
 
-class TypeInformation:
+class TypeInformation(Generic[T_co]):
     """Describe a type of records or state, so that a fitting serializer can be chosen.
 
     Type information is an immutable value: equal when it describes the same type, hashable, picklable.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic
 
 import msgspec
 
+from rekindle.base.type_variables import T
 from rekindle.exceptions import SerializationError
 from rekindle.types.data_views import DataInputView, DataOutputView
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BytesSerializer", "TypeSerializer"]
 
-T = TypeVar("T")
 _encode = msgspec.msgpack.Encoder().encode
 _decode_frames = msgspec.msgpack.Decoder(list[bytes]).decode
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic
 
+from rekindle.base.type_variables import T
 from rekindle.connectors.datagen.generator_source import GeneratorFunction, GeneratorSourceOperator
 from rekindle.connectors.datagen.rate_limiter import RateLimiterStrategy
 from rekindle.connectors.number_sequence import sequence_number
@@ -24,7 +25,7 @@ class _CallableGenerator(GeneratorFunction):
         raise AssertionError
 
 
-class DataGeneratorSource(SlotSource):
+class DataGeneratorSource(SlotSource[T], Generic[T]):
     """Produce ``count`` records, each made by a function from its number; in parallel, every subtask takes a part.
 
     It can go back to any record, so that nothing is lost or doubled, provided that the function returns the same for
@@ -33,7 +34,7 @@ class DataGeneratorSource(SlotSource):
 
     def __init__(
         self,
-        generator_function: GeneratorFunction | Callable[[int], Any],
+        generator_function: GeneratorFunction[T] | Callable[[int], T],
         count: int,
         type_info: RecordType | None = None,
         rate_limiter_strategy: RateLimiterStrategy | None = None,

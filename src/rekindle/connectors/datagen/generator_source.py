@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Generic
 
+from rekindle.base.type_variables import OUT
 from rekindle.connectors.datagen.rate_limiter import PerCheckpoint, RateLimiter, RateLimiterStrategy
 from rekindle.connectors.number_sequence import NumberSequenceOperator
 from rekindle.contracts.functions.basic_functions import Function
@@ -17,11 +18,11 @@ from rekindle.runtime.operators.roles import CheckpointObserver
 from rekindle.runtime.operators.runtime_context import SlotRuntimeContext
 
 
-class GeneratorFunction(Function):
+class GeneratorFunction(Function, Generic[OUT]):
     """Make a record out of its number."""
 
     @abstractmethod
-    def map(self, value: int) -> Any:
+    def map(self, value: int) -> OUT:
         """Return the record with this number, counted from 0; the same again after a failure."""
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, Self
 
 from rekindle.base.time import Duration
+from rekindle.base.type_variables import OUT, R, T
 from rekindle.connectors.files.file_formats import file_format
 from rekindle.connectors.files.spark_files import FileFormat, SparkFiles
 from rekindle.connectors.spark_source import SparkSource
@@ -41,7 +42,7 @@ def _not_implemented(name: str) -> NotImplementedError:
     )
 
 
-class StreamFormat:
+class StreamFormat(Generic[OUT]):
     """What the records of a file are; made by :meth:`text_line_format`, or in ``rekindle.datastream.formats``."""
 
     _format: FileFormat
@@ -50,13 +51,13 @@ class StreamFormat:
         raise _not_implemented("StreamFormat")
 
     @classmethod
-    def _of(cls, file_format: FileFormat) -> StreamFormat:
+    def _of(cls, file_format: FileFormat) -> Self:
         made = cls.__new__(cls)
         made._format = file_format
         return made
 
     @staticmethod
-    def text_line_format(charset_name: str = "UTF-8") -> StreamFormat:
+    def text_line_format(charset_name: str = "UTF-8") -> StreamFormat[str]:
         """Read lines of text, each a string without its end.
 
         Args:
@@ -66,7 +67,7 @@ class StreamFormat:
 
 
 @dataclass(init=False, frozen=True)
-class _TextLines(StreamFormat):
+class _TextLines(StreamFormat[str]):
     charset: str | None  # None: UTF-8
 
     def __init__(self, charset_name: str) -> None:
@@ -82,7 +83,7 @@ class _TextLines(StreamFormat):
         object.__setattr__(self, "charset", None if name in ("utf-8", "ascii") else name)
 
 
-class BulkFormat:
+class BulkFormat(Generic[OUT]):
     """What the records of a file are, whose columns are kept together; made in ``rekindle.datastream.formats``."""
 
     _format: FileFormat
@@ -91,7 +92,7 @@ class BulkFormat:
         raise _not_implemented("BulkFormat")
 
 
-class FileSource(SparkSource):
+class FileSource(SparkSource[OUT]):
     """Read files through Spark, for ``env.from_source``.
 
     A static set of files is read in the first epoch; with the option ``maxFilesPerTrigger`` or ``maxBytesPerTrigger``,
@@ -111,7 +112,7 @@ class FileSource(SparkSource):
     @staticmethod
     def for_format(
         format: str, *paths: str, schema: Any = None, record_class: Any = None, **options: Any
-    ) -> FileSourceBuilder:
+    ) -> FileSourceBuilder[Any]:
         """Read files of a format, as ``spark.read.format(…)`` does.
 
         Args:
@@ -131,7 +132,7 @@ class FileSource(SparkSource):
         return FileSourceBuilder._of(file_format(format, schema, record_class, options), paths)
 
     @staticmethod
-    def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
+    def for_record_stream_format(stream_format: StreamFormat[R], *paths: str) -> FileSourceBuilder[R]:
         """Read records one by one.
 
         Args:
@@ -148,7 +149,7 @@ class FileSource(SparkSource):
         return FileSourceBuilder._of(given, paths)
 
     @staticmethod
-    def for_bulk_file_format(bulk_format: BulkFormat, *paths: str) -> FileSourceBuilder:
+    def for_bulk_file_format(bulk_format: BulkFormat[R], *paths: str) -> FileSourceBuilder[R]:
         """Read files whose columns are kept together.
 
         Args:
@@ -160,7 +161,7 @@ class FileSource(SparkSource):
         return FileSourceBuilder._of(bulk_format._format, paths)
 
     @classmethod
-    def _of(cls, files: TextFiles | SparkFiles, charset: str | None = None) -> FileSource:
+    def _of(cls, files: TextFiles | SparkFiles, charset: str | None = None) -> Self:
         source = cls.__new__(cls)
         source.type_info = files.format.type_info if isinstance(files, SparkFiles) else Types.STRING()
         source.files = files
@@ -184,7 +185,7 @@ class FileSource(SparkSource):
         return RowsTransformation() if form is None else FileRecordsTransformation(form)
 
 
-class FileSourceBuilder:
+class FileSourceBuilder(Generic[T]):
     """Configure a :class:`FileSource`; made by one of its static methods."""
 
     _format: _TextLines | FileFormat
@@ -195,19 +196,19 @@ class FileSourceBuilder:
         raise _not_implemented("FileSourceBuilder")
 
     @classmethod
-    def _of(cls, given: _TextLines | FileFormat, paths: tuple[str, ...]) -> FileSourceBuilder:
+    def _of(cls, given: _TextLines | FileFormat, paths: tuple[str, ...]) -> Self:
         if not paths or not all(isinstance(path, str) and path for path in paths):
             raise ValueError(f"a FileSource needs paths to read, and was given {paths!r}")
         builder = cls.__new__(cls)
         builder._format, builder._paths, builder._monitored = given, paths, False
         return builder
 
-    def process_static_file_set(self) -> FileSourceBuilder:
+    def process_static_file_set(self) -> Self:
         """Read the files that are there, and end; so it is by default."""
         self._monitored = False
         return self
 
-    def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
+    def monitor_continuously(self, discovery_interval: Duration) -> Self:
         """Read files that are added, too, and never end.
 
         Args:
@@ -227,7 +228,7 @@ class FileSourceBuilder:
         """Raise: Spark deals out the files."""
         raise _not_implemented("FileSourceBuilder.set_split_assigner")
 
-    def build(self) -> FileSource:
+    def build(self) -> FileSource[T]:
         """Return the source.
 
         Raises:

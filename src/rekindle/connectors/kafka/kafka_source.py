@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, Self, cast
 
+from rekindle.base.type_variables import OUT, R, T
 from rekindle.connectors.kafka import subscription
 from rekindle.connectors.kafka.kafka_frame import KafkaFrame
 from rekindle.connectors.kafka.offsets_initializer import KafkaOffsetsInitializer, Rule
@@ -23,7 +24,7 @@ from rekindle.graph.transformations.split_sources import SplitRecordsTransformat
 __all__ = ["KafkaSource", "KafkaSourceBuilder"]
 
 
-class KafkaSource(SparkSource):
+class KafkaSource(SparkSource[OUT]):
     """Read Kafka topics through Spark, for ``env.from_source``; made by :meth:`builder`.
 
     The offset of each partition is part of every checkpoint. Watermarks follow each partition by itself.
@@ -41,7 +42,7 @@ class KafkaSource(SparkSource):
         raise TypeError("a KafkaSource is made by KafkaSource.builder()")
 
     @staticmethod
-    def builder() -> KafkaSourceBuilder:
+    def builder() -> KafkaSourceBuilder[Any]:
         """Configure a source."""
         return KafkaSourceBuilder()
 
@@ -76,7 +77,7 @@ class KafkaSource(SparkSource):
         return KafkaFrame(self._subscription, self._properties, self._starting, self._stopping, columns)
 
 
-class KafkaSourceBuilder:
+class KafkaSourceBuilder(Generic[T]):
     """Configure a :class:`KafkaSource`; made by ``KafkaSource.builder()``.
 
     Bootstrap servers, what to read, and a deserializer must be set. Reading begins at the earliest offsets unless
@@ -92,7 +93,7 @@ class KafkaSourceBuilder:
         self._bounded = False
         self._schema: KafkaRecordDeserializationSchema[Any] | None = None
 
-    def build(self) -> KafkaSource:
+    def build(self) -> KafkaSource[T]:
         """Return the source.
 
         Raises:
@@ -111,7 +112,7 @@ class KafkaSourceBuilder:
         for initializer in (self._starting, self._stopping):
             if initializer is not None and initializer.rule is Rule.COMMITTED and properties.group is None:
                 raise InvalidProgramError("a KafkaSource with committed offsets needs a group: call set_group_id")
-        source = KafkaSource.__new__(KafkaSource)
+        source: KafkaSource[T] = KafkaSource.__new__(KafkaSource)
         source.type_info = self._schema.get_produced_type()
         source._subscription = self._subscription
         source._properties = properties
@@ -121,11 +122,11 @@ class KafkaSourceBuilder:
         source._decoder = decoder_of(self._schema)
         return source
 
-    def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSourceBuilder:
+    def set_bootstrap_servers(self, bootstrap_servers: str) -> Self:
         """Set the brokers that clients begin with: ``host:port``, separated by commas."""
         return self.set_property("bootstrap.servers", bootstrap_servers)
 
-    def set_group_id(self, group_id: str) -> KafkaSourceBuilder:
+    def set_group_id(self, group_id: str) -> Self:
         """Set the consumer group: its committed offsets may be where reading begins, and completed checkpoints commit.
 
         Args:
@@ -133,25 +134,25 @@ class KafkaSourceBuilder:
         """
         return self.set_property("group.id", group_id)
 
-    def set_topics(self, *topics: str) -> KafkaSourceBuilder:
+    def set_topics(self, *topics: str) -> Self:
         """Read topics, which must be there when the job starts. Partitions that are added to them are read, too."""
         if not topics or not all(isinstance(topic, str) and topic and "," not in topic for topic in topics):
             raise ValueError(f"set_topics takes names of topics, and was given {topics!r}")
         return self._read(subscription.topics(topics))
 
-    def set_topic_pattern(self, topic_pattern: str) -> KafkaSourceBuilder:
+    def set_topic_pattern(self, topic_pattern: str) -> Self:
         """Read all topics whose whole names match a pattern of Java's, those that are created later, too."""
         if not isinstance(topic_pattern, str) or not topic_pattern:
             raise ValueError(f"set_topic_pattern takes a pattern, and was given {topic_pattern!r}")
         return self._read(subscription.pattern(topic_pattern))
 
-    def set_partitions(self, partitions: set[KafkaTopicPartition]) -> KafkaSourceBuilder:
+    def set_partitions(self, partitions: set[KafkaTopicPartition]) -> Self:
         """Read given partitions, which must be there when the job starts, and no others."""
         if not partitions or not all(isinstance(partition, KafkaTopicPartition) for partition in partitions):
             raise ValueError(f"set_partitions takes a set of KafkaTopicPartition, and was given {partitions!r}")
         return self._read(subscription.partitions({partition.split for partition in partitions}))
 
-    def _read(self, what: Subscription) -> KafkaSourceBuilder:
+    def _read(self, what: Subscription) -> Self:
         if self._subscription is not None:
             raise InvalidProgramError(
                 "a KafkaSource reads topics, or a pattern of topics, or partitions, and one of them was set before: "
@@ -160,27 +161,27 @@ class KafkaSourceBuilder:
         self._subscription = what
         return self
 
-    def set_starting_offsets(self, starting_offsets_initializer: KafkaOffsetsInitializer) -> KafkaSourceBuilder:
+    def set_starting_offsets(self, starting_offsets_initializer: KafkaOffsetsInitializer) -> Self:
         """Set where reading begins, unless the job continues from a checkpoint; by default at the earliest offsets."""
         self._starting = _initializer(starting_offsets_initializer)
         return self
 
-    def set_unbounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> KafkaSourceBuilder:
+    def set_unbounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> Self:
         """Set where a stream ends that counts as unbounded: the program runs in streaming mode."""
         self._stopping, self._bounded = _end(stopping_offsets_initializer), False
         return self
 
-    def set_bounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> KafkaSourceBuilder:
+    def set_bounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> Self:
         """Set where a bounded stream ends."""
         self._stopping, self._bounded = _end(stopping_offsets_initializer), True
         return self
 
-    def set_value_only_deserializer(self, deserialization_schema: DeserializationSchema[Any]) -> KafkaSourceBuilder:
+    def set_value_only_deserializer(self, deserialization_schema: DeserializationSchema[R]) -> KafkaSourceBuilder[R]:
         """Set what turns the values of records into records of the stream. Records without a value are skipped."""
         self._schema = ValueOnly(deserialization_schema)
-        return self
+        return cast(KafkaSourceBuilder[R], self)
 
-    def set_deserializer(self, deserializer: KafkaRecordDeserializationSchema[Any]) -> KafkaSourceBuilder:
+    def set_deserializer(self, deserializer: KafkaRecordDeserializationSchema[R]) -> KafkaSourceBuilder[R]:
         """Set what turns whole records of Kafka, with their keys and headers, into records of the stream.
 
         Rekindle's own: PyFlink's KafkaSourceBuilder has only :meth:`set_value_only_deserializer`.
@@ -190,18 +191,18 @@ class KafkaSourceBuilder:
                 f"set_deserializer takes a KafkaRecordDeserializationSchema, and was given {deserializer!r}"
             )
         self._schema = deserializer
-        return self
+        return cast(KafkaSourceBuilder[R], self)
 
-    def set_client_id_prefix(self, prefix: str) -> KafkaSourceBuilder:
+    def set_client_id_prefix(self, prefix: str) -> Self:
         """Set what the names of Spark's consumer groups begin with; by default the group of :meth:`set_group_id`."""
         return self.set_property("client.id.prefix", prefix)
 
-    def set_property(self, key: str, value: str) -> KafkaSourceBuilder:
+    def set_property(self, key: str, value: str) -> Self:
         """Set a property of Kafka's consumer, or of the source: docs/kafka.md lists those that are special."""
         self._properties[key] = value
         return self
 
-    def set_properties(self, props: Mapping[str, str]) -> KafkaSourceBuilder:
+    def set_properties(self, props: Mapping[str, str]) -> Self:
         """Set properties of Kafka's consumer, or of the source."""
         self._properties.update(props)
         return self

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple
 
+from rekindle.base.type_variables import R, T, V
 from rekindle.formats.schemas import DeserializationSchema
 from rekindle.types.native_typeinfo import NullableTypeInfo
 from rekindle.types.type_information import TypeInformation
 from rekindle.types.typeinfo import Types
 
 __all__ = ["KafkaRecord", "KafkaRecordDeserializationSchema"]
-
-T = TypeVar("T")
 
 
 class KafkaRecord(NamedTuple):
@@ -51,14 +50,14 @@ class KafkaRecordDeserializationSchema(ABC, Generic[T]):
         return None
 
     @staticmethod
-    def value_only(deserialization_schema: DeserializationSchema[Any]) -> KafkaRecordDeserializationSchema[Any]:
+    def value_only(deserialization_schema: DeserializationSchema[R]) -> KafkaRecordDeserializationSchema[R]:
         """Return the schema that takes only values, and skips records without one."""
         return ValueOnly(deserialization_schema)
 
     @staticmethod
     def key_and_value(
-        key_schema: DeserializationSchema[Any], value_schema: DeserializationSchema[Any]
-    ) -> KafkaRecordDeserializationSchema[Any]:
+        key_schema: DeserializationSchema[R], value_schema: DeserializationSchema[V]
+    ) -> KafkaRecordDeserializationSchema[tuple[R | None, V | None]]:
         """Return the schema that makes pairs of a key and a value, each by a schema of its own.
 
         A record without a key, or without a value, has None there.

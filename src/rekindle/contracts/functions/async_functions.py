@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
+from rekindle.base.type_variables import IN, T
 from rekindle.contracts.functions.async_retry_strategies import AsyncRetryPredicate, AsyncRetryStrategy
 from rekindle.contracts.functions.basic_functions import Function
 
@@ -14,18 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncFunction", "AsyncFunctionDescriptor", "AsyncRetryPredicate", "AsyncRetryStrategy"]
 
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
 
-
-class AsyncFunction(Function, Generic[IN, OUT]):
+class AsyncFunction(Function, Generic[IN, T]):
     """Start an asynchronous request per element; many are under way at a time."""
 
     @abstractmethod
-    async def async_invoke(self, value: IN) -> list[OUT]:
+    async def async_invoke(self, value: IN) -> list[T]:
         """Return the results for ``value``; an exception fails the job unless it is retried."""
 
-    def timeout(self, value: IN) -> list[OUT]:
+    def timeout(self, value: IN) -> list[T]:
         """Return results in place of those that did not come in time; raises ``TimeoutError`` by default."""
         raise TimeoutError(f"Async function call has timed out for input: {value}")
 

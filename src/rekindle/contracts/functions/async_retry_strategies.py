@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
+from rekindle.base.type_variables import T
 from rekindle.exceptions import ConfigurationError
 
 __all__ = [
@@ -18,14 +19,12 @@ __all__ = [
     "RetryPredicate",
 ]
 
-OUT = TypeVar("OUT")
 
-
-class AsyncRetryPredicate(ABC, Generic[OUT]):
+class AsyncRetryPredicate(ABC, Generic[T]):
     """Tell which outcomes of a request are to be tried again."""
 
     @abstractmethod
-    def result_predicate(self) -> Callable[[list[OUT]], bool] | None:
+    def result_predicate(self) -> Callable[[list[T]], bool] | None:
         """Return the condition on results that asks for another attempt; None if there is none."""
 
     @abstractmethod
@@ -33,7 +32,7 @@ class AsyncRetryPredicate(ABC, Generic[OUT]):
         """Return the condition on exceptions that asks for another attempt; None if there is none."""
 
 
-class AsyncRetryStrategy(ABC, Generic[OUT]):
+class AsyncRetryStrategy(ABC, Generic[T]):
     """Tell how often, and after what pause, a request is tried again."""
 
     @abstractmethod
@@ -45,7 +44,7 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         """Return the pause after the attempt with this number, in milliseconds."""
 
     @abstractmethod
-    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
+    def get_retry_predicate(self) -> AsyncRetryPredicate[T]:
         """Return what decides whether an outcome is tried again."""
 
     @staticmethod
@@ -57,9 +56,9 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
     def fixed_delay(
         max_attempts: int,
         backoff_time_millis: int,
-        result_predicate: Callable[[list[OUT]], bool] | None,
+        result_predicate: Callable[[list[T]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
-    ) -> AsyncRetryStrategy[OUT]:
+    ) -> AsyncRetryStrategy[T]:
         """Return the strategy that tries ``max_attempts`` times again, always after the same pause."""
         return FixedDelayRetryStrategy(max_attempts, backoff_time_millis, result_predicate, exception_predicate)
 
@@ -69,27 +68,27 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         initial_delay: int,
         max_retry_delay: int,
         multiplier: float,
-        result_predicate: Callable[[list[OUT]], bool] | None,
+        result_predicate: Callable[[list[T]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
-    ) -> AsyncRetryStrategy[OUT]:
+    ) -> AsyncRetryStrategy[T]:
         """Return the strategy whose pauses grow by ``multiplier``, up to ``max_retry_delay``."""
         return ExponentialBackoffDelayRetryStrategy(
             max_attempts, initial_delay, max_retry_delay, multiplier, result_predicate, exception_predicate
         )
 
 
-class RetryPredicate(AsyncRetryPredicate[OUT], Generic[OUT]):
+class RetryPredicate(AsyncRetryPredicate[T], Generic[T]):
     """Try again when one of two given conditions holds."""
 
     def __init__(
         self,
-        result_predicate: Callable[[list[OUT]], bool] | None,
+        result_predicate: Callable[[list[T]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
     ) -> None:
         self._result_predicate = result_predicate
         self._exception_predicate = exception_predicate
 
-    def result_predicate(self) -> Callable[[list[OUT]], bool] | None:
+    def result_predicate(self) -> Callable[[list[T]], bool] | None:
         """Return the condition on results."""
         return self._result_predicate
 
@@ -98,7 +97,7 @@ class RetryPredicate(AsyncRetryPredicate[OUT], Generic[OUT]):
         return self._exception_predicate
 
 
-class NoRetryStrategy(AsyncRetryStrategy[OUT], Generic[OUT]):
+class NoRetryStrategy(AsyncRetryStrategy[T], Generic[T]):
     """Never try again."""
 
     def can_retry(self, current_attempts: int) -> bool:
@@ -109,19 +108,19 @@ class NoRetryStrategy(AsyncRetryStrategy[OUT], Generic[OUT]):
         """Return -1: there is no next attempt."""
         return -1
 
-    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
+    def get_retry_predicate(self) -> AsyncRetryPredicate[T]:
         """Return a predicate without conditions."""
         return RetryPredicate(None, None)
 
 
-class FixedDelayRetryStrategy(AsyncRetryStrategy[OUT], Generic[OUT]):
+class FixedDelayRetryStrategy(AsyncRetryStrategy[T], Generic[T]):
     """Try again up to ``max_attempts`` times, always after the same pause."""
 
     def __init__(
         self,
         max_attempts: int,
         backoff_time_millis: int,
-        result_predicate: Callable[[list[OUT]], bool] | None,
+        result_predicate: Callable[[list[T]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
     ) -> None:
         _require_positive(max_attempts=max_attempts, backoff_time_millis=backoff_time_millis)
@@ -137,12 +136,12 @@ class FixedDelayRetryStrategy(AsyncRetryStrategy[OUT], Generic[OUT]):
         """Return the fixed pause."""
         return self._backoff_time_millis
 
-    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
+    def get_retry_predicate(self) -> AsyncRetryPredicate[T]:
         """Return the given conditions."""
         return self._predicate
 
 
-class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[OUT], Generic[OUT]):
+class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[T], Generic[T]):
     """Try again up to ``max_attempts`` times; each pause is the one before times ``multiplier``, capped.
 
     The pause depends on the attempt's number alone, so requests under way at a time do not disturb each
@@ -155,7 +154,7 @@ class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[OUT], Generic[OUT]
         initial_delay: int,
         max_retry_delay: int,
         multiplier: float,
-        result_predicate: Callable[[list[OUT]], bool] | None,
+        result_predicate: Callable[[list[T]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
     ) -> None:
         _require_positive(
@@ -184,7 +183,7 @@ class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[OUT], Generic[OUT]
             delay = grown
         return delay
 
-    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
+    def get_retry_predicate(self) -> AsyncRetryPredicate[T]:
         """Return the given conditions."""
         return self._predicate
 

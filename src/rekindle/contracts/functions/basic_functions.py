@@ -6,7 +6,10 @@ Functions with a context (time, timers, side outputs) live in ``process_function
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Generic
+
+from rekindle.base.type_variables import ACC, IN, KEY, OUT, T
 
 if TYPE_CHECKING:
     from rekindle.contracts.functions.runtime_context import RuntimeContext
@@ -39,47 +42,47 @@ class Function(ABC):  # noqa: B024 - open and close are optional, subclasses add
         """Release what ``open`` acquired. Does nothing by default."""
 
 
-class MapFunction(Function):
+class MapFunction(Function, Generic[IN, OUT]):
     """Turn every element into exactly one other."""
 
     @abstractmethod
-    def map(self, value: Any) -> Any:
+    def map(self, value: IN) -> OUT:
         """Return what ``value`` becomes."""
 
 
-class FlatMapFunction(Function):
+class FlatMapFunction(Function, Generic[IN, OUT]):
     """Turn every element into zero, one or more others."""
 
     @abstractmethod
-    def flat_map(self, value: Any) -> Any:
+    def flat_map(self, value: IN) -> Iterable[OUT] | None:
         """Yield, or return as an iterable, what ``value`` becomes; return None for nothing."""
 
 
-class FilterFunction(Function):
+class FilterFunction(Function, Generic[IN]):
     """Keep the elements for which a condition holds."""
 
     @abstractmethod
-    def filter(self, value: Any) -> bool:
+    def filter(self, value: IN) -> bool:
         """Return True to keep ``value``, False to drop it; ``value`` must not be changed."""
 
 
-class ReduceFunction(Function):
+class ReduceFunction(Function, Generic[T]):
     """Combine two values into one of the same type, again and again, until one is left."""
 
     @abstractmethod
-    def reduce(self, value1: Any, value2: Any) -> Any:
+    def reduce(self, value1: T, value2: T) -> T:
         """Return ``value1``, the result so far, combined with ``value2``, the next element."""
 
 
-class FoldFunction(Function):
+class FoldFunction(Function, Generic[IN, ACC]):
     """Fold values into an accumulator of another type. Deprecated: use ``AggregateFunction``."""
 
     @abstractmethod
-    def fold(self, accumulator: Any, value: Any) -> Any:
+    def fold(self, accumulator: ACC, value: IN) -> ACC:
         """Return the accumulator with ``value`` folded in."""
 
 
-class AggregateFunction(Function):
+class AggregateFunction(Function, Generic[IN, ACC, OUT]):
     """Aggregate values; input, accumulator and result may be of three types.
 
     The function itself holds nothing: each key (and window) has its own accumulator, which is what
@@ -87,31 +90,31 @@ class AggregateFunction(Function):
     """
 
     @abstractmethod
-    def create_accumulator(self) -> Any:
+    def create_accumulator(self) -> ACC:
         """Return the accumulator of an empty aggregate."""
 
     @abstractmethod
-    def add(self, value: Any, accumulator: Any) -> Any:
+    def add(self, value: IN, accumulator: ACC) -> ACC:
         """Return the accumulator with ``value`` added; it may be changed in place and returned."""
 
     @abstractmethod
-    def get_result(self, accumulator: Any) -> Any:
+    def get_result(self, accumulator: ACC) -> OUT:
         """Return the aggregate's result so far."""
 
     @abstractmethod
-    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+    def merge(self, acc_a: ACC, acc_b: ACC) -> ACC:
         """Return one accumulator that holds both; either may be reused, neither is used again."""
 
 
-class KeySelector(Function):
+class KeySelector(Function, Generic[IN, OUT]):
     """Extract the key by which a stream is partitioned."""
 
     @abstractmethod
-    def get_key(self, value: Any) -> Any:
+    def get_key(self, value: IN) -> OUT:
         """Return the key of ``value``: hashable, and the same whenever asked again."""
 
 
-class NullByteKeySelector(KeySelector):
+class NullByteKeySelector(KeySelector[Any, int]):
     """Give every element the same key, so that keyed operators can serve streams without one."""
 
     def get_key(self, value: Any) -> int:
@@ -119,9 +122,9 @@ class NullByteKeySelector(KeySelector):
         return 0
 
 
-class Partitioner(Function):
+class Partitioner(Function, Generic[KEY]):
     """Choose the subtask that receives a key, for ``partition_custom``."""
 
     @abstractmethod
-    def partition(self, key: Any, num_partitions: int) -> int:
+    def partition(self, key: KEY, num_partitions: int) -> int:
         """Return the index of the subtask for ``key``: at least 0, less than ``num_partitions``."""

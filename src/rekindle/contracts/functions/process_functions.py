@@ -6,19 +6,21 @@ Results are yielded (or returned as an iterable); ``yield output_tag, value`` se
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
+from rekindle.base.type_variables import IN, KEY, OUT, K_co
 from rekindle.contracts.functions.basic_functions import Function
 from rekindle.contracts.functions.side_output_words import YieldsSideOutputs
 
 if TYPE_CHECKING:
+    from rekindle.contracts.functions.results import Results
     from rekindle.contracts.time.time_domain import TimeDomain
     from rekindle.contracts.time.timer_service import TimerService
 
 __all__ = ["KeyedProcessFunction", "ProcessFunction"]
 
 
-class ProcessFunction(Function):
+class ProcessFunction(Function, Generic[IN, OUT]):
     """Process a stream's elements one by one, with access to time.
 
     Keyed state and timers need a key: use ``KeyedProcessFunction`` on a keyed stream for those.
@@ -36,7 +38,7 @@ class ProcessFunction(Function):
             """Return the element's timestamp; None if the stream has no timestamps."""
 
     @abstractmethod
-    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
+    def process_element(self, value: IN, ctx: ProcessFunction.Context) -> Results[OUT]:
         """Process one element.
 
         Args:
@@ -48,14 +50,14 @@ class ProcessFunction(Function):
         """
 
 
-class KeyedProcessFunction(Function):
+class KeyedProcessFunction(Function, Generic[KEY, IN, OUT]):
     """Process a keyed stream's elements one by one, with keyed state and timers."""
 
-    class Context(YieldsSideOutputs, ABC):
+    class Context(YieldsSideOutputs, ABC, Generic[K_co]):
         """Describe the element being processed; valid only during the call it is passed to."""
 
         @abstractmethod
-        def get_current_key(self) -> Any:
+        def get_current_key(self) -> K_co:
             """Return the key of the element or of the firing timer."""
 
         @abstractmethod
@@ -66,7 +68,7 @@ class KeyedProcessFunction(Function):
         def timestamp(self) -> int | Any:
             """Return the timestamp of the element or firing timer; None if the stream has none."""
 
-    class OnTimerContext(Context):
+    class OnTimerContext(Context[K_co]):
         """Describe the timer that fires."""
 
         @abstractmethod
@@ -74,7 +76,7 @@ class KeyedProcessFunction(Function):
             """Return which clock the timer followed."""
 
     @abstractmethod
-    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+    def process_element(self, value: IN, ctx: KeyedProcessFunction.Context[KEY]) -> Results[OUT]:
         """Process one element.
 
         Args:
@@ -85,7 +87,7 @@ class KeyedProcessFunction(Function):
             The results: a generator, another iterable, or None.
         """
 
-    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Any:
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext[KEY]) -> Results[OUT]:
         """React to a timer of the current key; does nothing by default.
 
         Args:

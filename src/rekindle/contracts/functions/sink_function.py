@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Generic
 
+from rekindle.base.type_variables import IN
 from rekindle.contracts.functions.basic_functions import Function
 
 __all__ = ["SinkFunction"]
 
 
-class SinkFunction(Function):
+class SinkFunction(Function, Generic[IN]):
     """Write elements to a system of your own, for ``stream.add_sink``.
 
     An element may be written again after a failure. A sink that must not write twice holds back what it
@@ -33,7 +34,7 @@ class SinkFunction(Function):
             """Return the wall-clock time of the subtask, in milliseconds since the epoch."""
 
     @abstractmethod
-    def invoke(self, value: Any, context: SinkFunction.Context) -> None:
+    def invoke(self, value: IN, context: SinkFunction.Context) -> None:
         """Write one element.
 
         Args:

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Generic
 
+from rekindle.base.type_variables import IN, OUT
 from rekindle.contracts.functions.basic_functions import Function
 from rekindle.contracts.functions.rich_function import RichFunction
 
 __all__ = ["ParallelSourceFunction", "RichParallelSourceFunction", "RichSourceFunction", "SourceFunction"]
 
 
-class SourceFunction(Function):
+class SourceFunction(Function, Generic[OUT]):
     """Emit elements from a loop of your own, for ``env.add_source``. There is one of it: its parallelism is 1.
 
     To survive failures without loss or duplicates, also implement ``CheckpointedFunction``: keep the
     position in operator state, and emit and advance it under ``ctx.get_checkpoint_lock()``.
     """
 
-    class SourceContext(ABC):
+    class SourceContext(ABC, Generic[IN]):
         """Receives the elements and watermarks that a source emits."""
 
         @abstractmethod
-        def collect(self, element: Any) -> None:
+        def collect(self, element: IN) -> None:
             """Emit ``element``, with a timestamp only if the stream's watermark strategy assigns one."""
 
         @abstractmethod
-        def collect_with_timestamp(self, element: Any, timestamp: int) -> None:
+        def collect_with_timestamp(self, element: IN, timestamp: int) -> None:
             """Emit ``element`` with its event time, in milliseconds since the epoch."""
 
         @abstractmethod
@@ -51,7 +52,7 @@ class SourceFunction(Function):
             """End the emission; called by the system after ``run`` has returned."""
 
     @abstractmethod
-    def run(self, ctx: SourceFunction.SourceContext) -> None:
+    def run(self, ctx: SourceFunction.SourceContext[OUT]) -> None:
         """Emit elements through ``ctx``; return when there are no more, or after ``cancel``."""
 
     @abstractmethod
@@ -59,13 +60,13 @@ class SourceFunction(Function):
         """Make ``run`` return soon; called from another thread."""
 
 
-class ParallelSourceFunction(SourceFunction):
+class ParallelSourceFunction(SourceFunction[OUT]):
     """Emit elements in several subtasks at once: as many as the environment's parallelism, or as you set."""
 
 
-class RichSourceFunction(RichFunction, SourceFunction):
+class RichSourceFunction(RichFunction, SourceFunction[OUT]):
     """A SourceFunction that knows its runtime context."""
 
 
-class RichParallelSourceFunction(RichFunction, ParallelSourceFunction):
+class RichParallelSourceFunction(RichFunction, ParallelSourceFunction[OUT]):
     """A ParallelSourceFunction that knows its runtime context: which subtask it is, of how many."""

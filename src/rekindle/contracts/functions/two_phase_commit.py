@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
+from rekindle.base.type_variables import CONTEXT, IN, TXN
 from rekindle.contracts.functions.rich_function import RichFunction
 from rekindle.contracts.functions.sink_function import SinkFunction
 from rekindle.exceptions import InvalidArgumentError
@@ -14,10 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TwoPhaseCommitSinkFunction"]
 
-T = TypeVar("T")
 
-
-class TwoPhaseCommitSinkFunction(RichFunction, SinkFunction, Generic[T]):
+class TwoPhaseCommitSinkFunction(RichFunction, SinkFunction[IN], Generic[IN, TXN, CONTEXT]):
     """Write in transactions that become visible when the checkpoint that holds them is complete, for ``add_sink``.
 
     At each barrier the current transaction is pre-committed and the next one begins; both are part of the checkpoint.
@@ -59,21 +58,21 @@ class TwoPhaseCommitSinkFunction(RichFunction, SinkFunction, Generic[T]):
     # --- what a sink implements ---
 
     @abstractmethod
-    def begin_transaction(self) -> T:
+    def begin_transaction(self) -> TXN:
         """Begin a transaction and return it, or return None if records need none of their own."""
 
     @abstractmethod
-    def invoke(self, transaction: T, value: Any, context: SinkFunction.Context) -> None:  # type: ignore[override]
+    def invoke(self, transaction: TXN, value: IN, context: SinkFunction.Context) -> None:  # type: ignore[override]
         """Write one element within a transaction; nobody outside may see it yet.
 
         Args:
-            transaction: The current transaction.
+            transaction: TXNhe current transaction.
             value: The element.
             context: Its timestamp and the current times; not to be kept.
         """
 
     @abstractmethod
-    def pre_commit(self, transaction: T) -> None:
+    def pre_commit(self, transaction: TXN) -> None:
         """Make a transaction durable, at the barrier: from here on it must be possible to commit it, crash or not.
 
         If it raises, and the job tolerates failed checkpoints, it is called again at the next barrier for the same
@@ -81,18 +80,18 @@ class TwoPhaseCommitSinkFunction(RichFunction, SinkFunction, Generic[T]):
         """
 
     @abstractmethod
-    def commit(self, transaction: T) -> None:
+    def commit(self, transaction: TXN) -> None:
         """Make a pre-committed transaction visible. If it raises, the job goes back to the checkpoint, to try again."""
 
     @abstractmethod
-    def abort(self, transaction: T) -> None:
+    def abort(self, transaction: TXN) -> None:
         """Discard a transaction that was not pre-committed."""
 
-    def recover_and_commit(self, transaction: T) -> None:
+    def recover_and_commit(self, transaction: TXN) -> None:
         """Commit a transaction of the restored checkpoint; it may have been committed already. Commits by default."""
         self.commit(transaction)
 
-    def recover_and_abort(self, transaction: T) -> None:
+    def recover_and_abort(self, transaction: TXN) -> None:
         """Abort the transaction that was current in the restored checkpoint; it may be gone. Aborts by default.
 
         Not known here are transactions that were begun after it: at later barriers, of checkpoints that never
@@ -100,43 +99,43 @@ class TwoPhaseCommitSinkFunction(RichFunction, SinkFunction, Generic[T]):
         """
         self.abort(transaction)
 
-    def finish_processing(self, transaction: T) -> None:
+    def finish_processing(self, transaction: TXN) -> None:
         """Flush what is still held back: all input has ended, and the last pre-commit follows."""
 
     # --- the user context ---
 
-    def initialize_user_context(self) -> Any:
+    def initialize_user_context(self) -> CONTEXT | None:
         """Return what every checkpoint is to keep besides transactions, such as a pool of their names; None: nothing.
 
         Called at the first start; after a restore the context comes from the checkpoint.
         """
         return None
 
-    def finish_recovering_context(self, handled_transactions: list[T]) -> None:
+    def finish_recovering_context(self, handled_transactions: list[TXN]) -> None:
         """Clean up with the restored context, after its transactions were committed and aborted.
 
         Args:
             handled_transactions: Those of the checkpoint; all others that the context knows of are leftovers.
         """
 
-    def get_user_context(self) -> Any:
+    def get_user_context(self) -> CONTEXT | Any:
         """Return the user context, None if there is none."""
         return self.__user_context
 
-    def set_user_context(self, user_context: Any) -> None:
+    def set_user_context(self, user_context: CONTEXT | None) -> None:
         """Set the user context; called by the system."""
         self.__user_context = user_context
 
     # --- timeouts ---
 
-    def set_transaction_timeout(self, transaction_timeout: int) -> TwoPhaseCommitSinkFunction[T]:
+    def set_transaction_timeout(self, transaction_timeout: int) -> TwoPhaseCommitSinkFunction[IN, TXN, CONTEXT]:
         """Say after how many milliseconds the other system ends a transaction that nobody commits."""
         if transaction_timeout < 0:
             raise InvalidArgumentError(f"a transaction timeout cannot be negative: {transaction_timeout}")
         self.transaction_timeout = transaction_timeout
         return self
 
-    def ignore_failures_after_transaction_timeout(self) -> TwoPhaseCommitSinkFunction[T]:
+    def ignore_failures_after_transaction_timeout(self) -> TwoPhaseCommitSinkFunction[IN, TXN, CONTEXT]:
         """Log, rather than raise, what :meth:`recover_and_commit` raises for transactions older than the timeout.
 
         Their records are lost; without it, the job could never start again from that checkpoint.
@@ -144,7 +143,7 @@ class TwoPhaseCommitSinkFunction(RichFunction, SinkFunction, Generic[T]):
         self.ignores_failures_after_timeout = True
         return self
 
-    def enable_transaction_timeout_warnings(self, warning_ratio: float) -> TwoPhaseCommitSinkFunction[T]:
+    def enable_transaction_timeout_warnings(self, warning_ratio: float) -> TwoPhaseCommitSinkFunction[IN, TXN, CONTEXT]:
         """Log a warning when a transaction took more than this part of the timeout until its commit."""
         if not 0 <= warning_ratio <= 1:
             raise InvalidArgumentError(f"a warning ratio must be from 0 to 1, and {warning_ratio} was given")

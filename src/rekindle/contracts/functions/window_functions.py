@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic
 
+from rekindle.base.type_variables import IN, KEY, OUT, W2, T, W
 from rekindle.contracts.functions.basic_functions import Function
 from rekindle.contracts.functions.side_output_words import YieldsSideOutputs
 
 if TYPE_CHECKING:
+    from rekindle.contracts.functions.results import Results
     from rekindle.contracts.functions.runtime_context import KeyedStateStore
 
 __all__ = [
@@ -21,18 +23,12 @@ __all__ = [
     "WindowFunction",
 ]
 
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
-KEY = TypeVar("KEY")
-W = TypeVar("W")
-W2 = TypeVar("W2")
-
 
 class WindowFunction(Function, Generic[IN, OUT, KEY, W]):
     """Compute the results of one key's window from its elements."""
 
     @abstractmethod
-    def apply(self, key: KEY, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
+    def apply(self, key: KEY, window: W, inputs: Iterable[IN]) -> Iterable[OUT] | None:
         """Yield or return the results of ``window`` for ``key``."""
 
 
@@ -40,7 +36,7 @@ class AllWindowFunction(Function, Generic[IN, OUT, W]):
     """Compute the results of a window over a stream without a key."""
 
     @abstractmethod
-    def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[OUT]:
+    def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[OUT] | None:
         """Yield or return the results of ``window``."""
 
 
@@ -71,7 +67,7 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
             """Return the store of state per key, shared by all its windows."""
 
     @abstractmethod
-    def process(self, key: KEY, context: ProcessWindowFunction.Context[W], elements: Iterable[IN]) -> Iterable[OUT]:
+    def process(self, key: KEY, context: ProcessWindowFunction.Context[W], elements: Iterable[IN]) -> Results[OUT]:
         """Yield or return the results of the window for ``key``."""
 
     def clear(self, context: ProcessWindowFunction.Context[W]) -> None:
@@ -97,24 +93,24 @@ class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
             """Return the store of state shared by all windows."""
 
     @abstractmethod
-    def process(self, context: ProcessAllWindowFunction.Context[W], elements: Iterable[IN]) -> Iterable[OUT]:
+    def process(self, context: ProcessAllWindowFunction.Context[W], elements: Iterable[IN]) -> Results[OUT]:
         """Yield or return the results of the window."""
 
     def clear(self, context: ProcessAllWindowFunction.Context[W]) -> None:
         """Delete the window's own state when it expires; does nothing by default."""
 
 
-class PassThroughWindowFunction(WindowFunction[IN, IN, KEY, W]):
+class PassThroughWindowFunction(WindowFunction[T, T, KEY, W]):
     """Emit a keyed window's elements as they are."""
 
-    def apply(self, key: KEY, window: W, inputs: Iterable[IN]) -> Iterable[IN]:
+    def apply(self, key: KEY, window: W, inputs: Iterable[T]) -> Iterable[T]:
         """Yield ``inputs``."""
         yield from inputs
 
 
-class PassThroughAllWindowFunction(AllWindowFunction[IN, IN, W]):
+class PassThroughAllWindowFunction(AllWindowFunction[T, T, W]):
     """Emit a window's elements as they are."""
 
-    def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[IN]:
+    def apply(self, window: W, inputs: Iterable[T]) -> Iterable[T]:
         """Yield ``inputs``."""
         yield from inputs

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic
 
+from rekindle.base.type_variables import T
 from rekindle.contracts.functions.rich_function import RichFunction
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class CheckpointCommitter(ABC):
         """Return whether a subtask's records of a checkpoint are known to be sent."""
 
 
-class GenericWriteAheadSink(RichFunction):
+class GenericWriteAheadSink(RichFunction, Generic[T]):
     """Send records when the checkpoint that holds them is complete, for ``add_sink``.
 
     Records wait in memory until the barrier, and then in the checkpoint. A crash between :meth:`send_values` and the
@@ -82,7 +83,7 @@ class GenericWriteAheadSink(RichFunction):
         self.value_type = value_type
 
     @abstractmethod
-    def send_values(self, values: list[Any], checkpoint_id: int, timestamp: int) -> bool:
+    def send_values(self, values: list[T], checkpoint_id: int, timestamp: int) -> bool:
         """Send the records of one subtask up to a checkpoint.
 
         Args:

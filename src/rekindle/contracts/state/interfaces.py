@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
-from rekindle.contracts.state.state_descriptors import ListStateDescriptor, MapStateDescriptor
+from rekindle.base.type_variables import IN, OUT, K, T, V
 
-T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
+if TYPE_CHECKING:
+    from rekindle.contracts.state.state_descriptors import ListStateDescriptor, MapStateDescriptor
 
 
 class State(ABC):
@@ -224,15 +221,15 @@ class OperatorStateStore(ABC):
     """
 
     @abstractmethod
-    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
+    def get_broadcast_state(self, state_descriptor: MapStateDescriptor[K, V]) -> BroadcastState[K, V]:
         """Return the state of which every subtask keeps the same copy."""
 
     @abstractmethod
-    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+    def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
         """Return a list whose elements are dealt out evenly when the parallelism has changed."""
 
     @abstractmethod
-    def get_union_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+    def get_union_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
         """Return a list of which every subtask gets the elements of all subtasks after a restore.
 
         Keep in it only what is the subtask's own: what every subtask leaves in it is there as many times after the next

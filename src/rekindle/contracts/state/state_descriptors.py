@@ -8,12 +8,21 @@ from __future__ import annotations
 import warnings
 from abc import ABC
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic
 
+from rekindle.base.type_variables import ACC, IN, OUT, K, S, T, V
 from rekindle.contracts.functions.basic_functions import AggregateFunction, FoldFunction, ReduceFunction
+from rekindle.contracts.state.interfaces import (
+    AggregatingState,
+    FoldingState,
+    ListState,
+    MapState,
+    ReducingState,
+    ValueState,
+)
 from rekindle.contracts.state.ttl import StateTtlConfig
 from rekindle.exceptions import ConfigurationError
-from rekindle.types.annotations import as_type_info
+from rekindle.types.annotations import TypeOf, as_type_info
 from rekindle.types.type_information import TypeInformation
 from rekindle.types.type_serializer import TypeSerializer
 from rekindle.types.typeinfo import Types
@@ -33,7 +42,7 @@ StateType = TypeInformation | TypeSerializer[Any] | type[Any] | Any
 """What says what a state holds: a type out of ``Types``, a serializer, a dataclass or another class, an annotation."""
 
 
-class StateDescriptor(ABC):  # noqa: B024 - the base of the descriptors, of no use by itself
+class StateDescriptor(ABC, Generic[S]):
     """Name a state and say what it holds.
 
     Descriptors of the same kind with the same name and types are equal.
@@ -100,10 +109,10 @@ class StateDescriptor(ABC):  # noqa: B024 - the base of the descriptors, of no u
         return f"{type(self).__name__}(name={self.name!r}, type_info={self.type_info})"
 
 
-class ValueStateDescriptor(StateDescriptor):
+class ValueStateDescriptor(StateDescriptor[ValueState[T]], Generic[T]):
     """Describe a state that holds one value per key."""
 
-    def __init__(self, name: str, value_type_info: StateType | None = None, default_value: Any = None) -> None:
+    def __init__(self, name: str, value_type_info: TypeOf[T] | None = None, default_value: T | None = None) -> None:
         """Describe the state.
 
         Args:
@@ -114,15 +123,15 @@ class ValueStateDescriptor(StateDescriptor):
         super().__init__(name, value_type_info)
         self.default_value = default_value
 
-    def get_default_value(self) -> Any:
+    def get_default_value(self) -> T | Any:
         """Return what ``value()`` returns while nothing is set."""
         return self.default_value
 
 
-class ListStateDescriptor(StateDescriptor):
+class ListStateDescriptor(StateDescriptor[ListState[T]], Generic[T]):
     """Describe a state that holds a list."""
 
-    def __init__(self, name: str, elem_type_info: StateType | None = None) -> None:
+    def __init__(self, name: str, elem_type_info: TypeOf[T] | None = None) -> None:
         """Describe the state.
 
         Args:
@@ -133,14 +142,14 @@ class ListStateDescriptor(StateDescriptor):
         super().__init__(name, Types.LIST(self.elem_type_info))
 
 
-class MapStateDescriptor(StateDescriptor):
+class MapStateDescriptor(StateDescriptor[MapState[K, V]], Generic[K, V]):
     """Describe a state that holds a map: keyed map state or broadcast state."""
 
     def __init__(
         self,
         name: str,
-        key_type_info: StateType | None = None,
-        value_type_info: StateType | None = None,
+        key_type_info: TypeOf[K] | None = None,
+        value_type_info: TypeOf[V] | None = None,
     ) -> None:
         """Describe the state.
 
@@ -154,14 +163,14 @@ class MapStateDescriptor(StateDescriptor):
         super().__init__(name, Types.MAP(self.key_type_info, self.value_type_info))
 
 
-class ReducingStateDescriptor(StateDescriptor):
+class ReducingStateDescriptor(StateDescriptor[ReducingState[T]], Generic[T]):
     """Describe a state that reduces all values added for a key to one."""
 
     def __init__(
         self,
         name: str,
-        reduce_function: ReduceFunction | Callable[[Any, Any], Any],
-        type_info: StateType | None = None,
+        reduce_function: ReduceFunction[T] | Callable[[T, T], T],
+        type_info: TypeOf[T] | None = None,
     ) -> None:
         """Describe the state.
 
@@ -180,15 +189,17 @@ class ReducingStateDescriptor(StateDescriptor):
                 f"state {name!r}: reduce_function must be a ReduceFunction or a callable, got {reduce_function!r}"
             )
 
-    def get_reduce_function(self) -> ReduceFunction:
+    def get_reduce_function(self) -> ReduceFunction[T]:
         """Return the function that combines two values."""
         return self._reduce_function
 
 
-class AggregatingStateDescriptor(StateDescriptor):
+class AggregatingStateDescriptor(StateDescriptor[AggregatingState[IN, OUT]], Generic[IN, ACC, OUT]):
     """Describe a state that aggregates all values added for a key."""
 
-    def __init__(self, name: str, agg_function: AggregateFunction, state_type_info: StateType | None = None) -> None:
+    def __init__(
+        self, name: str, agg_function: AggregateFunction[IN, ACC, OUT], state_type_info: TypeOf[ACC] | None = None
+    ) -> None:
         """Describe the state.
 
         Args:
@@ -201,20 +212,20 @@ class AggregatingStateDescriptor(StateDescriptor):
             raise TypeError(f"state {name!r}: agg_function must be an AggregateFunction, got {agg_function!r}")
         self._agg_function = agg_function
 
-    def get_agg_function(self) -> AggregateFunction:
+    def get_agg_function(self) -> AggregateFunction[IN, ACC, OUT]:
         """Return the function that computes the aggregate."""
         return self._agg_function
 
 
-class FoldingStateDescriptor(StateDescriptor):
+class FoldingStateDescriptor(StateDescriptor[FoldingState[IN, ACC]], Generic[IN, ACC]):
     """Describe a state that folds all values added for a key. Deprecated: use an aggregating state."""
 
     def __init__(
         self,
         name: str,
         initial_value: Any,
-        fold_function: FoldFunction | Callable[[Any, Any], Any],
-        type_info: StateType | None = None,
+        fold_function: FoldFunction[IN, ACC] | Callable[[ACC, IN], ACC],
+        type_info: TypeOf[ACC] | None = None,
     ) -> None:
         """Describe the state.
 
@@ -244,7 +255,7 @@ class FoldingStateDescriptor(StateDescriptor):
         """Return what the first value is folded into."""
         return self._initial_value
 
-    def get_fold_function(self) -> FoldFunction:
+    def get_fold_function(self) -> FoldFunction[IN, ACC]:
         """Return the function that folds a value into the accumulator."""
         return self._fold_function
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Generic
+
+from rekindle.base.type_variables import IN
 
 __all__ = ["WatermarkGenerator", "WatermarkOutput"]
 
@@ -24,11 +26,11 @@ class WatermarkOutput(ABC):
         """Make downstream operators wait for this output again."""
 
 
-class WatermarkGenerator(ABC):
+class WatermarkGenerator(ABC, Generic[IN]):
     """Generate watermarks, for each record or from time to time."""
 
     @abstractmethod
-    def on_event(self, value: Any, timestamp: int, output: WatermarkOutput) -> None:
+    def on_event(self, value: IN, timestamp: int, output: WatermarkOutput) -> None:
         """See a record and its timestamp; emit a watermark if the record calls for one."""
 
     @abstractmethod

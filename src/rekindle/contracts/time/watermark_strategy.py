@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from rekindle.base.time import Duration, duration_to_millis
+from rekindle.base.type_variables import IN
 from rekindle.contracts.time.watermark_generator import WatermarkGenerator
 from rekindle.exceptions import ConfigurationError
 
@@ -22,6 +23,8 @@ __all__ = [
 
 _DEFAULT_UPDATE_INTERVAL_MS = 1000
 
+_T = TypeVar("_T")
+
 
 class WatermarkKind(Enum):
     """Name the ways watermarks come about."""
@@ -32,11 +35,11 @@ class WatermarkKind(Enum):
     GENERATOR = "generator"
 
 
-class TimestampAssigner(ABC):
+class TimestampAssigner(ABC, Generic[IN]):
     """Assign event time to records."""
 
     @abstractmethod
-    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+    def extract_timestamp(self, value: IN, record_timestamp: int) -> int:
         """Return a record's timestamp, in milliseconds since the epoch.
 
         Args:
@@ -61,7 +64,7 @@ class WatermarkAlignment:
 
 
 @dataclass(frozen=True, slots=True)
-class WatermarkStrategy:
+class WatermarkStrategy(Generic[IN]):
     """Describe how a stream gets timestamps and watermarks; every ``with_…`` returns a new strategy.
 
     Attributes:
@@ -75,18 +78,18 @@ class WatermarkStrategy:
 
     kind: WatermarkKind = WatermarkKind.NONE
     max_out_of_orderness_ms: int = 0
-    timestamp_assigner: TimestampAssigner | None = None
+    timestamp_assigner: TimestampAssigner[IN] | None = None
     idle_timeout_ms: int | None = None
     alignment: WatermarkAlignment | None = None
-    generator_supplier: Callable[[], WatermarkGenerator] | None = None
+    generator_supplier: Callable[[], WatermarkGenerator[IN]] | None = None
 
     @staticmethod
-    def for_monotonous_timestamps() -> WatermarkStrategy:
+    def for_monotonous_timestamps() -> WatermarkStrategy[object]:
         """Return the strategy for timestamps that never go back."""
         return WatermarkStrategy(WatermarkKind.MONOTONOUS)
 
     @staticmethod
-    def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
+    def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy[object]:
         """Return the strategy for timestamps that lag behind the highest one by a bound at most.
 
         Raises:
@@ -98,12 +101,12 @@ class WatermarkStrategy:
         return WatermarkStrategy(WatermarkKind.BOUNDED_OUT_OF_ORDERNESS, max_out_of_orderness_ms=bound_ms)
 
     @staticmethod
-    def no_watermarks() -> WatermarkStrategy:
+    def no_watermarks() -> WatermarkStrategy[object]:
         """Return the strategy without watermarks, for work in processing time."""
         return WatermarkStrategy(WatermarkKind.NONE)
 
     @staticmethod
-    def for_generator(supplier: Callable[[], WatermarkGenerator]) -> WatermarkStrategy:
+    def for_generator(supplier: Callable[[], WatermarkGenerator[_T]]) -> WatermarkStrategy[_T]:
         """Return the strategy that uses a custom generator.
 
         Args:
@@ -116,16 +119,17 @@ class WatermarkStrategy:
             )
         return WatermarkStrategy(WatermarkKind.GENERATOR, generator_supplier=supplier)
 
-    def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
+    def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner[_T]) -> WatermarkStrategy[_T]:
         """Return this strategy with timestamps from the assigner."""
         if not callable(getattr(timestamp_assigner, "extract_timestamp", None)):
             raise TypeError(
                 f"with_timestamp_assigner() takes a TimestampAssigner, got {timestamp_assigner!r}; "
                 "derive a class from it and define extract_timestamp(value, record_timestamp)."
             )
-        return replace(self, timestamp_assigner=timestamp_assigner)
+        strategy: WatermarkStrategy[Any] = self
+        return replace(strategy, timestamp_assigner=timestamp_assigner)
 
-    def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
+    def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy[IN]:
         """Return this strategy, with the stream idle after so long without records.
 
         Raises:
@@ -141,7 +145,7 @@ class WatermarkStrategy:
         watermark_group: str,
         max_allowed_watermark_drift: Duration,
         update_interval: Duration | None = None,
-    ) -> WatermarkStrategy:
+    ) -> WatermarkStrategy[IN]:
         """Return this strategy, with a group in which Flink holds sources back that are ahead; here none is held back.
 
         Args:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
+
+from rekindle.base.type_variables import IN, W2, W
 
 if TYPE_CHECKING:
     from rekindle.contracts.functions.runtime_context import RuntimeContext
@@ -13,12 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MergingWindowAssigner", "SessionWindowTimeGapExtractor", "WindowAssigner"]
 
-T = TypeVar("T")
-W = TypeVar("W")
-W2 = TypeVar("W2")
 
-
-class WindowAssigner(ABC, Generic[T, W]):
+class WindowAssigner(ABC, Generic[IN, W]):
     """Say which windows an element belongs to."""
 
     class WindowAssignerContext(ABC):
@@ -34,7 +32,7 @@ class WindowAssigner(ABC, Generic[T, W]):
 
     @abstractmethod
     def assign_windows(
-        self, element: T, timestamp: int, context: WindowAssigner.WindowAssignerContext
+        self, element: IN, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> Collection[W]:
         """Return the windows of an element.
 
@@ -45,7 +43,7 @@ class WindowAssigner(ABC, Generic[T, W]):
         """
 
     @abstractmethod
-    def get_default_trigger(self, env: Any) -> Trigger[T, W]:
+    def get_default_trigger(self, env: Any) -> Trigger[IN, W]:
         """Return the trigger of these windows where the program gives none."""
 
     @abstractmethod
@@ -57,7 +55,7 @@ class WindowAssigner(ABC, Generic[T, W]):
         """Return whether elements are assigned by their timestamps."""
 
 
-class MergingWindowAssigner(WindowAssigner[T, W]):
+class MergingWindowAssigner(WindowAssigner[IN, W]):
     """Assign elements to windows that may merge, such as sessions."""
 
     class MergeCallback(ABC, Generic[W2]):

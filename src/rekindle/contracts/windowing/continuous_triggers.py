@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from rekindle.base.time import Duration, Time, duration_to_millis
+from rekindle.base.type_variables import T
 from rekindle.contracts.functions.basic_functions import ReduceFunction
 from rekindle.contracts.state.state_descriptors import ReducingStateDescriptor
 from rekindle.contracts.windowing.trigger import Trigger, TriggerResult
@@ -13,8 +14,6 @@ from rekindle.exceptions import ConfigurationError
 from rekindle.types.typeinfo import Types
 
 __all__ = ["ContinuousEventTimeTrigger", "ContinuousProcessingTimeTrigger", "Min"]
-
-T = TypeVar("T")
 
 
 class Min(ReduceFunction):

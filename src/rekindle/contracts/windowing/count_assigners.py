@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
+from rekindle.base.type_variables import T
 from rekindle.contracts.state.state_descriptors import ValueStateDescriptor
 from rekindle.contracts.windowing.assigner import WindowAssigner
 from rekindle.contracts.windowing.serializers import CountWindowSerializer, GlobalWindowSerializer
@@ -15,8 +16,6 @@ from rekindle.types.type_serializer import TypeSerializer
 from rekindle.types.typeinfo import Types
 
 __all__ = ["CountSlidingWindowAssigner", "CountTumblingWindowAssigner", "GlobalWindows", "count_windows"]
-
-T = TypeVar("T")
 
 
 class _CountWindows(WindowAssigner[T, CountWindow]):

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple
 
 from rekindle.base.time import Duration, Time, duration_to_millis
+from rekindle.base.type_variables import IN, W
 from rekindle.contracts.windowing.windows import MIN_TIMESTAMP
 from rekindle.exceptions import ConfigurationError
 
 __all__ = ["CountEvictor", "DeltaEvictor", "Evictor", "TimeEvictor", "TimestampedValue"]
-
-T = TypeVar("T")
-W = TypeVar("W")
 
 
 class TimestampedValue(NamedTuple):
@@ -26,7 +24,7 @@ class TimestampedValue(NamedTuple):
     timestamp: int
 
 
-class Evictor(ABC, Generic[T, W]):
+class Evictor(ABC, Generic[IN, W]):
     """Drop elements of a window that fires."""
 
     class EvictorContext(ABC):
@@ -56,7 +54,7 @@ class Evictor(ABC, Generic[T, W]):
         """Remove elements from the list after the function has seen it."""
 
 
-class _BeforeOrAfter(Evictor[T, W]):
+class _BeforeOrAfter(Evictor[IN, W]):
     _do_evict_after: bool
 
     def evict_before(self, elements: list[TimestampedValue], size: int, window: W, ctx: Evictor.EvictorContext) -> None:
@@ -74,7 +72,7 @@ class _BeforeOrAfter(Evictor[T, W]):
         """Remove elements from the list."""
 
 
-class CountEvictor(_BeforeOrAfter[T, W]):
+class CountEvictor(_BeforeOrAfter[IN, W]):
     """Keep the last elements, up to a maximum."""
 
     def __init__(self, max_count: int, do_evict_after: bool = False) -> None:
@@ -98,7 +96,7 @@ class CountEvictor(_BeforeOrAfter[T, W]):
         del elements[: max(0, len(elements) - self._max_count)]
 
 
-class TimeEvictor(_BeforeOrAfter[T, W]):
+class TimeEvictor(_BeforeOrAfter[IN, W]):
     """Keep the elements whose timestamps are less than so far below the highest; all, where they have none."""
 
     def __init__(self, window_size: int, do_evict_after: bool = False) -> None:
@@ -123,7 +121,7 @@ class TimeEvictor(_BeforeOrAfter[T, W]):
         elements[:] = [element for element in elements if element.timestamp > cutoff]
 
 
-class DeltaEvictor(_BeforeOrAfter[T, W]):
+class DeltaEvictor(_BeforeOrAfter[IN, W]):
     """Keep the elements that are less than a threshold away from the last one."""
 
     def __init__(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from rekindle.base.time import Duration, Time, duration_to_millis
+from rekindle.base.type_variables import T
 from rekindle.contracts.windowing.assigner import (
     MergingWindowAssigner,
     SessionWindowTimeGapExtractor,
@@ -23,8 +24,6 @@ __all__ = [
     "ProcessingTimeSessionWindows",
     "SessionWindows",
 ]
-
-T = TypeVar("T")
 
 
 class SessionWindows(TimeWindowAssigner[T], MergingWindowAssigner[T, TimeWindow]):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from rekindle.base.time import Duration, Time, duration_to_millis
+from rekindle.base.type_variables import T
 from rekindle.contracts.windowing.assigner import WindowAssigner
 from rekindle.contracts.windowing.serializers import TimeWindowSerializer
 from rekindle.contracts.windowing.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
@@ -20,8 +21,6 @@ __all__ = [
     "TumblingEventTimeWindows",
     "TumblingProcessingTimeWindows",
 ]
-
-T = TypeVar("T")
 
 
 def without_timestamp() -> InvalidProgramError:

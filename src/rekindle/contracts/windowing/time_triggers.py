@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
+from rekindle.base.type_variables import T
 from rekindle.contracts.windowing.trigger import Trigger, TriggerResult
 from rekindle.contracts.windowing.windows import TimeWindow
 
 __all__ = ["EventTimeTrigger", "ProcessingTimeTrigger"]
-
-T = TypeVar("T")
 
 
 class EventTimeTrigger(Trigger[T, TimeWindow]):

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic
+
+from rekindle.base.type_variables import IN, S, W
 
 if TYPE_CHECKING:
-    from rekindle.contracts.state import State
     from rekindle.contracts.state.state_descriptors import StateDescriptor
     from rekindle.metrics import MetricGroup
 
 __all__ = ["Trigger", "TriggerResult"]
-
-T = TypeVar("T")
-W = TypeVar("W")
 
 
 class TriggerResult(Enum):
@@ -34,7 +32,7 @@ class TriggerResult(Enum):
         return self.value[1]
 
 
-class Trigger(ABC, Generic[T, W]):
+class Trigger(ABC, Generic[IN, W]):
     """Decide when a window fires. A trigger keeps nothing itself: its state is that of key and window."""
 
     class TriggerContext(ABC):
@@ -69,7 +67,7 @@ class Trigger(ABC, Generic[T, W]):
             """Delete a timer, if it is there."""
 
         @abstractmethod
-        def get_partitioned_state(self, state_descriptor: StateDescriptor) -> State:
+        def get_partitioned_state(self, state_descriptor: StateDescriptor[S]) -> S:
             """Return the state of the current key and window."""
 
     class OnMergeContext(TriggerContext):
@@ -80,7 +78,7 @@ class Trigger(ABC, Generic[T, W]):
             """Merge the state of the merged windows into that of the current one."""
 
     @abstractmethod
-    def on_element(self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_element(self, element: IN, timestamp: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Decide what happens when an element was added to a window."""
 
     @abstractmethod

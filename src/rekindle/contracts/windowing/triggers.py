@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from operator import add
-from typing import Any, TypeVar
+from typing import Any
 
+from rekindle.base.type_variables import T, W
 from rekindle.contracts.state.state_descriptors import ReducingStateDescriptor
 from rekindle.contracts.windowing.trigger import Trigger, TriggerResult
 from rekindle.types.typeinfo import Types
 
 __all__ = ["CountTrigger", "NeverTrigger", "PurgingTrigger"]
-
-T = TypeVar("T")
-W = TypeVar("W")
 
 
 class CountTrigger(Trigger[T, W]):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
+from rekindle.base.type_variables import T
 from rekindle.exceptions import SerializerSnapshotError
 from rekindle.serialization.snapshots.stored_snapshot import read_snapshot, write_snapshot
 from rekindle.serialization.snapshots.type_change import UndeclaredTypeSnapshot, type_changed
@@ -22,7 +23,6 @@ from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["CompositeTypeSerializerSnapshot", "OuterSchemaCompatibility"]
 
-T = TypeVar("T")
 _FORMAT = 1
 
 

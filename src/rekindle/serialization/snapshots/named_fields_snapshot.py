@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol
 
+from rekindle.base.type_variables import T
 from rekindle.serialization.snapshots.composite_snapshot import CompositeTypeSerializerSnapshot
 from rekindle.types.data_views import DataInputView, DataOutputView
 from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.types.type_serializer import TypeSerializer
-
-T = TypeVar("T")
 
 
 class NamedFields(Protocol):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
+from rekindle.base.type_variables import T
 from rekindle.serialization.snapshots.type_change import type_changed
 from rekindle.types.compatibility import TypeSerializerSchemaCompatibility
 from rekindle.types.data_views import DataInputView, DataOutputView
@@ -12,8 +13,6 @@ from rekindle.types.serializer_snapshot import TypeSerializerSnapshot
 from rekindle.types.type_serializer import TypeSerializer
 
 __all__ = ["SimpleTypeSerializerSnapshot"]
-
-T = TypeVar("T")
 
 
 class SimpleTypeSerializerSnapshot(TypeSerializerSnapshot[T]):

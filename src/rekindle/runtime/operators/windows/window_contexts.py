@@ -94,7 +94,7 @@ class WindowTriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
     def delete_event_time_timer(self, time: int) -> None:
         self.event_timers.delete((self._backend.key, self.window), time)
 
-    def get_partitioned_state(self, state_descriptor: StateDescriptor) -> State:
+    def get_partitioned_state(self, state_descriptor: StateDescriptor) -> Any:
         return self._namespaced(state_descriptor).use(self.window)
 
     def merge_partitioned_state(self, state_descriptor: StateDescriptor) -> None:
