@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 
@@ -313,6 +313,25 @@ def test_no_name_belongs_to_the_tracer() -> None:
         Operation("+", (Operation("+", (Operation("+", (added, Operation("*", (B, two)))), two)), Constant.of(4))),
     )
     assert method("shaped").fields == (Operation("+", (Operation("*", (A, Constant.of(3))), Constant.of(3))),)
+
+
+T = TypeVar("T")
+
+
+class Doubled(MapFunction[T, T], Generic[T]):
+    factor = 2
+
+    def map(self, value: Any) -> Any:
+        return value.a * self.factor, value.b
+
+
+class DoubledNumbers(Doubled[int]):
+    pass
+
+
+@pytest.mark.parametrize("function", [Doubled(), Doubled[int](), DoubledNumbers()], ids=["none", "own", "of a base"])
+def test_methods_of_classes_with_parameters_are_traced(function: MapFunction) -> None:
+    assert method("map", function).fields == (Operation("*", (A, Constant.of(2))), B)
 
 
 def test_a_method_with_a_side_effect_is_not_called() -> None:

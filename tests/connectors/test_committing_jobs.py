@@ -14,7 +14,7 @@ from rekindle.datastream.connectors import NumberSequenceSource, TwoPhaseCommitS
 from rekindle.testing import local_environment
 
 
-class Tables(TwoPhaseCommitSinkFunction[str]):
+class Tables(TwoPhaseCommitSinkFunction[Any, str]):
     """Write to a database: a transaction is a name, under which rows wait until it is committed."""
 
     def __init__(self, path: str) -> None:

@@ -16,6 +16,7 @@ from rekindle.datastream import (
     FlatMapFunction,
     KeyedProcessFunction,
     MapFunction,
+    OutputTag,
     ProcessFunction,
     StreamExecutionEnvironment,
 )
@@ -132,6 +133,8 @@ def returning(annotation: Any) -> Callable[..., Any]:
         "Iterator[Total]",
         Optional[list[Total]],  # noqa: UP045
         list[Total] | None,
+        Iterable[Total | tuple[OutputTag, str]],
+        "Iterator[Total | tuple[OutputTag[str], str] | tuple[OutputTag[int], int]]",
     ],
     ids=str,
 )
@@ -139,7 +142,21 @@ def test_a_function_that_returns_an_iterable_hints_at_its_elements(annotation: A
     assert yielded_type(returning(annotation)) == TOTAL
 
 
-@pytest.mark.parametrize("annotation", [Total, list, None, "Nothing", tuple[Total, int], list[Total] | int, 5], ids=str)
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Total,
+        list,
+        None,
+        "Nothing",
+        tuple[Total, int],
+        list[Total] | int,
+        5,
+        Iterable[Total | tuple[str, OutputTag[str]]],
+        Iterable[tuple[OutputTag[str], str] | tuple[OutputTag[int], int]],
+    ],
+    ids=str,
+)
 def test_what_is_no_iterable_of_one_type_hints_at_nothing(annotation: Any) -> None:
     assert yielded_type(returning(annotation)) is None
 

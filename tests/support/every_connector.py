@@ -217,7 +217,7 @@ def publish(directory: Path, kind: str, name: str) -> None:
         assert (directory / kind / name).exists()
 
 
-class StagingTransactions(TwoPhaseCommitSinkFunction[str]):
+class StagingTransactions(TwoPhaseCommitSinkFunction[Any, str]):
     """The same in transactions: each is the name of a file."""
 
     def __init__(self, directory: Path) -> None:

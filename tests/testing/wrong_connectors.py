@@ -369,7 +369,7 @@ class ForgetsAborted(SinkFunction, CheckpointedFunction, CheckpointListener):
         self.pending.pop(checkpoint_id, None)
 
 
-class RightTransactions(TwoPhaseCommitSinkFunction[str]):
+class RightTransactions(TwoPhaseCommitSinkFunction[Any, str]):
     """A transaction is the name of what is staged."""
 
     def begin_transaction(self) -> str:

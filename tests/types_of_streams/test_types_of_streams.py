@@ -1,7 +1,7 @@
-"""Programs as mypy sees them, with all its strictness: good ones pass, and bad ones fail where they are wrong.
+"""What ``mypy --strict`` says of programs: it accepts the good ones, and finds what is wrong in the bad ones.
 
-A line of a bad program that is wrong names the codes of its errors: ``# error: attr-defined``. No other line may have any.
-The programs under ``examples/`` are checked, too; their functions need no annotations.
+A line of a bad program that is wrong names the codes of its errors, as in ``# error: attr-defined``. No other line may
+have any. The programs under ``examples/`` are checked, too; their functions need no annotations.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ def errors_found(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Errors]
     configuration.write_text(CONFIGURATION.format(path=path))
     kept = ROOT / ".mypy_cache" / "types_of_streams"
     command = [sys.executable, "-m", "mypy", f"--config-file={configuration}", f"--cache-dir={kept}"]
-    output = ["--no-error-summary", "--no-pretty", "--hide-error-context", "--show-absolute-path", "--show-error-codes"]
-    programs = map(str, (*GOOD, *BAD, *EXAMPLES))
+    output = ["--no-error-summary", "--no-pretty", "--hide-error-context", "--show-error-codes"]
+    programs = (str(program.relative_to(ROOT)) for program in (*GOOD, *BAD, *EXAMPLES))
     run = subprocess.run([*command, *output, *programs], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode in (0, 1), run.stdout + run.stderr
     found: dict[Path, Errors] = defaultdict(lambda: defaultdict(list))
     for line in run.stdout.splitlines():
         error = re.fullmatch(r"(.+?):(\d+): error: .*\[([a-z-]+)\]", line)
         if error:
-            found[Path(error[1])][int(error[2])].append(error[3])
+            found[ROOT / error[1]][int(error[2])].append(error[3])
         else:
             assert ": note: " in line, line
     return found

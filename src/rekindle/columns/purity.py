@@ -19,7 +19,7 @@ from abc import ABCMeta
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 from rekindle.columns.module_values import holds_function, holds_value, imported_anew, may_bind
 from rekindle.columns.not_traceable import NotTraceable
@@ -32,6 +32,7 @@ _CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan
 _DEPTH = 4
 _PICKLING = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
 _ATTRIBUTES = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__new__", "__init_subclass__")
+_OF_GENERIC = {name: vars(Generic)[name] for name in (*_PICKLING, *_ATTRIBUTES) if name in vars(Generic)}
 
 # fmt: off
 _HARMLESS = frozenset({
@@ -191,7 +192,9 @@ def _held(instance: Any) -> Mapping[str, Any]:
 
 
 def _is_that_of_object(kind: type, name: str) -> bool:
-    return inspect.getattr_static(kind, name, None) is inspect.getattr_static(object, name, None)
+    """Return whether a class leaves something as ``object`` has it, or as ``Generic`` has: that changes no instance."""
+    found = inspect.getattr_static(kind, name, None)
+    return found is inspect.getattr_static(object, name, None) or found is _OF_GENERIC.get(name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rekindle.columns.traced_keys import traced_key
+from rekindle.contracts.output_tag import OutputTag
 from rekindle.serialization.serializer_of import serializer_of
 from rekindle.serialization.untyped.hinted_serializer import HintedSerializer, hinted_serializer
 from rekindle.serialization.untyped.inferred_key_serializer import InferredKeySerializer
@@ -109,8 +110,23 @@ def _element(annotation: Any) -> Any:
         (annotation,) = (member for member in typing.get_args(annotation) if member is not types.NoneType)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in _ITERABLES or (origin is tuple and arguments[1:] == (Ellipsis,)):
-        return arguments[0]
+        return _without_side_outputs(arguments[0])
     raise TypeError(f"{annotation!r} is not iterable")
+
+
+def _without_side_outputs(annotation: Any) -> Any:
+    """Leave out pairs of an output tag and a value: they go to other streams."""
+    if typing.get_origin(annotation) not in (typing.Union, types.UnionType):
+        return annotation
+    results = tuple(member for member in typing.get_args(annotation) if not _is_side_output(member))
+    return typing.Union[results] if results else annotation  # noqa: UP007 - of members in a tuple
+
+
+def _is_side_output(annotation: Any) -> bool:
+    if typing.get_origin(annotation) is not tuple:
+        return False
+    first = typing.get_args(annotation)[0]
+    return (typing.get_origin(first) or first) is OutputTag
 
 
 def _same(annotation: Any) -> Any:

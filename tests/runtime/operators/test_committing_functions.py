@@ -29,7 +29,7 @@ def nothing_called() -> None:
     failing.clear()
 
 
-class Noting(TwoPhaseCommitSinkFunction[list[Any]]):
+class Noting(TwoPhaseCommitSinkFunction[Any, list[Any]]):
     """Transactions are lists that begin with their number; every call is noted."""
 
     begun = 0
@@ -201,7 +201,7 @@ class TestRestoring:
         assert [what for call, what in calls if call == "recover and abort"] == [[2]] * before
 
     def test_they_are_stored_with_the_type_of_the_function(self) -> None:
-        class Named(TwoPhaseCommitSinkFunction[str]):
+        class Named(TwoPhaseCommitSinkFunction[Any, str]):
             def __init__(self) -> None:
                 super().__init__(Types.STRING())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orders import ORDERS, Bill, Order
+from order_records import ORDERS, Bill, Order
 
 from rekindle.common import Time, Types, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orders import ORDERS, Bill, Order
+from order_records import ORDERS, Bill, Order
 
 from rekindle.datastream import DataStream, KeyedStream, StreamExecutionEnvironment
 from rekindle.datastream.functions import FilterFunction, KeySelector, MapFunction, ReduceFunction

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orders import ORDERS, Bill, Order
+from order_records import ORDERS, Bill, Order
 
 from rekindle.common import Time
 from rekindle.datastream import OutputTag, StreamExecutionEnvironment

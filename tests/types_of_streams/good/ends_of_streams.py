@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_type
 
-from orders import ORDERS, Bill, Order
-from typing_extensions import assert_type
+from order_records import ORDERS, Bill, Order
 
 from rekindle.common import Row, SimpleStringSchema, Time, Types, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner
@@ -20,7 +19,7 @@ from rekindle.datastream import (
 from rekindle.datastream.connectors.file_system import FileSource, StreamFormat
 from rekindle.datastream.connectors.kafka import KafkaSource
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
-from rekindle.datastream.functions import AsyncFunction, SinkFunction
+from rekindle.datastream.functions import AsyncFunction, CoMapFunction, SinkFunction
 
 
 class Shop(SourceFunction[Order]):
@@ -50,6 +49,14 @@ class TimeOfOrder(TimestampAssigner[Order]):
 class Rating(AsyncFunction[Order, int]):
     async def async_invoke(self, value: Order) -> list[int]:
         return [value.item]
+
+
+class Bills(CoMapFunction[int, Bill, Bill]):
+    def map1(self, value: int) -> Bill:
+        return Bill("Ann", value)
+
+    def map2(self, value: Bill) -> Bill | None:
+        return None
 
 
 def program(env: StreamExecutionEnvironment) -> DataStream[Any]:
@@ -92,4 +99,5 @@ def program(env: StreamExecutionEnvironment) -> DataStream[Any]:
     loop.close_with(loop.map(lambda number: number - 1).filter(lambda number: number > 0))
     feedback = env.from_collection([1]).iterate().with_feedback_type(Bill)
     assert_type(feedback.stream2, DataStream[Bill])
+    feedback.close_with(feedback.map(Bills(), output_type=Bill))
     return rated

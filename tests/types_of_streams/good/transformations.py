@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, assert_type
 
-from orders import ORDERS, Bill, Order
-from typing_extensions import assert_type
+from order_records import ORDERS, Bill, Order
 
 from rekindle.datastream import DataStream, KeyedStream, StreamExecutionEnvironment
 from rekindle.datastream.functions import (

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, assert_type
 
-from orders import ORDERS, Bill, Order
-from typing_extensions import assert_type
+from order_records import ORDERS, Bill, Order
 
 from rekindle.common import Time, Types
 from rekindle.datastream import AllWindowedStream, DataStream, OutputTag, StreamExecutionEnvironment, WindowedStream

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, assert_type
 
-from orders import ORDERS
-from typing_extensions import assert_type
+from order_records import ORDERS
 
 from rekindle.common import TypeInformation, WatermarkStrategy
 from rekindle.datastream import (
@@ -67,10 +66,14 @@ def any_function(stream: DataStream, function: Any, call: Callable[..., Any]) ->
     return stream.map(function).flat_map(call).key_by(function).process(function)
 
 
+def any_key(record: Any) -> Any:
+    return record
+
+
 def program(env: StreamExecutionEnvironment) -> DataStream:
     orders = env.from_collection(ORDERS)
     prices = orders.map(Price())
     assert_type(prices, DataStream[Any])
-    keyed = prices.key_by(lambda price: price.whatever)
-    assert_type(keyed, KeyedStream[Any, Any])
-    return untyped(orders, keyed, keyed.count_window(2), orders.connect(prices))
+    keyed = orders.map(lambda order: order.customer).map(lambda customer: customer[0]).key_by(any_key)
+    assert_type(keyed, KeyedStream[str, Any])
+    return keyed.process(Count())
