@@ -10,7 +10,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from rekindle.common import Types, WatermarkStrategy
+from rekindle.common import Types
 from rekindle.datastream import DataStream, KeyedStream, OutputTag
 from rekindle.datastream.functions import AggregateFunction, KeyedProcessFunction, TwoPhaseCommitSinkFunction
 from rekindle.datastream.state import MapStateDescriptor, ValueStateDescriptor
@@ -65,7 +65,6 @@ def test_parameters_may_be_left_out_from_the_end() -> None:
         (OutputTag[str]("tag", Types.STRING()), OutputTag("tag", Types.STRING())),
         (ValueStateDescriptor[int]("state"), ValueStateDescriptor("state")),
         (MapStateDescriptor[str, int]("state"), MapStateDescriptor("state")),
-        (WatermarkStrategy[int](), WatermarkStrategy.no_watermarks()),
     ],
     ids=lambda value: type(value).__name__,
 )

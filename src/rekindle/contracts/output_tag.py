@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, overload
 
-from rekindle.base.type_variables import T
+from rekindle.base.type_variables import IN
 from rekindle.exceptions import ConfigurationError
 from rekindle.types.row import Row
 from rekindle.types.typeinfo import RowTypeInfo, TypeInformation, Types
@@ -12,7 +12,7 @@ from rekindle.types.typeinfo import RowTypeInfo, TypeInformation, Types
 __all__ = ["OutputTag"]
 
 
-class OutputTag(Generic[T]):
+class OutputTag(Generic[IN]):
     """Name a side output of an operator, and say what it carries.
 
     A function sends to it with ``yield tag, value``; ``stream.get_side_output(tag)`` is the stream of what
@@ -24,7 +24,7 @@ class OutputTag(Generic[T]):
     """
 
     @overload
-    def __init__(self, tag_id: str, type_info: TypeInformation[T] | None = None) -> None: ...
+    def __init__(self, tag_id: str, type_info: TypeInformation[IN] | None = None) -> None: ...
 
     @overload
     def __init__(self: OutputTag[Row], tag_id: str, type_info: list[TypeInformation]) -> None: ...

@@ -84,6 +84,7 @@ def program(env: StreamExecutionEnvironment) -> DataStream[Any]:
 
     rows = env.from_collection([("Ann", 1)], Types.ROW([Types.STRING(), Types.LONG()]))
     assert_type(rows, DataStream[Row])
+    assert_type(rows.map(lambda row: row.name), DataStream[Any])
     assert_type(env.from_collection([1, 2], Types.LONG()), DataStream[int])
     assert_type(env.from_collection([[1], [2, 3]], list[int]), DataStream[list[int]])
     assert_type(env.from_collection([{}], Types.MAP(Types.STRING(), Types.DOUBLE())), DataStream[dict[str, float]])

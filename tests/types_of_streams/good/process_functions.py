@@ -54,10 +54,13 @@ class Longest(ReduceFunction[str]):
 class Billing(KeyedProcessFunction[str, Order, Bill]):
     total: ValueState[float]
     prices: ListState[float]
+    last: ValueState[tuple[str, float]]
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.DOUBLE()))
         self.prices = runtime_context.get_list_state(ListStateDescriptor("prices", float))
+        pair = Types.TUPLE([Types.STRING(), Types.DOUBLE()])
+        self.last = runtime_context.get_state(ValueStateDescriptor("last", pair))
         by_item = runtime_context.get_map_state(MapStateDescriptor("by item", Types.LONG(), Order))
         assert_type(by_item, MapState[int, Order])
         mean = runtime_context.get_aggregating_state(AggregatingStateDescriptor("mean", Mean()))
@@ -81,6 +84,7 @@ class Billing(KeyedProcessFunction[str, Order, Bill]):
         total = (self.total.value() or 0.0) + value.price
         self.total.update(total)
         self.prices.add(value.price)
+        self.last.update((value.customer, value.price))
         ctx.timer_service().register_event_time_timer(10)
         yield Bill(ctx.get_current_key(), total)
 

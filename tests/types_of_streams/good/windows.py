@@ -104,6 +104,11 @@ def program(env: StreamExecutionEnvironment) -> DataStream[Any]:
     assert_type(windows.sum("price"), DataStream[Order])
     assert_type(windows.allowed_lateness(5).side_output_late_data(LATE).aggregate(Total()), DataStream[float])
 
+    pairs = orders.map(lambda order: (order.customer, order.price)).key_by(lambda pair: pair[0])
+    late_pairs = OutputTag("late pairs", Types.TUPLE([Types.STRING(), Types.DOUBLE()]))
+    assert_type(pairs.window(second).side_output_late_data(late_pairs).sum(1), DataStream[tuple[str, float]])
+    assert_type(pairs.window(second).side_output_late_data(OutputTag("late")).sum(1), DataStream[tuple[str, float]])
+
     counted = by_customer.count_window(2)
     assert_type(counted, WindowedStream[Order, str, CountWindow])
     assert_type(counted.apply(Last()), DataStream[int])

@@ -63,7 +63,7 @@ class WatermarkAlignment:
     update_interval_ms: int = _DEFAULT_UPDATE_INTERVAL_MS
 
 
-@dataclass(frozen=True)  # with slots, WatermarkStrategy[Order]() would raise
+@dataclass(frozen=True, slots=True)
 class WatermarkStrategy(Generic[IN]):
     """Describe how a stream gets timestamps and watermarks; every ``with_…`` returns a new strategy.
 
