@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Generic
 
-from rekindle.base.type_variables import T
+from rekindle.base.type_variables import IN, T
 from rekindle.formats.line_format import Line, java_line, json_line
 from rekindle.types.row import Row
 from rekindle.types.type_information import TypeInformation
@@ -23,14 +23,14 @@ __all__ = [
 ]
 
 
-class SerializationSchema(ABC, Generic[T]):
+class SerializationSchema(ABC, Generic[IN]):
     """Turn records into messages of bytes."""
 
     @abstractmethod
-    def serialize(self, element: T) -> bytes:
+    def serialize(self, element: IN) -> bytes:
         """Return the message for a record."""
 
-    def serialize_all(self, elements: Sequence[T]) -> list[bytes]:
+    def serialize_all(self, elements: Sequence[IN]) -> list[bytes]:
         """Return the messages for records, one for each: connectors call it once for each chunk of records."""
         return list(map(self.serialize, elements))
 

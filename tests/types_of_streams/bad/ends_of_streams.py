@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from order_records import ORDERS, Bill, Order
 
-from rekindle.common import Time, Types, WatermarkStrategy
+from rekindle.common import SimpleStringSchema, Time, Types, WatermarkStrategy
 from rekindle.common.watermark_strategy import TimestampAssigner
 from rekindle.datastream import AsyncDataStream, SourceFunction, StreamExecutionEnvironment
+from rekindle.datastream.connectors.kafka import KafkaRecordSerializationSchema, KafkaSink
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.functions import AsyncFunction, SinkFunction
 
@@ -37,6 +38,8 @@ class Rating(AsyncFunction[Bill, int]):
 def program(env: StreamExecutionEnvironment) -> None:
     shop = env.add_source(Shop())
     shop.map(lambda order: order.total)  # error: attr-defined
+    strings = KafkaRecordSerializationSchema.builder().set_value_serialization_schema(SimpleStringSchema())
+    shop.sink_to(KafkaSink.builder().set_record_serializer(strings.build()).build())  # error: arg-type
     shop.add_sink(Archive())  # error: arg-type
     monotonous = WatermarkStrategy.for_monotonous_timestamps()
     shop.assign_timestamps_and_watermarks(monotonous.with_timestamp_assigner(TimeOfBill()))  # error: arg-type

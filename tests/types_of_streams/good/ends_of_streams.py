@@ -17,7 +17,7 @@ from rekindle.datastream import (
     StreamExecutionEnvironment,
 )
 from rekindle.datastream.connectors.file_system import FileSource, StreamFormat
-from rekindle.datastream.connectors.kafka import KafkaSource
+from rekindle.datastream.connectors.kafka import KafkaRecordSerializationSchema, KafkaSink, KafkaSource
 from rekindle.datastream.connectors.number_seq import NumberSequenceSource
 from rekindle.datastream.functions import AsyncFunction, CoMapFunction, SinkFunction
 
@@ -59,6 +59,12 @@ class Bills(CoMapFunction[int, Bill, Bill]):
         return None
 
 
+def customers(brokers: str) -> KafkaSink[str]:
+    serializer = KafkaRecordSerializationSchema.builder().set_topic("customers")
+    strings = serializer.set_value_serialization_schema(SimpleStringSchema()).build()
+    return KafkaSink.builder().set_bootstrap_servers(brokers).set_record_serializer(strings).build()
+
+
 def program(env: StreamExecutionEnvironment) -> DataStream[Any]:
     shop = env.add_source(Shop())
     assert_type(shop, DataStream[Order])
@@ -91,6 +97,7 @@ def program(env: StreamExecutionEnvironment) -> DataStream[Any]:
 
     shop.add_sink(Archive())
     shop.add_sink(Anywhere())
+    shop.map(lambda order: order.customer).sink_to(customers("broker:9092"))
     rated = AsyncDataStream.ordered_wait(shop, Rating(), Time.seconds(1))
     assert_type(rated, DataStream[int])
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Generic, Self, cast
 
+from rekindle.base.type_variables import IN, R, T
 from rekindle.config.secrets import all_shown
 from rekindle.connectors.delivery_guarantee import DeliveryGuarantee
 from rekindle.connectors.kafka.client_properties import translated
@@ -54,7 +56,7 @@ class KafkaSinkSettings:
         return ImmediateKafkaWriter(serialization, clients, flush, self.only_log)
 
 
-class KafkaSink(Sink):
+class KafkaSink(Sink[IN]):
     """Write records to Kafka, with one of three guarantees; made by :meth:`builder`.
 
     * ``DeliveryGuarantee.EXACTLY_ONCE``: records appear once, to consumers with ``isolation.level=read_committed``,
@@ -86,16 +88,16 @@ class KafkaSink(Sink):
         return f"KafkaSink({self._settings!r})"
 
     @staticmethod
-    def builder() -> KafkaSinkBuilder:
+    def builder() -> KafkaSinkBuilder[Any]:
         """Return a builder."""
         return KafkaSinkBuilder()
 
-    def create_writer(self, context: SinkWriterContext) -> SinkWriter:
+    def create_writer(self, context: SinkWriterContext) -> SinkWriter[IN]:
         """Create the writer of one subtask, in its slot."""
         return self._settings.create_writer(context)
 
 
-class KafkaSinkBuilder:
+class KafkaSinkBuilder(Generic[T]):
     """Build a :class:`KafkaSink`: bootstrap servers and a record serializer are required."""
 
     def __init__(self) -> None:
@@ -105,11 +107,11 @@ class KafkaSinkBuilder:
         self._prefix = _DEFAULT_PREFIX
         self._commit_topic = DEFAULT_COMMIT_TOPIC
 
-    def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSinkBuilder:
+    def set_bootstrap_servers(self, bootstrap_servers: str) -> Self:
         """Say where the brokers are: ``host:port``, several with commas between them."""
         return self.set_property("bootstrap.servers", bootstrap_servers)
 
-    def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> KafkaSinkBuilder:
+    def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> Self:
         """Choose what holds after a failure; ``DeliveryGuarantee.NONE`` unless called."""
         if not isinstance(delivery_guarantee, DeliveryGuarantee):
             raise InvalidCallError(
@@ -118,7 +120,7 @@ class KafkaSinkBuilder:
         self._guarantee = delivery_guarantee
         return self
 
-    def set_transactional_id_prefix(self, transactional_id_prefix: str) -> KafkaSinkBuilder:
+    def set_transactional_id_prefix(self, transactional_id_prefix: str) -> Self:
         """Choose what transactional ids begin with; ``kafka-sink`` unless called.
 
         Ids of different jobs differ anyway. Two jobs started from the same savepoint need different prefixes.
@@ -130,7 +132,7 @@ class KafkaSinkBuilder:
         self._prefix = transactional_id_prefix
         return self
 
-    def set_record_serializer(self, record_serializer: KafkaRecordSerializationSchema) -> KafkaSinkBuilder:
+    def set_record_serializer(self, record_serializer: KafkaRecordSerializationSchema[R]) -> KafkaSinkBuilder[R]:
         """Say how records of the stream become Kafka's."""
         if not isinstance(record_serializer, KafkaRecordSerializationSchema):
             raise InvalidCallError(
@@ -138,9 +140,9 @@ class KafkaSinkBuilder:
                 f"{type(record_serializer).__name__}: KafkaRecordSerializationSchema.builder() makes one"
             )
         self._serializer = record_serializer
-        return self
+        return cast(KafkaSinkBuilder[R], self)
 
-    def set_property(self, key: str, value: str) -> KafkaSinkBuilder:
+    def set_property(self, key: str, value: str) -> Self:
         """Set a property of the producer, by the name that Java's client has for it, or librdkafka.
 
         Raises:
@@ -149,7 +151,7 @@ class KafkaSinkBuilder:
         self._properties[key] = require_property(key, value)
         return self
 
-    def set_commit_topic(self, topic: str) -> KafkaSinkBuilder:
+    def set_commit_topic(self, topic: str) -> Self:
         """Choose the topic that says what is committed exactly once; ``__rekindle_commits`` unless called.
 
         PyFlink does not have this, as Flink relies on transactions that outlive processes.
@@ -157,7 +159,7 @@ class KafkaSinkBuilder:
         self._commit_topic = topic
         return self
 
-    def build(self) -> KafkaSink:
+    def build(self) -> KafkaSink[T]:
         """Return the sink.
 
         Raises:

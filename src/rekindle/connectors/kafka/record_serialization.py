@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Generic, Self, cast
 
+from rekindle.base.type_variables import IN, R, T
 from rekindle.connectors.kafka.kafka_records import Headers, RecordBatch
 from rekindle.exceptions import InvalidArgumentError, InvalidCallError
 from rekindle.formats.schemas import SerializationSchema, SimpleStringSchema
@@ -17,24 +18,24 @@ _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _BYTES_OR_NONE = frozenset({bytes, type(None)})
 
 
-class KafkaTopicSelector(ABC):
+class KafkaTopicSelector(ABC, Generic[IN]):
     """Choose the topic of each record."""
 
     @abstractmethod
-    def apply(self, data: Any) -> str:
+    def apply(self, data: IN) -> str:
         """Return the topic for a record."""
 
 
-class KafkaRecordSerializationSchema(SerializationSchema[Any]):
+class KafkaRecordSerializationSchema(SerializationSchema[IN]):
     """Turn records of a stream into records of Kafka; made by a builder."""
 
     def __init__(
         self,
         topic: str | None,
-        topic_selector: KafkaTopicSelector | None,
-        key_schema: SerializationSchema[Any] | None,
-        value_schema: SerializationSchema[Any],
-        header_provider: Callable[[Any], Iterable[tuple[str, bytes | None]]] | None = None,
+        topic_selector: KafkaTopicSelector[IN] | None,
+        key_schema: SerializationSchema[IN] | None,
+        value_schema: SerializationSchema[IN],
+        header_provider: Callable[[IN], Iterable[tuple[str, bytes | None]]] | None = None,
     ) -> None:
         self._topic = topic
         self._topic_selector = topic_selector
@@ -43,16 +44,16 @@ class KafkaRecordSerializationSchema(SerializationSchema[Any]):
         self._header_provider = header_provider
 
     @staticmethod
-    def builder() -> KafkaRecordSerializationSchemaBuilder:
+    def builder() -> KafkaRecordSerializationSchemaBuilder[Any]:
         """Return a builder."""
         return KafkaRecordSerializationSchemaBuilder()
 
-    def serialize(self, element: Any) -> bytes:
+    def serialize(self, element: IN) -> bytes:
         """Return the value of the record for an element."""
         return self._value_schema.serialize(element)
 
 
-class KafkaRecordSerializationSchemaBuilder:
+class KafkaRecordSerializationSchemaBuilder(Generic[T]):
     """Build a :class:`KafkaRecordSerializationSchema`: with a topic or a topic selector, and a schema for values.
 
     Example::
@@ -70,7 +71,7 @@ class KafkaRecordSerializationSchemaBuilder:
         self._value_schema: SerializationSchema[Any] | None = None
         self._header_provider: Callable[[Any], Iterable[tuple[str, bytes | None]]] | None = None
 
-    def set_topic(self, topic: str) -> KafkaRecordSerializationSchemaBuilder:
+    def set_topic(self, topic: str) -> Self:
         """Write all records to one topic.
 
         Raises:
@@ -80,9 +81,7 @@ class KafkaRecordSerializationSchemaBuilder:
         self._topic, self._topic_selector = topic, None
         return self
 
-    def set_topic_selector(
-        self, topic_selector: Callable[[Any], str] | KafkaTopicSelector
-    ) -> KafkaRecordSerializationSchemaBuilder:
+    def set_topic_selector(self, topic_selector: Callable[[Any], str] | KafkaTopicSelector) -> Self:
         """Choose the topic of each record by a function, or by a :class:`KafkaTopicSelector`."""
         if isinstance(topic_selector, KafkaTopicSelector):
             self._topic_selector = topic_selector
@@ -93,28 +92,24 @@ class KafkaRecordSerializationSchemaBuilder:
         self._topic = None
         return self
 
-    def set_key_serialization_schema(
-        self, key_serialization_schema: SerializationSchema[Any]
-    ) -> KafkaRecordSerializationSchemaBuilder:
+    def set_key_serialization_schema(self, key_serialization_schema: SerializationSchema[Any]) -> Self:
         """Make the key of each record; without it records have none."""
         self._key_schema = _schema(key_serialization_schema, "set_key_serialization_schema")
         return self
 
     def set_value_serialization_schema(
-        self, value_serialization_schema: SerializationSchema[Any]
-    ) -> KafkaRecordSerializationSchemaBuilder:
+        self, value_serialization_schema: SerializationSchema[R]
+    ) -> KafkaRecordSerializationSchemaBuilder[R]:
         """Make the value of each record."""
         self._value_schema = _schema(value_serialization_schema, "set_value_serialization_schema")
-        return self
+        return cast(KafkaRecordSerializationSchemaBuilder[R], self)
 
-    def set_header_provider(
-        self, header_provider: Callable[[Any], Iterable[tuple[str, bytes | None]]]
-    ) -> KafkaRecordSerializationSchemaBuilder:
+    def set_header_provider(self, header_provider: Callable[[Any], Iterable[tuple[str, bytes | None]]]) -> Self:
         """Make the headers of each record, as pairs of a name and bytes. PyFlink has this in Java only."""
         self._header_provider = header_provider
         return self
 
-    def build(self) -> KafkaRecordSerializationSchema:
+    def build(self) -> KafkaRecordSerializationSchema[T]:
         """Return the schema.
 
         Raises:
