@@ -20,6 +20,8 @@ GOOD = sorted(HERE.glob("good/*.py"))
 BAD = sorted(HERE.glob("bad/*.py"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 PAGE = ROOT / "docs" / "streams.md"
+KEPT = ROOT / ".mypy_cache" / "types_of_streams"
+"""What mypy has learned about the library. It remembers errors by the path of a file, too."""
 
 CONFIGURATION = """
 [mypy]
@@ -54,13 +56,14 @@ def _errors_said(program: Path) -> Errors:
 
 
 @pytest.fixture(scope="module")
-def programs_of_the_page(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def programs_of_the_page() -> tuple[Path, Path]:
     """Return the program that the page on streams has for types, and the one of which it says what is wrong."""
     (program,) = re.findall(
         r"^## Types for editors.*?^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE
     )
     assert "lambda order: order.customer" in program
-    as_printed, misspelt = (tmp_path_factory.mktemp("page") / name for name in ("as_printed.py", "misspelt.py"))
+    as_printed, misspelt = KEPT / "page" / "as_printed.py", KEPT / "page" / "misspelt.py"
+    as_printed.parent.mkdir(parents=True, exist_ok=True)
     as_printed.write_text(program)
     misspelt.write_text(program.replace("lambda order: order.customer", "lambda order: order.client"))
     return as_printed, misspelt
@@ -72,16 +75,12 @@ def errors_found(
 ) -> dict[Path, Errors]:
     """Run mypy once, over all programs; what it learns about the library is kept for the next time."""
     configuration = tmp_path_factory.mktemp("mypy") / "mypy.ini"
-    path = ":".join(map(str, (ROOT / "src", HERE, ROOT)))
+    path = ":".join(map(str, (ROOT / "src", HERE, KEPT / "page", ROOT)))
     configuration.write_text(CONFIGURATION.format(path=path))
-    kept = ROOT / ".mypy_cache" / "types_of_streams"
-    command = [sys.executable, "-m", "mypy", f"--config-file={configuration}", f"--cache-dir={kept}"]
+    command = [sys.executable, "-m", "mypy", f"--config-file={configuration}", f"--cache-dir={KEPT}"]
     output = ["--no-error-summary", "--no-pretty", "--hide-error-context", "--show-error-codes"]
-    programs = (str(program.relative_to(ROOT)) for program in (*GOOD, *BAD, *EXAMPLES))
-    of_the_page = map(str, programs_of_the_page)
-    run = subprocess.run(
-        [*command, *output, *programs, *of_the_page], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    files = (str(file.relative_to(ROOT)) for file in (*GOOD, *BAD, *EXAMPLES, *programs_of_the_page))
+    run = subprocess.run([*command, *output, *files], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode in (0, 1), run.stdout + run.stderr
     found: dict[Path, Errors] = defaultdict(lambda: defaultdict(list))
     for line in run.stdout.splitlines():
