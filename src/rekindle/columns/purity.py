@@ -37,8 +37,9 @@ _OF_GENERIC = {name: vars(Generic)[name] for name in (*_PICKLING, *_ATTRIBUTES) 
 # fmt: off
 _HARMLESS = frozenset({
     "RESUME", "CACHE", "NOP", "EXTENDED_ARG", "POP_TOP", "COPY", "SWAP", "PUSH_NULL", "PRECALL", "NOT_TAKEN",
-    "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST", "STORE_FAST", "STORE_FAST_LOAD_FAST",
-    "STORE_FAST_STORE_FAST", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "BINARY_OP", "BINARY_SUBSCR",
+    "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW",
+    "STORE_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST", "LOAD_CONST", "LOAD_SMALL_INT", "RETURN_VALUE",
+    "RETURN_CONST", "BINARY_OP", "BINARY_SUBSCR",
     "UNARY_NEGATIVE", "UNARY_NOT", "TO_BOOL", "COMPARE_OP", "BUILD_TUPLE", "UNPACK_SEQUENCE", "LOAD_ATTR",
     "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_DEREF", "COPY_FREE_VARS", "CALL", "POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE",
     "POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE", "JUMP_FORWARD", "JUMP_IF_TRUE_OR_POP",
@@ -51,9 +52,9 @@ _WHAT = (
     ("CONTAINS_OP", "asks whether something is in something"),
     ("STORE_ATTR DELETE_ATTR STORE_SUBSCR DELETE_SUBSCR STORE_SLICE", "changes an object"),
     ("STORE_GLOBAL DELETE_GLOBAL STORE_DEREF STORE_NAME MAKE_CELL", "has variables that others see"),
-    ("FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC BUILD_STRING CONVERT_VALUE", "makes text"),
+    ("FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC BUILD_STRING CONVERT_VALUE BUILD_INTERPOLATION", "makes text"),
     ("BUILD_LIST BUILD_MAP BUILD_SET LIST_APPEND LIST_EXTEND BUILD_CONST_KEY_MAP", "makes a list, set or dict"),
-    ("RAISE_VARARGS RERAISE PUSH_EXC_INFO LOAD_ASSERTION_ERROR", "handles or raises exceptions"),
+    ("RAISE_VARARGS RERAISE PUSH_EXC_INFO LOAD_ASSERTION_ERROR LOAD_COMMON_CONSTANT", "handles or raises exceptions"),
     ("YIELD_VALUE RETURN_GENERATOR SEND", "yields"),
     ("IMPORT_NAME IMPORT_FROM", "imports"),
     ("MAKE_FUNCTION", "makes a function"),
@@ -61,6 +62,7 @@ _WHAT = (
     ("BUILD_SLICE BINARY_SLICE", "takes a slice"),
 )
 _REASONS = {name: reason for names, reason in _WHAT for name in names.split()}
+_REASONS_OF_CONSTANTS = {types.CodeType: _REASONS["MAKE_FUNCTION"], slice: _REASONS["BUILD_SLICE"]}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -330,8 +332,8 @@ def _check_instruction(instruction: dis.Instruction) -> None:
     if name in ("LOAD_ATTR", "LOAD_METHOD") and str(instruction.argval).startswith("__"):
         raise NotTraceable(f"it asks for {instruction.argval}")
     if name in ("LOAD_CONST", "RETURN_CONST") and not is_fixed(instruction.argval):
-        made = isinstance(instruction.argval, types.CodeType)
-        raise NotTraceable("it makes a function" if made else f"it uses a {type(instruction.argval).__name__}")
+        kind = type(instruction.argval)
+        raise NotTraceable("it " + _REASONS_OF_CONSTANTS.get(kind, f"uses a {kind.__name__}"))
 
 
 def _of_module(function: types.FunctionType, name: str, module: types.ModuleType | None, depth: int) -> Any:

@@ -399,8 +399,12 @@ class _Frame:
         self._stack.append(_called(function[0], given, self._asked))
 
     def binary_op(self, instruction: dis.Instruction) -> None:
+        symbol = _SYMBOLS.get(instruction.arg or 0, "?")
+        if symbol == "[]":  # from 3.14 on
+            self.subscript(instruction)
+            return
         other, one = self._stack.pop(), self._stack.pop()
-        self._stack.append(self._asked.computed_of(_SYMBOLS.get(instruction.arg or 0, "?"), one, other))
+        self._stack.append(self._asked.computed_of(symbol, one, other))
 
     def compare_op(self, instruction: dis.Instruction) -> None:
         other, one = self._stack.pop(), self._stack.pop()
@@ -479,8 +483,12 @@ _DONE: dict[str, Callable[[_Frame, dis.Instruction], None]] = {
     "COPY": _Frame.copy,
     "SWAP": _Frame.swap,
     "PUSH_NULL": _Frame.push_null,
-    "LOAD_CONST": _Frame.load_const,
-    **dict.fromkeys(("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST"), _Frame.load_fast),
+    **dict.fromkeys(("LOAD_CONST", "LOAD_SMALL_INT"), _Frame.load_const),
+    **dict.fromkeys(
+        ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST")
+        + ("LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW"),
+        _Frame.load_fast,
+    ),
     **dict.fromkeys(("STORE_FAST", "STORE_FAST_STORE_FAST"), _Frame.store_fast),
     "STORE_FAST_LOAD_FAST": _Frame.store_fast_load_fast,
     **dict.fromkeys(("LOAD_GLOBAL", "LOAD_DEREF"), _Frame.load_around),

@@ -22,7 +22,7 @@ from rekindle.contracts.functions import SourceFunction
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.checkpoint_lock import CheckpointLock, SourceClosedError
 from rekindle.runtime.operators.operator_context import OperatorContext
-from rekindle.runtime.operators.result_copies import FIXED, unshared
+from rekindle.runtime.operators.result_copies import FIXED, unshared_argument
 from rekindle.runtime.operators.roles import RecordKeeper
 from rekindle.runtime.operators.source_buffer import SourceBuffer
 from rekindle.runtime.operators.source_operator import SourceOperator
@@ -272,7 +272,7 @@ class _Context(SourceFunction.SourceContext):
 
     def collect(self, element: Any) -> None:
         if type(element) not in FIXED:
-            element = unshared(element)
+            element = unshared_argument(element)
         with self._lock:
             self._check_open()
             self._buffer.add(element)
@@ -280,7 +280,7 @@ class _Context(SourceFunction.SourceContext):
 
     def collect_with_timestamp(self, element: Any, timestamp: int) -> None:
         if type(element) not in FIXED:
-            element = unshared(element)
+            element = unshared_argument(element)
         with self._lock:
             self._check_open()
             self._buffer.add_with_timestamp(element, milliseconds(timestamp, "the timestamp of collect_with_timestamp"))

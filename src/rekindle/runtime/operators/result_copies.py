@@ -34,14 +34,16 @@ FIXED = frozenset(
 )
 """Types whose values cannot be changed."""
 
-# The references to an object that only the calling loop holds: its variable, two parameters, getrefcount's own.
-_FRESH = 4
+# The references to an object that only the calling loop holds: its variable, two parameters, getrefcount's own. From
+# Python 3.14 on, parameters borrow that of the variable that they are called with.
+_FRESH = 4 if sys.version_info < (3, 14) else 1
 
 
 def unshared(value: Any) -> Any:
     """Return a value that user code cannot change: itself where that is certain, else a copy.
 
-    Call it with a local variable that holds the only other reference the caller has.
+    Call it with a local variable that holds the only other reference the caller has. For a parameter that user code
+    gives a value to, there is ``unshared_argument``.
     """
     if type(value) in FIXED:
         return value
@@ -66,7 +68,22 @@ def copied(value: Any) -> Any:
             parts = getattr(value, "__dict__", {None: value}).values()
         if FIXED.issuperset(map(type, parts)):
             return value
+    return _pickled_copy(value)
+
+
+def _separate(value: Any) -> Any:
+    if isinstance(value, tuple) and FIXED.issuperset(map(type, value)):
+        return value
+    return _pickled_copy(value)
+
+
+def _pickled_copy(value: Any) -> Any:
     try:
         return pickle.loads(pickle.dumps(value, 5))
     except Exception:
         return value  # a generator, a connection, a lambda: passed on as it is, within the slot
+
+
+# A parameter that borrows its reference from a variable of user code looks as if there were no such variable.
+unshared_argument = unshared if sys.version_info < (3, 14) else _separate
+"""Do what ``unshared`` does, for a parameter of a method that user code calls; its type is not in FIXED."""
