@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from rekindle.state.blocks import KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.timers import TimerQueue
+from rekindle.testing.in_process.flink_heap import flink_timers
 from support.seeds import SEED
 
 MAX_PARALLELISM = 128
@@ -30,7 +31,14 @@ def drain(queue: TimerQueue, until: int = 1 << 62) -> list[tuple[Any, int]]:
 
 
 def queue_of(*timers: tuple[Hashable, int]) -> TimerQueue:
-    queue = TimerQueue("timers-under-test", StateOwner("operator"))
+    return filled(TimerQueue("timers-under-test", StateOwner("operator")), *timers)
+
+
+def flinks_queue() -> TimerQueue:
+    return TimerQueue("timers-under-test", StateOwner("operator", timer_heap=flink_timers))
+
+
+def filled(queue: TimerQueue, *timers: tuple[Hashable, int]) -> TimerQueue:
     for key, timestamp in timers:
         queue.register(key, timestamp)
     return queue
@@ -40,15 +48,20 @@ def test_timers_fire_in_the_order_of_their_timestamps() -> None:
     assert drain(queue_of(("a", 30), ("b", 10), ("c", 20))) == [("b", 10), ("c", 20), ("a", 30)]
 
 
-def test_a_few_timers_of_one_timestamp_fire_in_flinks_order_and_keys_need_no_ordering() -> None:
+def test_timers_of_one_timestamp_fire_in_the_order_of_registration_and_keys_need_no_ordering() -> None:
+    keys: list[Hashable] = ["b", 1, None, (2, "x"), frozenset({1}), "a"]
+    assert drain(queue_of(*((key, 5) for key in keys))) == [(key, 5) for key in keys]
+
+
+def test_a_few_timers_of_one_timestamp_fire_in_flinks_order_in_tests() -> None:
     keys: list[Hashable] = ["b", 1, None, (2, "x"), frozenset({1}), "a"]
     flinks: list[Hashable] = ["b", "a", frozenset({1}), (2, "x"), None, 1]
-    assert drain(queue_of(*((key, 5) for key in keys))) == [(key, 5) for key in flinks]
+    assert drain(filled(flinks_queue(), *((key, 5) for key in keys))) == [(key, 5) for key in flinks]
 
 
 @pytest.mark.parametrize("first", [(), [(f"early {number}", 1) for number in range(10_000)]])
-def test_many_timers_of_one_timestamp_fire_in_the_order_of_registration(first: list[tuple[str, int]]) -> None:
-    queue = queue_of()
+def test_many_timers_of_one_timestamp_fire_in_the_order_of_registration_in_tests(first: list[tuple[str, int]]) -> None:
+    queue = flinks_queue()
     for key, timestamp in first:
         queue.register(key, timestamp)
         assert drain(queue) == [(key, timestamp)]
@@ -197,11 +210,16 @@ def restored(blocks: list[KeyGroupBlock], own: KeyGroupRange) -> TimerQueue:
     return queue
 
 
+@pytest.mark.parametrize("make", [queue_of, flinks_queue])
 @given(
-    st.lists(st.tuples(st.sampled_from("rrrddp"), st.sampled_from(["a", "b", None]), st.integers(0, 20)), max_size=80)
+    steps=st.lists(
+        st.tuples(st.sampled_from("rrrddp"), st.sampled_from(["a", "b", None]), st.integers(0, 20)), max_size=80
+    )
 )
-def test_the_queue_behaves_as_a_set_of_timers(steps: list[tuple[str, Hashable, int]]) -> None:
-    queue, model = TimerQueue("t", StateOwner("operator")), set[tuple[Hashable, int]]()
+def test_the_queue_behaves_as_a_set_of_timers(
+    make: Callable[[], TimerQueue], steps: list[tuple[str, Hashable, int]]
+) -> None:
+    queue, model = make(), set[tuple[Hashable, int]]()
     for action, key, timestamp in steps:
         if action == "r":
             queue.register(key, timestamp)

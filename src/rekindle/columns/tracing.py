@@ -484,11 +484,8 @@ _DONE: dict[str, Callable[[_Frame, dis.Instruction], None]] = {
     "SWAP": _Frame.swap,
     "PUSH_NULL": _Frame.push_null,
     **dict.fromkeys(("LOAD_CONST", "LOAD_SMALL_INT"), _Frame.load_const),
-    **dict.fromkeys(
-        ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST")
-        + ("LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW"),
-        _Frame.load_fast,
-    ),
+    **dict.fromkeys(("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"), _Frame.load_fast),
+    **dict.fromkeys(("LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW"), _Frame.load_fast),
     **dict.fromkeys(("STORE_FAST", "STORE_FAST_STORE_FAST"), _Frame.store_fast),
     "STORE_FAST_LOAD_FAST": _Frame.store_fast_load_fast,
     **dict.fromkeys(("LOAD_GLOBAL", "LOAD_DEREF"), _Frame.load_around),

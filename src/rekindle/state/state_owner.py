@@ -9,6 +9,7 @@ from typing import Any
 from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.state.queryable_state import QueryableState
 from rekindle.state.state_evolution import StateName
+from rekindle.state.timer_heap import TimerHeap, heapq_timers
 from rekindle.types.type_serializer import TypeSerializer
 
 
@@ -30,6 +31,7 @@ class StateOwner:
         key_serializer: Serializes its keys.
         report: Shows a line of progress to whoever runs the job.
         publish: Lets clients query a state; by default there are none.
+        timer_heap: Makes what keeps the timers of one of its queues in order.
     """
 
     name: str
@@ -37,6 +39,7 @@ class StateOwner:
     key_serializer: TypeSerializer[Any] = PickleSerializer()  # noqa: RUF009 - it keeps nothing
     report: Callable[[str], None] = _ignore
     publish: Callable[[QueryableState], None] = _ignore_queries
+    timer_heap: Callable[[], TimerHeap] = heapq_timers
 
     def state(self, name: str) -> StateName:
         """Name one of its states."""

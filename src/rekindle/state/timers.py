@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from rekindle.base.milliseconds import milliseconds
-from rekindle.state import flink_heap
 from rekindle.state.blocks import TIMERS, KeyGroupBlock
 from rekindle.state.key_hash import key_group_of
 from rekindle.state.read_back import check_key_group, reading_back
 from rekindle.state.state_evolution import evolved, stored_snapshot_of
 from rekindle.state.state_owner import StateOwner
 from rekindle.state.state_serializers import StoredSerializers
+from rekindle.state.timer_heap import Entry
 from rekindle.types.type_serializer import TypeSerializer
 
-_FEW = 1_000  # up to so many at a time, and so many times ten in all, timers of one timestamp fire in Flink's order
 _SLACK = 64  # deleted timers stay in the heap until they are due, or until there are more of them than of the others
 
 
@@ -33,15 +32,16 @@ class Timers(msgspec.Struct, frozen=True, array_like=True):
 class TimerQueue:
     """Keep the timers of one time domain; the same (key, timestamp) is one timer."""
 
-    __slots__ = ("_few", "_heap", "_live", "_owner", "_sequence", "name")
+    __slots__ = ("_heap", "_live", "_owner", "_pop", "_push", "_remove", "_sequence", "name")
 
     def __init__(self, name: str, owner: StateOwner) -> None:
         self.name = name
         self._owner = owner
-        self._heap: list[tuple[int, int, Any]] = []
+        self._heap: list[Entry] = []
+        order = owner.timer_heap()
+        self._push, self._pop, self._remove = order.push, order.pop, order.remove
         self._live: dict[tuple[Any, int], int] = {}  # the timers, by their sequence number in the heap
-        self._sequence = itertools.count()  # ties of many fire in the order of registration; keys need no ordering
-        self._few = True  # the heap is Flink's, without deleted timers; else it is one of heapq
+        self._sequence = itertools.count()  # keys need no ordering
 
     def register(self, key: Any, timestamp: int) -> None:
         """Add a timer unless it is there already.
@@ -55,13 +55,7 @@ class TimerQueue:
         timer = (key, timestamp)
         if timer not in self._live:
             self._live[timer] = number = next(self._sequence)
-            if self._few:
-                if len(self._heap) < _FEW and number < 10 * _FEW:
-                    flink_heap.push(self._heap, (timestamp, number, key))
-                    return
-                self._few = False
-                self._heap.sort()
-            heapq.heappush(self._heap, (timestamp, number, key))
+            self._push(self._heap, (timestamp, number, key))
 
     def delete(self, key: Any, timestamp: int) -> None:
         """Remove a timer if it is there; a timestamp that no timer can have raises as in :meth:`register`."""
@@ -70,9 +64,9 @@ class TimerQueue:
         number = self._live.pop((key, timestamp), None)
         if number is None:
             return
-        if self._few:
-            flink_heap.remove(self._heap, self._heap.index((timestamp, number, key)))
-        elif len(self._heap) > 2 * len(self._live) + _SLACK:
+        if self._remove is not None and self._remove(self._heap, (timestamp, number, key)):
+            return
+        if len(self._heap) > 2 * len(self._live) + _SLACK:
             self._heap = [entry for entry in self._heap if self._is_live(*entry)]
             heapq.heapify(self._heap)
 
@@ -180,10 +174,6 @@ class TimerQueue:
 
     def _checked(self, timestamp: Any) -> int:
         return milliseconds(timestamp, f"the time of a timer of operator {self._owner.name!r}")
-
-    @property
-    def _pop(self) -> Callable[[list[Any]], Any]:
-        return flink_heap.pop if self._few else heapq.heappop
 
     def _is_live(self, timestamp: int, number: int, key: Any) -> bool:
         """Return whether an entry of the heap is a timer, not one that was deleted."""

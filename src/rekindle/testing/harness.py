@@ -72,6 +72,7 @@ from rekindle.state.snapshots import SnapshotRequest
 from rekindle.state.state_owner import StateOwner
 from rekindle.testing.backends import BackendUnderTest
 from rekindle.testing.clock import ManualClock
+from rekindle.testing.in_process.flink_heap import flink_timers
 
 __all__ = ["HarnessSnapshot", "OperatorHarness"]
 
@@ -146,7 +147,7 @@ class OperatorHarness:
 
         def restored_backend(*, on_heap: bool = False) -> KeyedStateBackend:
             made = BackendUnderTest("heap") if on_heap or state_backend is None else state_backend
-            backend = made.create(own, max_parallelism, self.clock.now, StateOwner(name))
+            backend = made.create(own, max_parallelism, self.clock.now, StateOwner(name, timer_heap=flink_timers))
             backend.restore_blocks(b for snapshot in snapshots for b in snapshot.blocks if b.key_group in own)
             return backend
 

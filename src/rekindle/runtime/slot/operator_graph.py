@@ -41,7 +41,6 @@ from rekindle.runtime.operators.source_operator import SourceOperator
 from rekindle.runtime.slot.arrivals import in_band_edges, record_order, senders
 from rekindle.runtime.slot.column_input import ColumnInput
 from rekindle.runtime.slot.failure import blaming
-from rekindle.runtime.slot.ordered_inputs import OrderedInputs, arrival
 from rekindle.runtime.slot.progress import InputProgress, combined_watermark
 from rekindle.runtime.slot.task_output import TaskOutput
 from rekindle.types.spark_typeinfo import SparkRowTypeInfo
@@ -66,7 +65,6 @@ class RunningNode:
         by_columns: The operator, if it processes records that come as columns.
         outputs: The edges to what follows.
         inputs: How far its inputs are, by their index.
-        held: What it waits with until all of a level is there.
         watermark: The watermark of its inputs that it knows of.
         idle: Whether all its inputs are idle.
         finished: Whether it has seen the end of its inputs.
@@ -90,7 +88,6 @@ class RunningNode:
         "emitter",
         "finished",
         "gatherer",
-        "held",
         "idle",
         "inputs",
         "node",
@@ -105,14 +102,7 @@ class RunningNode:
         "watermark",
     )
 
-    def __init__(
-        self,
-        node: JobNode,
-        operator: Operator,
-        outputs: list[JobEdge],
-        inputs: list[InputProgress],
-        held: OrderedInputs | None = None,
-    ) -> None:
+    def __init__(self, node: JobNode, operator: Operator, outputs: list[JobEdge], inputs: list[InputProgress]) -> None:
         self.node = node
         self.operator = operator
         self.source = operator if isinstance(operator, SourceOperator) else None
@@ -123,7 +113,6 @@ class RunningNode:
         self.by_columns = operator if isinstance(operator, ColumnOperator) and operator.columns is not None else None
         self.outputs = outputs
         self.inputs = inputs
-        self.held = held
         self.watermark = MIN_WATERMARK
         self.idle = False
         self.finished = False
@@ -193,13 +182,11 @@ class OperatorGraph:
                     _input_progress(edge, slot, edge.source in cluster_fed, parallelism[edge.source], node.parallelism)
                     for edge in graph.inputs(node.id)
                 ]
-                order = None if node.cluster_fed else arrival(graph, node.id)
-                held = None if order is None else OrderedInputs(order)
                 with blaming(node):
                     operator = builder.build(node.transformation, node.batch_memory)
                 if node.columns is not None and isinstance(operator, ColumnOperator):
                     operator.columns = node.columns
-                self._nodes[node.id] = RunningNode(node, operator, graph.outputs(node.id), inputs, held)
+                self._nodes[node.id] = RunningNode(node, operator, graph.outputs(node.id), inputs)
         self.loops = {i.head: builder.feedback_loop(graph.nodes[i.head].transformation) for i in graph.iterations}
         self._levels: list[list[RunningNode]] = [[] for _ in range(graph.levels)]
         for running in self._nodes.values():
@@ -371,9 +358,6 @@ class OperatorGraph:
         """Do what :meth:`finish_level` does, with a pause after each chunk of what was held back until the end."""
         for running in self._levels[level]:
             if running.node.cluster_fed is cluster_fed:
-                if running.held is not None:
-                    for edge, item in running.held.release():
-                        self._take(running, edge, item, output)
                 steps, more = self._advance(running, now, output), True
                 while more:
                     with blaming(running.node):
@@ -423,13 +407,6 @@ class OperatorGraph:
 
     def _arrive(self, edge: JobEdge, item: Chunk | Progress, output: TaskOutput) -> None:
         running = self._nodes[edge.target]
-        if running.held is None:
-            self._take(running, edge, item, output)
-        else:
-            for held_edge, held in running.held.add(edge, item):
-                self._take(running, held_edge, held, output)
-
-    def _take(self, running: RunningNode, edge: JobEdge, item: Chunk | Progress, output: TaskOutput) -> None:
         if isinstance(item, Chunk):
             self._run(running, item, output, edge.side)
         else:
@@ -565,7 +542,7 @@ class OperatorGraph:
     def _pass_on(self, edge: JobEdge, progress: Progress, output: TaskOutput, level_over: bool) -> None:
         """Say to an operator of this slot how far an input is; at the end of a level its own turn comes."""
         target = self._nodes[edge.target]
-        if not level_over or target.held is not None:
+        if not level_over:
             self._arrive(edge, progress, output)
         else:
             target.inputs[edge.input].update(progress)

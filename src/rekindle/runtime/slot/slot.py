@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from threading import Condition, RLock
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from rekindle.base.clock import Clock, ClockSteps, SteadyClock, SystemClock
 from rekindle.contracts.functions import Function
@@ -57,6 +57,7 @@ from rekindle.state.backend_settings import BackendSettings
 from rekindle.state.backends import create_backend, restore_backend
 from rekindle.state.keyed_backend import KeyedStateBackend
 from rekindle.state.state_owner import StateOwner
+from rekindle.state.timer_heap import TimerHeap, heapq_timers
 
 _POLL_RECORDS = 10_000
 _TURN_MS = 200  # where no periodic watermarks are wanted
@@ -71,7 +72,13 @@ Frames = Iterator[tuple[int, bytearray]]
 
 
 class Slot:
-    """Run the operators of one subtask index."""
+    """Run the operators of one subtask index.
+
+    Attributes:
+        graph_class: How records move through the operators.
+    """
+
+    graph_class: ClassVar[type[OperatorGraph]] = OperatorGraph
 
     def __init__(
         self,
@@ -99,7 +106,7 @@ class Slot:
         self._clock_steps = ClockSteps()
         self._clock_set = 0  # by how many milliseconds since the last report
         self._send = send
-        self._graph = OperatorGraph(job.graph, slot)
+        self._graph = self.graph_class(job.graph, slot)
         self._iterations = SlotIterations(job.graph, self._graph)
         self._exchanges = Exchanges(job.graph, slot)
         self._turn = (job.watermark_interval_ms or _TURN_MS) / 1000  # how often work other than records has its turn
@@ -622,6 +629,11 @@ class Slot:
         state.forget()
         return backend
 
+    @staticmethod
+    def timer_heap() -> TimerHeap:
+        """Return what keeps the timers of one queue in order."""
+        return heapq_timers()
+
     def _owner(self, node: JobNode) -> StateOwner:
         key_type = node.transformation.key_type
         return StateOwner(
@@ -630,6 +642,7 @@ class Slot:
             PickleSerializer() if key_type is None else serializer_of(key_type),
             lambda line: self._send(m.Output(m.NOTICE, node.id, line.encode("utf-8", "surrogateescape"))),
             refuse_queries if self._queries is None else self._queries.publish,
+            self.timer_heap,
         )
 
     def _report(self, outcome: m.SnapshotDone | m.SnapshotFailed) -> None:

@@ -19,6 +19,7 @@ from rekindle.runtime.slot.orders import carry_out
 from rekindle.runtime.slot.slot import Frames, Slot
 from rekindle.runtime.slot.slot_job import RestoredCheckpoint, load_job
 from rekindle.runtime.wire import messages as m
+from rekindle.testing.in_process.flink_order import FlinkOrderedSlot
 
 log = logging.getLogger(__name__)
 
@@ -170,7 +171,9 @@ class InProcessSlot:
     def _open(self, order: m.OpenJob) -> None:
         if order.restore is not None:
             self._job.restore = RestoredCheckpoint.ordered(order.restore, self._job.snapshots.files)
-        self._slot = Slot(self._job, self.index, self.registration.attempt, SystemClock(), self.say, self._program)
+        self._slot = FlinkOrderedSlot(
+            self._job, self.index, self.registration.attempt, SystemClock(), self.say, self._program
+        )
         self._slot.open()
         self._opened = True
         self.say(m.Ready(self._name, 0, "", self._slot.listen_for_queries(None, order.proxy_ports)))

@@ -1,9 +1,8 @@
 """Few records of united or connected streams, held until all of a level are there, then given out in PyFlink's order.
 
-Nothing is promised about the order in which records of several streams arrive. Yet a program with few records, as tests
-have, should print on Spark what it prints on Flink, and there one order is the most likely: what comes straight from a
-source is there before what has to go through functions, and of two connected streams that are there, Flink reads one
-record each in turn.
+Nothing is promised about the order in which records of several streams arrive. But with few records, as tests have,
+one order is the most likely on Flink: what comes straight from a source is there before what has to go through
+functions, and of two connected streams that are there, Flink reads one record each in turn.
 """
 
 from __future__ import annotations
