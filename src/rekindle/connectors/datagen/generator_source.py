@@ -10,6 +10,7 @@ from rekindle.connectors.datagen.rate_limiter import PerCheckpoint, RateLimiter,
 from rekindle.connectors.number_sequence import NumberSequenceOperator
 from rekindle.contracts.functions.basic_functions import Function
 from rekindle.exceptions import InvalidProgramError
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.sizes import chunk_size, portion_limit
 from rekindle.runtime.operators.operator_context import OperatorContext
@@ -48,6 +49,7 @@ class GeneratorSourceOperator(NumberSequenceOperator, CheckpointObserver):
             )
         self.function.open(SlotRuntimeContext(context, None))
 
+    @at_record("value")
     def poll(self, max_records: int) -> Chunk | None:
         max_records = min(max_records, self._at_once.records)
         if self._limiter is not None:

@@ -35,6 +35,7 @@ from rekindle.connectors.lineage_hash import lineage_hash
 from rekindle.contracts.connectors import SinkWriter, SinkWriterContext
 from rekindle.exceptions import OutputLostError
 from rekindle.formats.bulk_writer import BulkWriter, BulkWriterFactory
+from rekindle.runtime.at_work import at_record
 
 __all__ = ["FileCommittable", "FileSinkSettings", "FileSinkWriter"]
 
@@ -251,6 +252,7 @@ class FileSinkWriter(SinkWriter):
             elif not self._committer.was_merged(file):
                 self._committer.commit([file.as_it_is()])
 
+    @at_record("value", timestamp="timestamp")
     def _by_bucket(self, values: list[Any], timestamps: list[int | None] | None, now: int) -> dict[str, list[Any]]:
         get_bucket_id = self._assigner.get_bucket_id
         buckets: dict[str, list[Any]] = {}

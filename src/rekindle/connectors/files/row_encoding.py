@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from rekindle.formats.bulk_writer import BulkWriter, BulkWriterFactory, Opener
 from rekindle.formats.json_format import has_fields
 from rekindle.formats.schemas import LineEncoder
+from rekindle.runtime.at_work import at_record
 from rekindle.types.type_information import TypeInformation
 from rekindle.types.typeinfo import Types
 
@@ -89,7 +90,9 @@ def chunk_encoding(encoder: RowEncoder, type_info: TypeInformation | None = None
     if type(encoder) is LineEncoder:
         encode = partial(encoder.encode, type_info=type_info)
 
+    @at_record(remaining="remaining")
     def encode_each(values: list[Any]) -> bytes:
-        return b"".join(map(encode, values))
+        remaining = iter(values)
+        return b"".join(map(encode, remaining))
 
     return encode_each

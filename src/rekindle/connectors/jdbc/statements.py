@@ -11,6 +11,7 @@ from rekindle.connectors.jdbc.column_types import or_none
 from rekindle.connectors.jdbc.dialect import JdbcDialect
 from rekindle.connectors.jdbc.placeholders import ParsedStatement, parse_statement
 from rekindle.exceptions import ConfigurationError
+from rekindle.runtime.at_work import at_record
 from rekindle.types.row import Row, RowKind
 from rekindle.types.typeinfo import RowTypeInfo
 
@@ -48,7 +49,7 @@ class StatementPlan:
         given = tuple(statement.sql for statement in statements)
         if not isinstance(self.parameters, RowTypeInfo):
             function = self.parameters
-            return BoundStatements(sql, given, lambda values: [tuple(function(value)) for value in values], None)
+            return BoundStatements(sql, given, _applied(function), None)
         types = self.parameters.get_field_types()
         converters = [dialect.converter(field_type) for field_type in types]
         keys = [self.parameters.get_field_names().index(name) for name in self.key_fields]
@@ -135,16 +136,29 @@ def _check_count(statement: ParsedStatement, fields: int, has: str, what: str) -
         )
 
 
+def _applied(function: Callable[[Any], Any]) -> Callable[[list[Any]], list[Parameters]]:
+    """Return what calls a function for each record and makes parameters of what it returns."""
+
+    @at_record(remaining="remaining")
+    def applied(values: list[Any]) -> list[Parameters]:
+        remaining = iter(values)
+        return [tuple(function(value)) for value in remaining]
+
+    return applied
+
+
 def _fields_of(
     type_info: RowTypeInfo, converters: list[Callable[[Any], Any] | None]
 ) -> Callable[[list[Any]], list[Parameters]]:
     values_of = type_info.values_of
     if not any(converters):
-        return lambda values: [tuple(values_of(value)) for value in values]
+        return _applied(values_of)
     columns = [(index, or_none(convert)) for index, convert in enumerate(converters) if convert is not None]
 
+    apply = _applied(values_of)
+
     def converted(values: list[Any]) -> list[Parameters]:
-        rows = [list(values_of(value)) for value in values]
+        rows = [list(row) for row in apply(values)]
         for index, convert in columns:
             for row in rows:
                 row[index] = convert(row[index])

@@ -29,6 +29,7 @@ from rekindle.connectors.kafka.record_serialization import ChunkSerialization
 from rekindle.connectors.lineage_hash import lineage_hash
 from rekindle.contracts.connectors import SinkWriter, SinkWriterContext
 from rekindle.exceptions import RecordTooLargeError
+from rekindle.runtime.at_work import at_record
 
 PIECE_BYTES = 4 << 20
 
@@ -131,6 +132,7 @@ class ExactlyOnceKafkaWriter(SinkWriter):
             self._transactions.pop(key).close()
 
 
+@at_record("value")
 def require_size(batch: RecordBatch, largest: int) -> None:
     """Raise while the record can still be named: Kafka would refuse it when its checkpoint is complete.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rekindle.connectors.kafka.kafka_clients import KafkaClientError, require_client
 from rekindle.connectors.kafka.kafka_records import RecordBatch
+from rekindle.runtime.at_work import at_record
 
 DEFAULTS: Mapping[str, Any] = {
     "partitioner": "murmur2_random",  # keys go where Java's clients put them
@@ -24,6 +25,7 @@ RECORD_OVERHEAD = 70
 """What Kafka needs for a record beside key and value, at most."""
 
 
+@at_record("value")
 def produce(producer: Any, batch: RecordBatch, deadline: float | None = None) -> None:
     """Queue the records of a batch, and wait for room where the queue is full.
 

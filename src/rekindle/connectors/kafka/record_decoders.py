@@ -21,6 +21,7 @@ from rekindle.connectors.kafka.record_deserialization import (
 )
 from rekindle.formats.schemas import ByteArraySchema, DeserializationSchema, SimpleStringSchema
 from rekindle.graph.transformations.split_sources import RecordDecoder
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.column_chunk import ColumnChunk
 
@@ -138,6 +139,7 @@ class RecordsDecoder(KafkaDecoder):
     def columns(self) -> tuple[str, ...]:
         return ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
 
+    @at_record(remaining="remaining")
     def decode(self, rows: Any) -> Chunk:
         """Return what the schema makes of the records."""
         stamps = _stamps(_column(rows, "timestamp"))
@@ -184,11 +186,12 @@ def _placed(schema: DeserializationSchema[Any], column: pa.Array) -> tuple[list[
     return (places if origins is None else places[origins]).tolist(), records
 
 
+@at_record("value")
 def _deserialized(schema: DeserializationSchema[Any], messages: list[Any]) -> tuple[list[Any], list[int] | None]:
     try:
         return schema.deserialize_all(messages)
     except Exception:
-        for value in messages:  # who looks at the failure finds the message by this name
+        for value in messages:  # the first that fails alone is the one to name
             schema.deserialize_all([value])
         raise
 

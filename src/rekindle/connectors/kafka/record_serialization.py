@@ -11,6 +11,7 @@ from rekindle.base.type_variables import IN, R, T
 from rekindle.connectors.kafka.kafka_records import Headers, RecordBatch
 from rekindle.exceptions import InvalidArgumentError, InvalidCallError
 from rekindle.formats.schemas import SerializationSchema, SimpleStringSchema
+from rekindle.runtime.at_work import at_record
 
 Encode = Callable[[Sequence[Any]], list[bytes | None]]
 
@@ -161,9 +162,16 @@ class ChunkSerialization:
             messages(self._values, values, "values"),
             None if self._keys is None else messages(self._keys, values, "keys"),
             None if stamps is None else [stamp if stamp is not None and stamp > 0 else 0 for stamp in stamps],
-            None if self._headers is None else [_headers(self._headers(value)) for value in values],
+            None if self._headers is None else self._all_headers(values),
         )
 
+    @at_record(remaining="remaining")
+    def _all_headers(self, values: list[Any]) -> list[Any]:
+        assert self._headers is not None
+        headers, remaining = self._headers, iter(values)
+        return [_headers(headers(value)) for value in remaining]
+
+    @at_record("value")
     def _by_topic(self, values: list[Any]) -> dict[str, list[int]]:
         assert self._select is not None
         topics: dict[str, list[int]] = {}
@@ -183,10 +191,17 @@ def chunk_encoding(schema: SerializationSchema[Any]) -> Encode:
     """Return a function that serializes a list of records by a schema."""
     if type(schema) is SimpleStringSchema:
         charset = schema._charset
-        return lambda values: [value.encode(charset) for value in values]
+
+        @at_record(remaining="remaining")
+        def encode_all(values: Sequence[Any]) -> list[bytes | None]:
+            remaining = iter(values)
+            return [value.encode(charset) for value in remaining]
+
+        return encode_all
     return schema.serialize_all  # type: ignore[return-value]  # a value may be None, which deletes a key
 
 
+@at_record("value")
 def messages(encode: Encode, values: Sequence[Any], what: str) -> list[bytes | None]:
     """Return what a schema makes of a chunk of records, checked while each record can still be named.
 
@@ -207,7 +222,7 @@ def messages(encode: Encode, values: Sequence[Any], what: str) -> list[bytes | N
     if _BYTES_OR_NONE.issuperset(map(type, made)):
         return made
     found: list[bytes | None] = []
-    for value, message in zip(values, made, strict=True):  # noqa: B007 (the record that fails is found by this name)
+    for value, message in zip(values, made, strict=True):  # noqa: B007 (the decorator names it)
         found.append(_bytes(message, f"the schema of Kafka's {what} must make bytes, or None"))
     return found
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.job_graph import JobEdge
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.edge_serializers import UNTYPED, EdgeSerializers
 from rekindle.runtime.exchange.writers import Envelope, ExchangeWriter
@@ -57,6 +58,7 @@ class GlobalWriter(ExchangeWriter):
         return self._add(0, _own(chunk))
 
 
+@at_record(remaining="remaining")
 def chosen_targets(edge: JobEdge, name: str, values: list[Any], parallelism: int) -> list[int]:
     """Ask the partitioner of ``partition_custom`` where records go."""
     selector, choose = edge.partitioner.key_selector, edge.partitioner.choose

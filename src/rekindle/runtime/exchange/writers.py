@@ -9,6 +9,7 @@ from typing import Any
 from rekindle.base.object_size import object_size
 from rekindle.exceptions import InvalidProgramError, RecordTooLargeError, SerializationError
 from rekindle.graph.job_graph import JobEdge
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.exchange.dealing import Deal, Places
 from rekindle.runtime.exchange.edge_serializers import UNTYPED, EdgeSerializers
@@ -24,6 +25,7 @@ Envelope = tuple[int, int, bytes]
 _WAITING_BYTES = 4 * PAYLOAD_BYTES
 
 
+@at_record("value", keyed_edge="edge.id")
 def keys_of(edge: JobEdge, name: str, values: Iterable[Any], serializers: EdgeSerializers = UNTYPED) -> list[Any]:
     """Apply the key selector of an edge to records, and the type of the keys to what it returns."""
     selector = edge.partitioner.key_selector

@@ -14,6 +14,7 @@ from rekindle.contracts.functions import (
 )
 from rekindle.contracts.state import BroadcastState, MapStateDescriptor, ReadOnlyBroadcastState, StateDescriptor
 from rekindle.exceptions import InvalidCallError, InvalidProgramError
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedContext
 from rekindle.runtime.operators.no_timers import NoTimers
@@ -76,6 +77,7 @@ class KeyedBroadcastOperator(KeyedCoOperator):
     def _process(self, chunk: Chunk) -> Chunk:
         return self._each(self.function.process_element, chunk)
 
+    @at_record("value", key="self.backend.key", timestamp="timestamp")
     def process_second(self, chunk: Chunk) -> Chunk:
         call, own, full = self.function.process_broadcast_element, self._context, self._full
         values: list[Any] = []

@@ -13,6 +13,7 @@ from typing import Any
 from rekindle.base.milliseconds import milliseconds
 from rekindle.contracts.time.watermark_generator import WatermarkGenerator, WatermarkOutput
 from rekindle.contracts.time.watermark_strategy import TimestampAssigner, WatermarkKind, WatermarkStrategy
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 from rekindle.runtime.operators.operator_context import OperatorContext
@@ -129,6 +130,7 @@ class EventTime:
                 milliseconds(highest, "the timestamp of a record")  # raises
             self._highest = max(self._highest, highest)
 
+    @at_record("value", timestamp="stamp")
     def _show(self, values: list[Any], timestamps: list[int | None] | None) -> list[tuple[int, int, bool]]:
         """Show the records to the generator; give the places behind those that it moved time with, and that time."""
         on_event, output = self._own_generator().on_event, self._output
@@ -241,6 +243,7 @@ class TimestampsAndWatermarksOperator(ProcessingTimeOperator, WatermarkEmitter):
         return self.event_time.idle
 
 
+@at_record("value", remaining="remaining")
 def extracted(assigner: TimestampAssigner, chunk: Chunk) -> list[int | None]:
     """Return the timestamps that an assigner gives to records."""
     extract = assigner.extract_timestamp
@@ -258,6 +261,6 @@ def extracted(assigner: TimestampAssigner, chunk: Chunk) -> list[int | None]:
     what = f"the timestamp from {type(assigner).__name__}.extract_timestamp"
     del remaining
     checked: list[int | None] = []
-    for value, stamp in zip(chunk.values, timestamps, strict=True):  # noqa: B007 (what fails is found by this name)
+    for value, stamp in zip(chunk.values, timestamps, strict=True):  # noqa: B007 (the decorator names it)
         checked.append(milliseconds(stamp, what))
     return checked

@@ -13,6 +13,7 @@ from rekindle.contracts.functions import ProcessJoinFunction
 from rekindle.contracts.state import MapStateDescriptor
 from rekindle.exceptions import InvalidProgramError
 from rekindle.graph.transformations.two_inputs import Interval, JoinSide
+from rekindle.runtime.at_work import at_record, at_timer
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedOperator
 from rekindle.runtime.operators.operator import MIN_WATERMARK
@@ -66,12 +67,14 @@ class IntervalJoinOperator(KeyedOperator, TwoInputOperator):
         self.backend.after_chunk(len(chunk.values))
         return result
 
+    @at_timer("due", key="self.backend.key")
     def advance_watermark(self, watermark: int) -> None:
         self._watermark = watermark
         while (due := self._timers.pop_due(watermark)) is not None:
             (self.backend.key, (side, timestamp)), _ = due
             self._buffers[side].remove(timestamp)
 
+    @at_record("value", key="backend.key", timestamp="timestamp")
     def _join(self, chunk: Chunk, side: int) -> Chunk:
         assert chunk.keys is not None, "a keyed operator was fed from an edge without keys"
         backend, watermark, context = self.backend, self._watermark, _PairContext()

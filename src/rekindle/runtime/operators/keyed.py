@@ -18,6 +18,7 @@ from rekindle.contracts.functions import KeyedProcessFunction, ReduceFunction
 from rekindle.contracts.state import ValueState, ValueStateDescriptor
 from rekindle.contracts.time.time_domain import TimeDomain
 from rekindle.contracts.time.timer_service import TimerService
+from rekindle.runtime.at_work import at_record, at_timer
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 from rekindle.runtime.operators.operator_context import OperatorContext
@@ -134,6 +135,7 @@ class KeyedMapOperator(KeyedOperator):
     def minds_other_keys(self) -> bool:
         return False
 
+    @at_record("value", key="backend.key")
     def _process(self, chunk: Chunk) -> Chunk:
         call, backend = self.function.map, self.backend  # type: ignore[attr-defined]
         values: list[Any] = []
@@ -150,6 +152,7 @@ class KeyedFilterOperator(KeyedOperator):
     def minds_other_keys(self) -> bool:
         return False
 
+    @at_record("value", key="backend.key")
     def _process(self, chunk: Chunk) -> Chunk:
         call, backend = self.function.filter, self.backend  # type: ignore[attr-defined]
         kept: list[bool] = []
@@ -169,6 +172,7 @@ class KeyedFlatMapOperator(KeyedOperator):
     def minds_other_keys(self) -> bool:
         return False
 
+    @at_record("value", key="backend.key", timestamp="timestamp")
     def _process(self, chunk: Chunk) -> Chunk:
         call, backend = self.function.flat_map, self.backend  # type: ignore[attr-defined]
         values: list[Any] = []
@@ -203,6 +207,7 @@ class ReduceOperator(KeyedOperator, ColumnOperator):
             self.backend.after_chunk(chunk.size())
         return result
 
+    @at_record("value", key="backend.key")
     def _process(self, chunk: Chunk) -> Chunk:
         reduce, backend, state = self.function.reduce, self.backend, self._state
         check_samples(self.function, chunk)
@@ -239,6 +244,7 @@ class KeyedProcessOperator(KeyedOperator, ProcessingTimeOperator):
     def _process(self, chunk: Chunk) -> Chunk:
         return self._each(self.function.process_element, chunk)
 
+    @at_record("value", key="backend.key", timestamp="context.current_timestamp")
     def _each(self, call: Callable[[Any, Any], Any], chunk: Chunk) -> Chunk:
         """Call a method of the function for each record, and string the results together."""
         backend, context = self.backend, self._context
@@ -277,6 +283,7 @@ class KeyedProcessOperator(KeyedOperator, ProcessingTimeOperator):
     def next_processing_timer(self) -> int | None:
         return self._context.processing_timers.next_timestamp()
 
+    @at_timer("due", key="self.backend.key", queue="queue.name")
     def _fire(self, queue: TimerQueue, until: int, domain: TimeDomain) -> Chunk | None:
         values: list[Any] = []
         timestamps: list[int | None] = []

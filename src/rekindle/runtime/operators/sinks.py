@@ -14,6 +14,7 @@ from rekindle.contracts.connectors import Sink, SinkWriter, SinkWriterContext
 from rekindle.contracts.functions import SinkFunction
 from rekindle.formats.collected_form import collected_form
 from rekindle.formats.java_format import format_value
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator
 from rekindle.runtime.operators.operator_context import OperatorContext
@@ -41,9 +42,11 @@ class PrintOperator(Operator):
         self._prefix = f"{label}> " if label else ""
         self._to_driver = context.to_driver
 
+    @at_record(remaining="remaining")
     def process(self, chunk: Chunk) -> None:
         if chunk.values:
-            lines = [f"{self._prefix}{format_value(self.type_info, value)}\n" for value in chunk.values]
+            remaining = iter(chunk.values)
+            lines = [f"{self._prefix}{format_value(self.type_info, value)}\n" for value in remaining]
             self._to_driver(PRINTED, "".join(lines).encode("utf-8", "surrogateescape"))
 
 
@@ -73,6 +76,7 @@ class SinkFunctionOperator(UserFunctionOperator):
         self._context = SinkContext(context.slot.clock)
         super().open(context)
 
+    @at_record("value", timestamp="context.current_timestamp")
     def process(self, chunk: Chunk) -> None:
         invoke, context = self.function.invoke, self._context
         if chunk.timestamps is None:

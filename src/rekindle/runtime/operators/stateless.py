@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from rekindle.contracts.functions import ProcessFunction
 from rekindle.exceptions import InvalidCallError
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.no_timers import NoTimers
 from rekindle.runtime.operators.operator import MIN_WATERMARK, Operator
@@ -35,6 +36,7 @@ class MapOperator(FunctionOperator):
 
     method = "map"
 
+    @at_record("value")
     def process(self, chunk: Chunk) -> Chunk:
         call = self._call()
         values: list[Any] = []
@@ -50,6 +52,7 @@ class FilterOperator(FunctionOperator):
 
     method = "filter"
 
+    @at_record(remaining="remaining")
     def process(self, chunk: Chunk) -> Chunk:
         call, remaining = self._call(), iter(chunk.values)
         if chunk.timestamps is None:
@@ -85,6 +88,7 @@ class ProcessOperator(FunctionOperator):
         super().open(context)
         self._context = StatelessContext(context)
 
+    @at_record("value", timestamp="timestamp")
     def process(self, chunk: Chunk) -> Chunk:
         call, context = self._call(), self._context
         values: list[Any] = []
@@ -130,6 +134,7 @@ class StatelessContext(NoTimers, ProcessFunction.Context):
         )
 
 
+@at_record("value", timestamp="timestamp")
 def expand(call: Callable[[Any], Any], chunk: Chunk) -> Chunk:
     """Call a function that returns an iterable, or None, for every record, and string the results together.
 

@@ -13,6 +13,7 @@ from rekindle.contracts.functions import (
     KeyedCoProcessFunction,
 )
 from rekindle.exceptions import InvalidCallError
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedContext, KeyedProcessOperator
 from rekindle.runtime.operators.operator_context import OperatorContext
@@ -43,6 +44,7 @@ class CoOperator(UserFunctionOperator, TwoInputOperator):
     def process_second(self, chunk: Chunk) -> Chunk:
         return self._each(co_calls(self.function)[1], chunk)
 
+    @at_record("value", timestamp="timestamp")
     def _each(self, call: Call, chunk: Chunk, context: Any = None) -> Chunk:
         """Call a function for each record, with a context that is the operator's own or shows its time."""
         own = self._context

@@ -1,28 +1,22 @@
 """Which record, or which timer, an operator was at when user code raised.
 
-Nobody keeps count of records while all goes well. After a failure the loop that was at work is still there, in the
-traceback: in operators and in exchanges the record of a loop is called ``value`` (``record``, if it is a StreamRecord),
-a timer ``due``; an iterator over the records of a comprehension, whose variables are gone by then, ``remaining``.
+After a failure the loop that was at work is still there, in the traceback, and says which of its variables to look at
+(:mod:`rekindle.runtime.at_work`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from rekindle.contracts.operators.stream_record import StreamRecord
-from rekindle.runtime.exchange.writers import keys_of
+from rekindle.runtime.at_work import Loop, declared_loop
 from rekindle.runtime.slot.short_text import short_repr
 from rekindle.state.keyed_backend import NO_KEY
 
-_PACKAGE = Path(__file__).resolve().parents[2]
-_LOOPS = tuple(str(_PACKAGE / room) + os.sep for room in ("runtime/operators", "runtime/exchange", "connectors"))
 _REMAINING: type[Iterator[Any]] = type(iter([]))
 _SHOWN = 200
 _COMPARED = 10_000
@@ -72,8 +66,8 @@ class FailedRecord:
 def failed_record(error: BaseException) -> FailedRecord | None:
     """Find out what was at work when an error was raised; None if that was no record and no timer, or nobody knows."""
     try:
-        for frame in _loops(error):
-            found = _at_work(frame)
+        for loop, variables in _loops(error):
+            found = _at_work(loop, variables)
             if found is not None:
                 return found
     except BaseException:  # whatever user code does to who looks at its objects: its own error is the one to tell of
@@ -81,43 +75,51 @@ def failed_record(error: BaseException) -> FailedRecord | None:
     return None
 
 
-def _loops(error: BaseException) -> Iterator[FrameType]:
+def _loops(error: BaseException) -> Iterator[tuple[Loop, Mapping[str, Any]]]:
+    """Return the loops that were at work, from the outside in, with their variables."""
     trace = error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename.startswith(_LOOPS):
-            yield trace.tb_frame
+        loop = declared_loop(trace.tb_frame.f_code)
+        if loop is not None:
+            yield loop, trace.tb_frame.f_locals
         trace = trace.tb_next
 
 
-def _at_work(frame: FrameType) -> FailedRecord | None:
-    names = frame.f_locals
-    due, key = names.get("due"), _key(names)
-    if isinstance(due, tuple):
-        window = names.get("window", UNKNOWN)
-        work = Work(UNKNOWN, key, None, due, getattr(names.get("queue"), "name", None), in_operator=True)
+def _at_work(loop: Loop, variables: Mapping[str, Any]) -> FailedRecord | None:
+    key = _found(loop.key, variables)
+    if key is NO_KEY:
+        key = UNKNOWN
+    due = _found(loop.timer, variables)
+    if due is not UNKNOWN:
+        queue = _found(loop.queue, variables)
+        work = Work(UNKNOWN, key, None, due, None if queue is UNKNOWN else queue, in_operator=True)
+        window = _found(loop.window, variables)
         return _described(f"the timer at {due[1]}", {"": UNKNOWN, " of window": window, " of key": key}, work)
-    value, record, remaining = names.get("value", UNKNOWN), names.get("record"), names.get("remaining")
-    timestamp = next((names[name] for name in ("stamp", "timestamp") if isinstance(names.get(name), int)), None)
-    if isinstance(record, StreamRecord):
-        value, timestamp = record.value, record.timestamp
+    remaining, value = _found(loop.remaining, variables), _found(loop.record, variables)
+    timestamp, edge = _found(loop.timestamp, variables), _found(loop.keyed_edge, variables)
+    if isinstance(value, StreamRecord):
+        value, timestamp = value.value, value.timestamp
     elif isinstance(remaining, _REMAINING):
         value = _last(remaining)
     if value is UNKNOWN:
         return None
-    selecting = frame.f_code.co_name == keys_of.__name__
-    keyed_edge = names["edge"].id if selecting else None
-    in_operator = frame.f_code.co_filename.startswith(_LOOPS[0])
-    if timestamp is None:
-        timestamp = getattr(getattr(names.get("self"), "_context", None), "current_timestamp", None)
-    work = Work(value, key, timestamp, keyed_edge=keyed_edge, in_operator=in_operator)
+    work = Work(
+        value,
+        key,
+        timestamp if isinstance(timestamp, int) else None,
+        keyed_edge=None if edge is UNKNOWN else edge,
+        in_operator=loop.in_operator,
+    )
     return _described("record", {"": value, " of key": key}, work)
 
 
-def _key(names: Mapping[str, Any]) -> Any:
-    """Return the current key of the operator whose loop it is, or of its timers."""
-    operator = names.get("self")
-    key = getattr(getattr(operator, "backend", getattr(operator, "_backend", None)), "key", NO_KEY)
-    return UNKNOWN if key is NO_KEY else key
+def _found(place: str, variables: Mapping[str, Any]) -> Any:
+    """Return what stands in a place that a loop has declared; UNKNOWN: nothing, or not yet."""
+    name, *attributes = place.split(".")
+    found = variables.get(name, UNKNOWN)
+    for attribute in attributes:
+        found = UNKNOWN if found is None or found is UNKNOWN else getattr(found, attribute)
+    return found
 
 
 def _described(what: str, parts: Mapping[str, Any], work: Work) -> FailedRecord:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from rekindle.base.clock import Clock
 from rekindle.contracts.functions.async_functions import AsyncFunction, AsyncFunctionDescriptor
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.operators.async_io.async_queue import AsyncQueue, Element
 from rekindle.runtime.operators.result_copies import FIXED, unshared
 from rekindle.runtime.operators.stateless import NOT_RESULTS, refused_results
@@ -295,6 +296,7 @@ class AsyncRequests:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+@at_record("value")
 def raise_for(value: Any, error: BaseException) -> NoReturn:
-    """Raise what a request came to; whoever wants to know its element looks for ``value`` in the traceback."""
+    """Raise what a request came to, with its element in the traceback."""
     raise error

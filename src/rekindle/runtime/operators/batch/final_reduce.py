@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.batch.gathered import GatheredRecords
 from rekindle.runtime.operators.batch.key_order import order_of_key
@@ -61,6 +62,7 @@ class FinalReduceOperator(ReduceOperator, InputGatherer):
                 values.append(unshared(value))
             yield Chunk(values, [MAX_WATERMARK] * len(values))
 
+    @at_record("value", key="backend.key")
     def _reduce(self, keys: list[Any], values: list[Any]) -> None:
         reduce, backend, state = self.function.reduce, self.backend, self._state
         for backend.key, value in zip(keys, values, strict=True):

@@ -16,6 +16,7 @@ import msgspec
 from rekindle.base.clock import Clock
 from rekindle.contracts.connectors import SinkWriter
 from rekindle.contracts.functions import TwoPhaseCommitSinkFunction
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.operators.committing.stored_values import StoredValues, ValueCodec
 from rekindle.runtime.operators.sinks import SinkContext
 from rekindle.state.state_evolution import StateName
@@ -82,6 +83,7 @@ class TransactionWriter(SinkWriter):
         self._sequence = 0
         self._ended = False
 
+    @at_record("value", timestamp="context.current_timestamp")
     def write(self, values: list[Any], timestamps: list[int | None] | None) -> None:
         transaction, invoke, context = self._begun().handle, self._function.invoke, self._context
         if timestamps is None:

@@ -17,6 +17,7 @@ from rekindle.contracts.operators.stream_record import StreamRecord, Watermark
 from rekindle.contracts.output_tag import OutputTag
 from rekindle.contracts.state import State, StateDescriptor
 from rekindle.exceptions import StateAccessError
+from rekindle.runtime.at_work import at_record
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.custom.custom_state import (
     RAW_PARTITIONS,
@@ -98,6 +99,7 @@ class CustomOperator(
         self._each(chunk, side)
         return self._output.pieces()
 
+    @at_record("record", key="backend.key")
     def _each(self, chunk: Chunk, side: int) -> None:
         operator = self.operator
         call: Callable[[StreamRecord[Any]], None]

@@ -8,6 +8,7 @@ from typing import Any
 from rekindle.base.clock import Clock
 from rekindle.contracts.operators.internal_timers import InternalTimer, InternalTimerService, Triggerable
 from rekindle.exceptions import InvalidProgramError
+from rekindle.runtime.at_work import at_timer
 from rekindle.runtime.operators.operator import MIN_WATERMARK
 from rekindle.serialization.encodings.pickle_serializer import PickleSerializer
 from rekindle.serialization.serializer_of import serializer_of
@@ -100,6 +101,7 @@ class TimerServices:
             yield service.event
             yield service.processing
 
+    @at_timer("due", key="self._backend.key", queue="queue.name")
     def _fire(self, queue: NamespaceTimerQueue, until: int, react: Callable[[InternalTimer], None]) -> None:
         while (due := queue.pop_due(until)) is not None:
             (key, namespace), timestamp = due

@@ -27,6 +27,7 @@ from rekindle.contracts.windowing.time_triggers import EventTimeTrigger, Process
 from rekindle.contracts.windowing.trigger import Trigger, TriggerResult
 from rekindle.contracts.windowing.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, TimeWindow
 from rekindle.graph.transformations.windows import Windowing
+from rekindle.runtime.at_work import at_record, at_timer
 from rekindle.runtime.chunk import Chunk
 from rekindle.runtime.operators.keyed import KeyedOperator, check_samples
 from rekindle.runtime.operators.operator_context import OperatorContext
@@ -134,11 +135,13 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator, ColumnOperator):
         self.backend.after_chunk(chunk.size())
         return Chunk([])
 
+    @at_record("value", key="self.backend.key", timestamp="timestamp")
     def _add_one(self, place: tuple[Any, TimeWindow], value: Any, timestamp: int) -> None:
         """Add an element to the window of a key."""
         self.backend.key, window = place
         self.contents.add(window, value, timestamp)
 
+    @at_record("value", key="backend.key", timestamp="stamp")
     def _process(self, chunk: Chunk) -> Chunk:
         assert chunk.keys is not None, "a keyed operator was fed from an edge without keys"
         check_samples(self.windowing.contents.function, chunk)
@@ -246,6 +249,7 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator, ColumnOperator):
         open_windows.persist()
         return added
 
+    @at_record("value", key="backend.key", timestamp="stamp")
     def _extend_sessions(self, chunk: Chunk, stamps: Sequence[int | None]) -> None:
         """Add elements where most go: into an open session of their key, at its end.
 
@@ -362,6 +366,7 @@ class WindowOperator(KeyedOperator, ProcessingTimeOperator, ColumnOperator):
         self._fire_timers(self._context.processing_timers, now, trigger.on_processing_time, not self._event_time)
         return self._emitted()
 
+    @at_timer("due", key="self.backend.key", queue="queue.name", window="window")
     def _fire_timers(
         self,
         queue: NamespaceTimerQueue,
