@@ -1,4 +1,4 @@
-# Everything runs in .venv, which the targets make and fill by themselves. Needed beforehand: Python 3.11 to 3.13 and a
+# Everything runs in .venv, which the targets make and fill by themselves. Needed beforehand: Python 3.11 to 3.14 and a
 # package registry that pip reaches. Another Python than the first one found: make PYTHON=/path/to/python3.12 test
 
 .DEFAULT_GOAL := help
@@ -6,9 +6,9 @@
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
+PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 python3; do \
 	$$python -c '$(SUPPORTED)' 2>/dev/null && echo $$python && break; done)
-SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
 
 help: ## Show this list.
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -61,7 +61,7 @@ $(INSTALLED): pyproject.toml scripts/create_venv.py
 
 define CHECK_PYTHON
 	@if ! "$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null; then \
-		echo "Rekindle needs Python 3.11 to 3.13, and there is none on the PATH (or PYTHON names another one)." >&2; \
+		echo "Rekindle needs Python 3.11 to 3.14, and there is none on the PATH (or PYTHON names another one)." >&2; \
 		echo "Install one, or name it: make PYTHON=/path/to/python3.11 ..." >&2; \
 		exit 1; \
 	fi
