@@ -70,3 +70,15 @@ def test_there_is_a_number_for_each_partition_of_a_hash_partitioning(partitions:
 def test_numbers_are_hashed_as_spark_hashes_them() -> None:
     """Compare with ``SELECT hash(0), hash(1), hash(42)``."""
     assert [versions._hash(number) for number in (0, 1, 42)] == [933_211_791, -559_580_957, 29_417_773]
+
+
+def test_sparks_advice_about_pandas_is_for_programs_that_use_it() -> None:
+    script = """
+import warnings
+import rekindle.runtime.spark.versions
+advice = "PySpark does not yet fully support pandas >= 3.0.0. It is recommended to use pandas < 3.0.0 for now."
+for module in ("pyspark.sql.pandas.functions", "pyspark.sql.pandas.conversion"):
+    warnings.warn_explicit(advice, FutureWarning, f"{module}.py", 1, module)
+"""
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stderr
+    assert [line.partition(":")[0] for line in told.splitlines()] == ["pyspark.sql.pandas.conversion.py"]

@@ -12,6 +12,7 @@ Where a Spark can be asked what it has, it is asked; its version settles only wh
 from __future__ import annotations
 
 import re
+import warnings
 from functools import lru_cache
 from inspect import signature
 from typing import Any
@@ -51,6 +52,11 @@ _MEMORY_STREAM = "org.apache.spark.sql.execution.streaming.runtime.MemoryStream"
 _MEMORY_STREAM_4_0 = "org.apache.spark.sql.execution.streaming.MemoryStream"
 _HASH_SEED = 42  # of Spark's hash partitioning
 _BITS = 0xFFFFFFFF
+
+
+# Spark 4.3 warns of pandas 3 whenever it is given a function, also one for ``mapInArrow``, which has no use for pandas.
+_ABOUT_PANDAS = "PySpark does not yet fully support pandas"
+warnings.filterwarnings("ignore", _ABOUT_PANDAS, FutureWarning, r"pyspark\.sql\.pandas\.functions")
 
 
 def require_supported_spark(session: SparkSession | None = None) -> None:
