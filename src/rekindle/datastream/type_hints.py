@@ -14,6 +14,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
+from rekindle.base.annotations import own_annotations
 from rekindle.columns.traced_keys import traced_key
 from rekindle.contracts.output_tag import OutputTag
 from rekindle.serialization.serializer_of import serializer_of
@@ -98,7 +99,7 @@ def _return_annotation(function: Any) -> Any:
         return function  # a class that is called gives an instance of it
     if not isinstance(function, types.FunctionType | types.MethodType | types.BuiltinFunctionType):
         function = type(function).__call__
-    holder = types.SimpleNamespace(__annotations__={"return": function.__annotations__["return"]})
+    holder = types.SimpleNamespace(__annotations__={"return": own_annotations(function)["return"]})
     original = function
     while hasattr(original, "__wrapped__"):
         original = original.__wrapped__

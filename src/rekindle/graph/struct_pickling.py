@@ -7,13 +7,15 @@ afterwards, which may refer to the class.
 
 from __future__ import annotations
 
-import inspect
 import io
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import cloudpickle
 import msgspec
+
+from rekindle.base.annotations import make_portable, portable_annotations
 
 _StructMeta: Any = type(msgspec.Struct)
 _OPTIONS = (
@@ -33,7 +35,9 @@ _OPTIONS = (
 )
 _MADE_ANEW = frozenset(
     {
+        "__annotate_func__",
         "__annotations__",
+        "__annotations_cache__",
         "__dict__",
         "__doc__",
         "__match_args__",
@@ -55,17 +59,23 @@ def dumps(what: object) -> bytes:
 
 
 class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
-    """Pickle as cloudpickle does, but for structs."""
+    """Pickle as cloudpickle does, but for structs, and for functions whose annotations cannot be evaluated."""
 
     def reducer_override(self, obj: Any) -> Any:
         """Return how an object is pickled."""
         if type(obj) is _StructMeta and obj.__module__ == "__main__":
             return _made, _recipe(obj), _methods(obj), None, None, _add_methods
+        try:
+            return super().reducer_override(obj)
+        except Exception:
+            if type(obj) is not FunctionType:
+                raise
+        make_portable(obj)
         return super().reducer_override(obj)
 
 
 def _recipe(cls: Any) -> tuple[Any, ...]:
-    own = inspect.get_annotations(cls)
+    own = portable_annotations(cls)
     config = cls.__struct_config__
     options = {option: getattr(config, option) for option in _OPTIONS if hasattr(config, option)}
     options["rename"] = dict(zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import sys
 import types
 import typing
@@ -12,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from rekindle.base.annotations import own_annotations
 from rekindle.exceptions import SerializationError
 from rekindle.serialization.classes.class_names import ClassName
 from rekindle.serialization.classes.zero_values import zero_value
@@ -129,7 +129,7 @@ def _own_annotations(base: type, cls: type) -> dict[str, Any]:
     # As Python does it: names of the module come before those of the class, whose fields may be called like types.
     module_names = {**(vars(module) if module else {}), base.__name__: base}
     class_names = {cls.__name__: cls, **vars(base)}
-    for name, annotation in inspect.get_annotations(base).items():
+    for name, annotation in own_annotations(base).items():
         holder = types.SimpleNamespace(__annotations__={name: annotation})
         try:
             found[name] = typing.get_type_hints(holder, class_names, module_names, include_extras=True)[name]
