@@ -91,6 +91,7 @@ class InProcessJob:
         options: CheckpointOptions | None = None,
         directory: JobCheckpointDirectory | None = None,
         watermark_interval_ms: int = 200,
+        slot_class: type[Slot] = Slot,
     ) -> None:
         program = program._graph if isinstance(program, StreamExecutionEnvironment) else program
         self.graph = program if isinstance(program, JobGraph) else compile_job(program, parallelism, None)
@@ -132,7 +133,7 @@ class InProcessJob:
             return own_job
 
         self.slots = [
-            Slot(
+            slot_class(
                 job_of(index),
                 index,
                 attempt,

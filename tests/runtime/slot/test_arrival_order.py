@@ -1,4 +1,4 @@
-"""In which order few records of connected and united streams arrive: the one that PyFlink 2.3 shows."""
+"""In which order few records of connected and united streams arrive in the cluster for tests: as PyFlink 2.3 shows."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rekindle.datastream import (
     StreamExecutionEnvironment,
 )
 from rekindle.datastream.state import MapStateDescriptor
+from rekindle.testing.in_process.flink_order import FlinkOrderedSlot
 from support.in_process_job import InProcessJob, collect
 
 RULES = MapStateDescriptor("rules", Types.INT(), Types.INT())
@@ -43,7 +44,7 @@ def key(value: int) -> int:
 def arrived(connect: Callable[[DataStream, DataStream], DataStream], first: int = 4, second: int = 6) -> list[Any]:
     env = StreamExecutionEnvironment()
     collect(connect(env.from_collection(range(first)), env.from_collection(range(1_000, 1_000 + second))))
-    with InProcessJob(env) as job:
+    with InProcessJob(env, slot_class=FlinkOrderedSlot) as job:
         return job.run_to_end()
 
 
@@ -81,7 +82,7 @@ def test_many_records_do_not_wait_for_the_other_stream(first: int, second: int) 
 def test_an_epoch_holds_nothing_back_for_the_next() -> None:
     env = StreamExecutionEnvironment()
     collect(env.from_collection(range(10)).connect(env.from_collection(range(100, 110))).process(Both()))
-    with InProcessJob(env) as job:
+    with InProcessJob(env, slot_class=FlinkOrderedSlot) as job:
         job.run_epoch(max_records=4)
         assert job.collected == [0, 100, 1, 101]
         job.run_to_end()

@@ -32,6 +32,7 @@ from rekindle.runtime.operators.operator import MAX_WATERMARK, MIN_WATERMARK
 from rekindle.runtime.slot.arrivals import in_band_edges, record_order
 from rekindle.runtime.slot.failure import OperatorError
 from rekindle.testing import ManualClock
+from rekindle.testing.in_process.flink_order import FlinkOrderedSlot
 from runtime.operators.test_event_time import Field, Itself, rows, spark_stream
 from support.in_process_job import InProcessJob, collect
 
@@ -75,7 +76,7 @@ def numbers(*values: int, strategy: WatermarkStrategy = PER_ELEMENT) -> DataStre
 
 def result(stream: DataStream, parallelism: int = 1, clock: ManualClock | None = None, most: int = 1_000) -> list[Any]:
     collect(stream)
-    with InProcessJob(stream.get_execution_environment(), parallelism, clock=clock) as job:
+    with InProcessJob(stream.get_execution_environment(), parallelism, clock=clock, slot_class=FlinkOrderedSlot) as job:
         return job.run_to_end(most)
 
 

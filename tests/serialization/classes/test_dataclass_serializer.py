@@ -370,7 +370,8 @@ def test_state_of_a_class_that_is_gone_names_it(versions: Versions) -> None:
 
 
 def test_a_class_that_only_the_job_carries_is_found(versions: Versions) -> None:
-    cls = dataclasses.make_dataclass("Carried", [("x", int)], namespace={"__module__": "a_script_of_somebody"})
+    cls = dataclasses.make_dataclass("Carried", [("x", int)])
+    cls.__module__ = "a_script_of_somebody"
     assert stored(cls).restore_serializer() == DataclassSerializer(cls)
 
 
