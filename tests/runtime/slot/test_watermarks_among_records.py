@@ -117,7 +117,7 @@ class TestOneStream:
             process = operator.process
             operator.process = lambda chunk: (sizes.append(len(chunk.values)), process(chunk))[1]  # type: ignore[method-assign]
             job.run_to_end()
-        assert sizes == [1, 2, 3, 1], "the first record, up to the first 3, up to 6, what is left; the first record is a portion by itself"
+        assert sizes == [1, 2, 3, 1], "a portion of one record; then up to 3, to 6, and what is left"
 
     def test_it_goes_through_functions_and_sees_the_end(self) -> None:
         stream = numbers(1, 2, 3).map(lambda n: n * 10).filter(lambda n: n != 20).flat_map(lambda n: [n, -n])
