@@ -117,7 +117,7 @@ def test_a_slot_that_dies_before_it_has_registered_is_named_without_a_word_of_th
         port = unused.getsockname()[1]
         deployment = SlotDeployment(0, -1, b"s" * 32, "127.0.0.1", port, False, [], 1_000, 8_000, b"")
         with pytest.raises(SlotLostError) as caught:
-            launch_slots(spark, deployment, 2)
+            launch_slots(spark, "job", deployment, 2)
     first, *rest = str(caught.value).splitlines()
     assert first.startswith("could not start slot ")
     assert rest == [

@@ -11,10 +11,13 @@ import pytest
 from pyspark.sql import DataFrame
 
 from rekindle.exceptions import JobExecutionError
+from rekindle.runtime.spark.job_labels import JobLabels
 from rekindle.runtime.spark.planned_action import PlannedAction
 from rekindle.runtime.spark.row_sizes import BYTES_PER_BATCH
 from rekindle.runtime.spark.session import query_settings
 from rekindle.runtime.spark.versions import memory_stream
+
+LABELS = JobLabels("job", ("level 0: numbers", "level 1: file"))
 
 
 def _action(rows: DataFrame, directory: Path, bounded_rows: bool = False) -> PlannedAction:
@@ -27,7 +30,8 @@ def _action(rows: DataFrame, directory: Path, bounded_rows: bool = False) -> Pla
             file.write("".join(f"{number}\n" for number in numbers))
         return iter(())
 
-    return PlannedAction(rows, rows.repartition(2, "value").mapInArrow(write_down, "value int"), bounded_rows)
+    written = rows.repartition(2, "value").mapInArrow(write_down, "value int")
+    return PlannedAction(rows, written, LABELS, bounded_rows)
 
 
 def _seen(directory: Path) -> list[int]:
@@ -39,8 +43,8 @@ def test_each_run_runs_all_stages_again(spark: Any, tmp_path: Path, bounded_rows
     with query_settings(spark):
         rows = spark.range(3).selectExpr("CAST(id AS int) AS value")
         action = _action(rows, tmp_path, bounded_rows)
-    for _ in range(3):
-        action.run(rows)
+    for epoch in range(3):
+        action.run(rows, epoch)
     assert _seen(tmp_path) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
@@ -64,11 +68,11 @@ def test_where_rows_are_small_their_bytes_are_not_counted_before_the_exchange_an
         rows = spark.range(0, 1000, 1, 1).selectExpr("CAST(id AS int) AS value")
         before = rows.mapInArrow(sizes("before"), "value int")
         behind = before.repartition(1).mapInArrow(sizes("behind"), "value int")
-        action = PlannedAction(before, behind, bounded_rows=True)
+        action = PlannedAction(before, behind, LABELS, bounded_rows=True)
     context = spark.sparkContext
     context.setLocalProperty(BYTES_PER_BATCH, "64b")
     try:
-        action.run(before)
+        action.run(before, 1)
         assert context.getLocalProperty(BYTES_PER_BATCH) == "64b"
     finally:
         context.setLocalProperty(BYTES_PER_BATCH, None)
@@ -79,9 +83,9 @@ def test_where_rows_are_small_their_bytes_are_not_counted_before_the_exchange_an
 def test_a_failure_before_the_exchange_is_raised_as_it_is(spark: Any, tmp_path: Path) -> None:
     with query_settings(spark):
         rows = spark.range(3).selectExpr("raise_error('no such row') AS value")
-        action = PlannedAction(rows, rows.repartition(2), bounded_rows=True)
+        action = PlannedAction(rows, rows.repartition(2), LABELS, bounded_rows=True)
     with pytest.raises(Exception, match="no such row"):
-        action.run(rows)
+        action.run(rows, 1)
 
 
 def test_a_plan_in_which_the_rows_cannot_be_replaced_is_not_run(spark: Any, tmp_path: Path) -> None:
@@ -89,7 +93,7 @@ def test_a_plan_in_which_the_rows_cannot_be_replaced_is_not_run(spark: Any, tmp_
     batches = [spark.createDataFrame([(number,)], "value int") for number in (1, 2)]
     action = _action(batches[0], tmp_path)
     with pytest.raises(JobExecutionError, match="AdaptiveSparkPlan"):
-        action.run(batches[1])
+        action.run(batches[1], 2)
 
 
 def test_a_plan_of_one_micro_batch_runs_on_the_rows_of_the_next(spark: Any, tmp_path: Path) -> None:
@@ -98,7 +102,7 @@ def test_a_plan_of_one_micro_batch_runs_on_the_rows_of_the_next(spark: Any, tmp_
     def run(batch: DataFrame, number: int) -> None:
         if not actions:
             actions.append(_action(batch, tmp_path))
-        actions[0].run(batch)
+        actions[0].run(batch, number)
 
     numbers = memory_stream(spark, 2)
     frame = DataFrame(numbers.toDF(), spark)

@@ -154,9 +154,9 @@ class _Environment(LocalEnvironment):
         self.paths: list[str] = []
         self.master: JobMaster | None = None
 
-    def _cluster(self, graph: JobGraph, view: ProgressView) -> tuple[InProcessCluster, JobGraph]:
+    def _cluster(self, graph: JobGraph, job_name: str, view: ProgressView) -> tuple[InProcessCluster, JobGraph]:
         self.paths = [node.path for node in graph.nodes]
-        return super()._cluster(graph, view)
+        return super()._cluster(graph, job_name, view)
 
     def _submit(self, *args: Any, **named: Any) -> JobMaster:
         self.master = super()._submit(*args, **named)

@@ -528,7 +528,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
             view = JobObservers(progress_view(self._configuration.get(RekindleOptions.PROGRESS), name))
         rest = RestSettings.of(self._configuration)
         plan = plan_of(self._graph.pending(), graph)
-        cluster, graph = self._cluster(graph, view)
+        cluster, graph = self._cluster(graph, name, view)
         master = JobMaster(cluster, graph, settings, SteadyClock(), view, collected, plan)
         watch_signals()
         master.start()
@@ -568,12 +568,12 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentDependencies):
                 f"{CheckpointingOptions.FORCE_CHECKPOINTING.key} to true"
             )
 
-    def _cluster(self, graph: JobGraph, view: ProgressView) -> tuple[Cluster, JobGraph]:
+    def _cluster(self, graph: JobGraph, job_name: str, view: ProgressView) -> tuple[Cluster, JobGraph]:
         """Make ready what a job is to run on; return it, and the job with its sources there."""
         from rekindle.runtime.spark.cluster import SparkCluster
 
         session = self._spark_session(graph.slots, view)
-        return SparkCluster(session, self._renewal(graph)), load_data_frames(graph, session)
+        return SparkCluster(session, job_name, self._renewal(graph)), load_data_frames(graph, session)
 
     def _spark_session(self, slots: int, view: ProgressView | None = None) -> SparkSession:
         from rekindle.runtime.spark.session import (

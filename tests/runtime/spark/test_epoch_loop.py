@@ -40,7 +40,7 @@ def context() -> Any:
 
 def loop_on(context: Any, run: Callable[[int], None]) -> EpochLoop:
     session: Any = SimpleNamespace(sparkContext=context)
-    return EpochLoop(session, run)
+    return EpochLoop(session, "job", run)
 
 
 def test_there_is_an_epoch_for_each_time_that_somebody_asks(context: Any) -> None:

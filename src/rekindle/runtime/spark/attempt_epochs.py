@@ -21,9 +21,9 @@ from rekindle.runtime.spark.split_readings import SplitReadings
 class SparkEpochs:
     """Run the epochs of an attempt, see :class:`rekindle.runtime.master.cluster.ClusterEpochs`."""
 
-    def __init__(self, session: SparkSession, graph: JobGraph) -> None:
+    def __init__(self, session: SparkSession, graph: JobGraph, job_name: str) -> None:
         self._session = session
-        self._plan = EpochPlan(session, graph)
+        self._plan = EpochPlan(session, graph, job_name)
         self._readings = SplitReadings(self._plan.split_frames())
         self._directory: ScratchDirectory | None = None  # without a stream there is no query, and no log
         self._layout = self._plan.layout()
@@ -101,4 +101,4 @@ class SparkEpoch:
     def run(self, unread: Collection[str], draining: bool) -> None:
         """Run the action."""
         with readable_errors():
-            self._plan.run(self._envelopes, self._slots, unread, draining)
+            self._plan.run(self._number, self._envelopes, self._slots, unread, draining)

@@ -14,6 +14,7 @@ from rekindle.runtime.master.slots.process_slot_pool import ProcessSlotPool
 from rekindle.runtime.master.slots.slot_pool import SlotPoolOptions
 from rekindle.runtime.spark.attempt_epochs import SparkEpochs
 from rekindle.runtime.spark.errors import refusal
+from rekindle.runtime.spark.job_labels import rows_label
 from rekindle.runtime.spark.rows_frame import rows_frame
 from rekindle.runtime.spark.session import is_local
 from rekindle.runtime.spark.slot_launcher import cancel_launch, launch_slots
@@ -31,11 +32,13 @@ class SparkCluster:
 
     Args:
         session: The session.
+        job_name: The name of the job, for Spark's UI.
         renew: Starts Spark anew once it is lost; None: the program itself would have to.
     """
 
-    def __init__(self, session: SparkSession, renew: Renew | None = None) -> None:
+    def __init__(self, session: SparkSession, job_name: str, renew: Renew | None = None) -> None:
         self._session = session
+        self._job_name = job_name
         self._renew = renew
 
     @property
@@ -50,13 +53,13 @@ class SparkCluster:
             "127.0.0.1" if local else _driver_host(self._session),
             options,
             not local,
-            lambda deployment, slots: launch_slots(self._session, deployment, slots),
+            lambda deployment, slots: launch_slots(self._session, self._job_name, deployment, slots),
             lambda deployment: cancel_launch(self._session, deployment),
         )
 
     def epochs(self, graph: JobGraph) -> SparkEpochs:
         """Plan the epochs of an attempt."""
-        return SparkEpochs(self._session, graph)
+        return SparkEpochs(self._session, graph, self._job_name)
 
     @property
     def one_machine(self) -> bool:
@@ -65,6 +68,7 @@ class SparkCluster:
 
     def rows(self, files: Sequence[str], schema: pa.Schema) -> DataFrame:
         """Open files of rows as a DataFrame."""
+        self._session.sparkContext.setJobDescription(rows_label(self._job_name))
         return rows_frame(self._session, files, schema)
 
     def loss(self) -> ClusterLoss | None:

@@ -21,12 +21,14 @@ class EpochLoop:
 
     Args:
         session: Where the actions run.
+        job_name: The name of the job, for Spark's UI.
         run_epoch: Runs an epoch, given its number. They are counted from 1.
     """
 
-    def __init__(self, session: SparkSession, run_epoch: Callable[[int], None]) -> None:
+    def __init__(self, session: SparkSession, job_name: str, run_epoch: Callable[[int], None]) -> None:
         self._session = session
         self._context = session.sparkContext
+        self._job_name = job_name
         self._run_epoch = run_epoch
         self._group = f"rekindle-{uuid.uuid4().hex}"
         self._change = threading.Condition()
@@ -64,7 +66,7 @@ class EpochLoop:
 
     def _run(self) -> None:
         try:
-            self._context.setJobGroup(self._group, "epochs of a Rekindle job", interruptOnCancel=True)
+            self._context.setJobGroup(self._group, f"{self._job_name}: epochs", interruptOnCancel=True)
             epoch = 0
             while self._is_asked():
                 epoch += 1

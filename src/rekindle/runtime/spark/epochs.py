@@ -29,6 +29,7 @@ from rekindle.runtime.spark.forwarder import (
     ForwardTick,
     RouteSource,
 )
+from rekindle.runtime.spark.job_labels import STAGE_DETAILS, JobLabels
 from rekindle.runtime.spark.planned_action import PlannedAction, rdd_of
 from rekindle.runtime.spark.positions import SourceLayout
 from rekindle.runtime.spark.row_sizes import has_small_rows
@@ -38,11 +39,18 @@ from rekindle.runtime.spark.versions import repartition_by_id
 
 
 class EpochPlan:
-    """Build the query of a job and the action of each of its epochs."""
+    """Build the query of a job and the action of each of its epochs.
 
-    def __init__(self, session: SparkSession, graph: JobGraph) -> None:
+    Args:
+        session: Where they run.
+        graph: The job.
+        job_name: Its name, for Spark's UI.
+    """
+
+    def __init__(self, session: SparkSession, graph: JobGraph, job_name: str) -> None:
         self._session = session
         self._graph = graph
+        self._labels = JobLabels.of(job_name, graph)
         self._parallelism = {node.id: node.parallelism for node in graph.nodes}
         levels = {node.id: node.level for node in graph.nodes}
         self._edge_levels = tuple(levels[edge.target] for edge in graph.edges)
@@ -105,20 +113,25 @@ class EpochPlan:
             def run(epoch: int) -> None:
                 if epoch == 1:
                     use_in_this_thread(session)
+                    session.sparkContext.setLocalProperty(STAGE_DETAILS, "")
                 run_epoch(polls, epoch)
 
-            return EpochLoop(session, run)
+            return EpochLoop(session, self._labels.job, run)
         ticks = Ticks(self._session, self._polled_slots)
         polls = ticks.frame.mapInArrow(ForwardTick(directory, self._hosts_sources), ENVELOPE_DDL)
         plan = reduce(DataFrame.union, [*(self._source(directory, source) for source in self._streaming), polls])
         with query_settings(self._session):
             writer = plan.writeStream.foreachBatch(run_epoch).option("checkpointLocation", f"file://{scratch}")
-            return EpochQuery(writer.start(), ticks)
+            name = self._labels.query({query.name for query in self._session.streams.active})
+            return EpochQuery(writer.queryName(name).start(), ticks)
 
-    def run(self, envelopes: DataFrame, directory: SlotDirectory, unread: Collection[str], draining: bool) -> None:
+    def run(
+        self, number: int, envelopes: DataFrame, directory: SlotDirectory, unread: Collection[str], draining: bool
+    ) -> None:
         """Run the one action of an epoch; returns when all its records have been processed.
 
         Args:
+            number: The number of the epoch.
             envelopes: What the streaming plan gave.
             directory: Where the slots are.
             unread: The bounded DataFrames to be read in this epoch.
@@ -129,15 +142,15 @@ class EpochPlan:
         frames = [self._source(directory, source) for source in self._static if source.uid in unread]
         if draining or frames:
             envelopes = reduce(DataFrame.union, frames, envelopes)
-            self._planned(envelopes, directory).run(envelopes)
+            self._planned(envelopes, directory).run(envelopes, number)
             return
         if self._action is None:
             self._action = self._planned(envelopes, directory)
-        self._action.run(envelopes)
+        self._action.run(envelopes, number)
 
     def _planned(self, envelopes: DataFrame, directory: SlotDirectory) -> PlannedAction:
-        read_by_spark = bool(self._streaming or self._static)
-        return PlannedAction(envelopes, self._levels(envelopes, directory), read_by_spark and self._bounded_rows)
+        bounded_rows = bool(self._streaming or self._static) and self._bounded_rows
+        return PlannedAction(envelopes, self._levels(envelopes, directory), self._labels, bounded_rows)
 
     def source_tasks(self, envelopes: DataFrame, ticked: Callable[[], bool]) -> int:
         """Count the tasks in which Spark reads its streaming sources in an epoch; 0 if that makes no difference.

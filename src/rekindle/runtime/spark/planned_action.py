@@ -8,6 +8,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame
 
 from rekindle.exceptions import JobExecutionError
+from rekindle.runtime.spark.job_labels import STAGE_NAME, JobLabels
 from rekindle.runtime.spark.row_sizes import BYTES_PER_BATCH
 
 _UNCOUNTED = f"{(1 << 31) - 1}b"  # Spark adds up no bytes then
@@ -21,27 +22,42 @@ class PlannedAction:
 
     Args:
         rows: What the DataFrame was made from.
-        frame: The DataFrame. Whatever rows it gives are dropped.
+        frame: The DataFrame, with an exchange before each level but the first. Whatever rows it gives are dropped.
+        labels: What Spark's UI shows of the job.
         bounded_rows: Whether so many rows as Spark puts into an Arrow batch are small for certain. Spark then does not
             add up the bytes of the batch again for each of them, which takes as long as all else that it does with a
             row of a few numbers.
     """
 
-    def __init__(self, rows: DataFrame, frame: DataFrame, bounded_rows: bool = False) -> None:
+    def __init__(self, rows: DataFrame, frame: DataFrame, labels: JobLabels, bounded_rows: bool = False) -> None:
         self._rows = rows
         self._plan: Any = frame._jdf.queryExecution().executedPlan()
+        self._labels = labels
         self._bounded_rows = bounded_rows
+        self._exchanges = _exchanges(self._plan, len(labels.stages) - 1)
 
-    def run(self, rows: DataFrame) -> None:
+    def run(self, rows: DataFrame, epoch: int) -> None:
         """Run the plan.
 
         Args:
             rows: The DataFrame that it was made from, or one with other rows, as a query of Spark's hands them out.
+            epoch: The number of the epoch, for Spark's UI.
         """
         # A plan keeps what it has shuffled, and would do it only once: each run is one of a copy.
         plan = self._plan.clone() if rows is self._rows else self._on(rows)
-        if self._bounded_rows:
-            _run_first_stage(plan, rows.sparkSession.sparkContext)
+        context = rows.sparkSession.sparkContext
+        stages, last = self._labels.stages, len(self._exchanges)
+        alone = self._bounded_rows and last > 0  # whether the first level is a job of its own
+        context.setLocalProperty(STAGE_NAME, stages[0])
+        context.setJobDescription(self._labels.epoch(epoch, 0, 0 if alone else last))
+        for level, exchange in enumerate(self._exchanges):
+            # A stage has the name that is set when its exchange is made; the call site of its records is of no use.
+            if level == 0 and alone:
+                _run_first_stage(plan.p(exchange), context)
+                context.setJobDescription(self._labels.epoch(epoch, 1, last))
+            else:
+                plan.p(exchange).execute()
+            context.setLocalProperty(STAGE_NAME, stages[level + 1])
         plan.execute().count()
 
     def _on(self, rows: DataFrame) -> Any:
@@ -53,18 +69,24 @@ def rdd_of(rows: DataFrame) -> Any:
     return rows._jdf.queryExecution().logical().rdd()
 
 
-def _run_first_stage(plan: Any, context: SparkContext) -> None:
-    """Run what is before the first exchange, as a job of its own: settings hold for all stages of a job."""
-    first = None
-    while plan.children().nonEmpty():
-        first = plan if plan.nodeName() == "Exchange" else first
+def _exchanges(plan: Any, count: int) -> list[int]:
+    """Find the exchanges before the levels, the first one to run first; Spark numbers nodes from the root on."""
+    found: list[int] = []
+    number = 0
+    while len(found) < count and plan.children().nonEmpty():
+        if plan.nodeName() == "Exchange":
+            found.append(number)
         plan = plan.children().head()
-    if first is None:
-        return
+        number += 1
+    return found[::-1]
+
+
+def _run_first_stage(exchange: Any, context: SparkContext) -> None:
+    """Run what is before the first exchange, as a job of its own: settings hold for all stages of a job."""
     before = context.getLocalProperty(BYTES_PER_BATCH)
     context.setLocalProperty(BYTES_PER_BATCH, _UNCOUNTED)
     try:
-        running = first.submitShuffleJob()
+        running = exchange.submitShuffleJob()
     finally:
         context.setLocalProperty(BYTES_PER_BATCH, before)  # type: ignore[arg-type]
     jvm: Any = context._jvm

@@ -11,12 +11,13 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from rekindle.exceptions import SlotLostError
 from rekindle.runtime.slot.slot_deployment import SlotDeployment
 from rekindle.runtime.spark.errors import spark_error
+from rekindle.runtime.spark.job_labels import slots_label
 from rekindle.runtime.spark.session import cloned_session, query_settings
 from rekindle.runtime.spark.slot_starter import NOT_STARTED, StartSlot
 from rekindle.runtime.spark.versions import repartition_by_id
 
 
-def launch_slots(session: SparkSession, deployment: SlotDeployment, slots: int) -> None:
+def launch_slots(session: SparkSession, job_name: str, deployment: SlotDeployment, slots: int) -> None:
     """Start all slots of an attempt; returns when all have registered with the job master.
 
     Raises:
@@ -28,7 +29,8 @@ def launch_slots(session: SparkSession, deployment: SlotDeployment, slots: int) 
     try:
         with query_settings(session):
             own = cloned_session(session)
-        own.sparkContext.setJobGroup(_group(deployment), "slots of a Rekindle job", interruptOnCancel=True)
+        label = slots_label(job_name, slots, deployment.attempt + 1)  # as the log counts them
+        own.sparkContext.setJobGroup(_group(deployment), label, interruptOnCancel=True)
         indices = own.range(slots).select(F.col("id").cast("int").alias("slot"))
         repartition_by_id(indices, slots, "slot").mapInArrow(start, "slot int").collect()
     except Exception as error:

@@ -84,7 +84,7 @@ class LocalEnvironment(StreamExecutionEnvironment):
     def _collected_frames(self, schema: pa.Schema) -> Any:
         return _ArrowTables(schema)
 
-    def _cluster(self, graph: JobGraph, view: ProgressView) -> tuple[InProcessCluster, JobGraph]:
+    def _cluster(self, graph: JobGraph, job_name: str, view: ProgressView) -> tuple[InProcessCluster, JobGraph]:
         check_restore_setting(self._configuration)
         self.cluster.epochs(graph)  # refuses at once what it cannot read
         return self.cluster, graph

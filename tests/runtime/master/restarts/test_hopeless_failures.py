@@ -392,7 +392,7 @@ class Refusing(Cluster):
 
 
 NO_SESSION: Any = None
-SPARK = SparkCluster(NO_SESSION)
+SPARK = SparkCluster(NO_SESSION, "job")
 PLANNING = {
     "analysis": AnalysisException("[UNRESOLVED_COLUMN] x"),
     "a method that is not there": PySparkAttributeError("[ATTRIBUTE_NOT_SUPPORTED] repartitionById"),
