@@ -37,7 +37,7 @@ docs: install ## Make a website of the documentation, with search, in build/site
 	@$(BIN)/python scripts/build_docs.py build/site
 
 BENCH ?= keyed_state
-bench: install java ## Measure keyed_state, or BENCH=api, checkpoints, columns, connectors, faults, latency, queryable, recovery, scaling, serialization, state_backends, targets.
+bench: install java ## Measure keyed_state, or BENCH=api, checkpoints, columns, connectors, faults, latency, queryable, recovery, scaling, serialization, state_backends, targets, transform_with_state.
 	@$(BIN)/python benchmarks/$(BENCH).py $(ARGS)
 
 clean: ## Remove what tools, tests and Spark leave behind; the environments stay.

@@ -116,7 +116,7 @@ class WindowsByRow(StatefulProcessor):
         self.handle = handle
         self.windows = handle.getMapState("windows", "end long", "count long, total long")
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803 - Spark's
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: N803 - Spark's
         added: dict[int, tuple[int, int]] = {}
         for row in rows:
             end = end_of(row.ts)
@@ -125,7 +125,7 @@ class WindowsByRow(StatefulProcessor):
         self.add(added)
         return iter(())
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N803
         yield Row(**dict(zip(("k", "end", "count", "total"), self.expired(key, expiredTimerInfo), strict=True)))
 
     def add(self, added: dict[int, tuple[int, int]]) -> None:
@@ -148,7 +148,7 @@ class WindowsByRow(StatefulProcessor):
 class WindowsByFrame(WindowsByRow):
     """Do the same for transformWithStateInPandas, whose input is frames."""
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803 - Spark's
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: N803 - Spark's
         added: dict[int, tuple[int, int]] = {}
         for frame in rows:
             for end, values in frame["v"].groupby(end_of(frame["ts"])):
@@ -157,7 +157,7 @@ class WindowsByFrame(WindowsByRow):
         self.add(added)
         return iter(())
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N803
         yield pd.DataFrame([self.expired(key, expiredTimerInfo)], columns=["k", "end", "count", "total"])
 
 
@@ -256,7 +256,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="rekindle-benchmark-"))
-    environment = configured(PARALLELISM, {"spark.sql.shuffle.partitions": str(PARALLELISM)})
+    settings = {
+        "spark.sql.shuffle.partitions": str(PARALLELISM),
+        "spark.python.authenticate.socketTimeout": "120s",  # 15 s is short on a busy machine
+    }
+    environment = configured(PARALLELISM, settings)
     spark = environment.spark_session
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
     spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")

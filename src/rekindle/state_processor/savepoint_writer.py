@@ -24,6 +24,7 @@ from rekindle.graph.struct_pickling import dumps
 from rekindle.state.operator_state.stored import DistributionMode
 from rekindle.state_processor.bootstrap import ListTransformation, StateTransformation
 from rekindle.state_processor.snapshot import Snapshot
+from rekindle.state_processor.spark_checkpoint import source_position
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -129,6 +130,28 @@ class SavepointWriter:
                 other for other in operator.transformations if not other.states & transformation.states
             ]
             operator.transformations.append(transformation)
+        return self
+
+    def with_source_position(
+        self, uid: str, query_checkpoint: str, sources: Sequence[int] | None = None
+    ) -> SavepointWriter:
+        """Let a DataFrame source begin where a streaming query of Spark's has ended.
+
+        Args:
+            uid: The uid of the source in the job: that of ``from_data_frame``.
+            query_checkpoint: The query's checkpoint location; the query has been stopped.
+            sources: Which sources of the query are those of the DataFrame, counted from 0; None: all.
+
+        Raises:
+            StateNotFoundError: The query has committed no batch.
+            ConfigurationError: The query has no such sources, or the savepoint has a position for that uid.
+            CheckpointCorruptError: The query's offsets are in a format that is not known.
+        """
+        if uid in {position.uid for position in self._positions}:
+            raise ConfigurationError(
+                f"the savepoint has a position for the source with uid {uid!r} already. Remove it with remove_operator"
+            )
+        self._positions.append(source_position(uid, query_checkpoint, sources))
         return self
 
     def remove_operator(self, uid: str) -> SavepointWriter:
