@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,17 @@ def test_visits_are_counted_in_windows() -> None:
     assert sorted(results("class VisitTime", "per_page", visits)) == [("/", 1), ("/", 3), ("/a", 1)]
 
 
-@pytest.mark.usefixtures("no_slots_left")
+@pytest.fixture
+def few_partitions(spark: Any) -> Iterator[None]:
+    """Spare the query 200 state stores."""
+    key = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(key)
+    spark.conf.set(key, "2")
+    yield
+    spark.conf.set(key, before)
+
+
+@pytest.mark.usefixtures("no_slots_left", "few_partitions")
 def test_a_query_is_taken_over_with_its_state_and_its_position(spark: Any, tmp_path: Path) -> None:
     directories = ("visits", "old_checkpoint", "table", "new_table", "savepoint")
     names: dict[str, Any] = {"spark": spark, **{name: str(tmp_path / name) for name in directories}}
@@ -88,9 +99,8 @@ def test_a_query_is_taken_over_with_its_state_and_its_position(spark: Any, tmp_p
 def test_what_the_tables_name_is_there() -> None:
     cells = [line.split(" | ", 1)[1] for line in PAGE.splitlines() if line.startswith("| ") and " | " in line]
     spans = [span for cell in cells for span in re.findall(r"`([^`]+)`", cell)]
-    called = {
-        match[1] for span in spans if (match := re.fullmatch(r"(?:\w+ = )?(?:\w+\.)*(\w+)\(.*\)(?:\.\w+\(\))?", span))
-    }
+    calls = (re.fullmatch(r"(?:\w+ = )?(?:\w+\.)*(\w+)\(.*\)(?:\.\w+\(\))?", span) for span in spans)
+    called = {match[1] for match in calls if match}
     classes = {span for span in spans if re.fullmatch(r"[A-Z]\w+[a-z]\w*", span)}
     assert len(called | classes) > 20
     known = {name for owner in OWNERS for name in dir(owner)}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rekindle.common import Types
 from rekindle.datastream import DataStream, MapFunction, StreamExecutionEnvironment
 from support.balances import environment
 from support.driver import driver
@@ -26,29 +27,33 @@ class Held(MapFunction):
         self._path = str(path)
 
     def map(self, value: Any) -> Any:
-        wait_until(lambda: os.path.exists(self._path), "the test has looked")
+        wait_until(lambda: os.path.exists(self._path), "the test has looked", timeout=300)
         return value
 
 
-def executed(seq: Any) -> Iterator[Any]:
-    return (seq.apply(index) for index in range(seq.size()))
+RECENT = 100  # Spark keeps a thousand, of all tests in its session
+
+
+def items(sequence: Any) -> Iterator[Any]:
+    return (sequence.apply(index) for index in range(min(sequence.size(), RECENT)))
 
 
 def jobs(spark: Any, name: str) -> dict[str, Any]:
     """Return what Spark knows of the jobs that are described by a name, the UI's own data, by description."""
-    found = executed(spark.sparkContext._jsc.sc().statusStore().jobsList(None))
+    found = items(spark.sparkContext._jsc.sc().statusStore().jobsList(None))  # the newest first
     described = {job.description().get(): job for job in found if job.description().isDefined()}
     return {text: job for text, job in described.items() if text.startswith(name)}
 
 
 def stages(spark: Any, job: Any) -> set[str]:
     store = spark.sparkContext._jsc.sc().statusStore()
-    return {store.lastStageAttempt(stage).name() for stage in executed(job.stageIds())}
+    return {store.lastStageAttempt(stage).name() for stage in items(job.stageIds())}
 
 
 def executions(spark: Any) -> list[str]:
-    found = executed(spark._jsparkSession.sharedState().statusStore().executionsList())
-    return [execution.description() for execution in found]
+    store = spark._jsparkSession.sharedState().statusStore()
+    found = store.executionsList(max(0, store.executionsCount() - RECENT), RECENT)
+    return [execution.description() for execution in items(found)]
 
 
 def polled(env: StreamExecutionEnvironment, spark: Any, directory: Path) -> DataStream:
@@ -116,6 +121,13 @@ def test_two_jobs_of_one_name_run_in_one_session(spark: Any, tmp_path: Path) -> 
         go_on.touch()
         for client in clients:
             client.get_job_execution_result().result()
+
+
+def test_what_writes_rows_into_a_table_says_whose_they_are(spark: Any) -> None:
+    env = environment(spark, None)
+    env.from_collection([1, 2], Types.LONG()).sink_to_data_frame(lambda frame: frame.collect(), "number bigint")
+    env.execute("numbers")
+    assert "numbers: rows for a table" in jobs(spark, "numbers")
 
 
 def test_a_session_with_a_ui_keeps_it_and_the_ui_shows_the_job() -> None:
