@@ -34,6 +34,7 @@ from rekindle.state_processor import (
     list_state,
     union_state,
 )
+from rekindle.state_processor.snapshot import Snapshot
 from support.snapshot_job import (
     ACCOUNT,
     AMOUNTS,
@@ -303,3 +304,16 @@ def test_what_cannot_be_state_leaves_nothing_behind(spark: SparkSession, tmp_pat
     with pytest.raises(Exception, match="two rows for the key 'a'"):
         writer.write(str(tmp_path / "never"))
     assert not (tmp_path / "never").exists()
+
+
+def test_a_source_has_one_position(spark: SparkSession, tmp_path: Path) -> None:
+    query = tmp_path / "query"
+    for name, text in {"offsets": "v1\n{}\n7", "commits": "v1\n{}"}.items():
+        (query / name).mkdir(parents=True)
+        (query / name / "0").write_text(text)
+    writer = SavepointWriter.new_savepoint(spark).with_source_position("rows", str(query))
+    with pytest.raises(ConfigurationError, match=r"position for the source with uid 'rows' already.*remove_operator"):
+        writer.with_source_position("rows", str(query))
+    again = writer.remove_operator("rows").with_source_position("rows", str(query), [0])
+    snapshot = Snapshot.open(again.write(str(tmp_path / "savepoint")))
+    assert [(position.uid, position.offsets) for position in snapshot.metadata.positions] == [("rows", ["7"])]
