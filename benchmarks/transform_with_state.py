@@ -250,7 +250,7 @@ def measured(run: Callable[[Path], tuple[float, set[Result]]], expected: set[Res
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=200_000)
+    parser.add_argument("--records", type=int, default=400_000)
     parser.add_argument("--keys", type=int, nargs="+", default=[100, 2_000])
     parser.add_argument("--batches", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)

@@ -34,7 +34,7 @@ OWNERS = (
     WatermarkStrategy,
     state_processor.SavepointWriter,
 )
-SPARKS = {"Row"}
+SPARKS = {"Row", "option"}  # names of Spark's
 
 
 def block(part: str) -> str:
