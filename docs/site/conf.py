@@ -63,6 +63,7 @@ navigation = {
         "docs/rest",
         "docs/state-processor",
     ],
+    "Coming from Spark": ["docs/coming-from-structured-streaming", "docs/why-not-transform-with-state"],
     "Coming from PyFlink": ["docs/pyflink-compatibility", "docs/pyflink-api"],
     "Rekindle itself": ["docs/limits", "docs/performance", "docs/design", "CONTRIBUTING", "CHANGELOG"],
 }
